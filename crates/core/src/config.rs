@@ -69,6 +69,8 @@ pub struct Descriptor {
     pub decided_by: Decider,
     /// What tells it apart, in a domain whose configurations are a lattice. `None`: they are a sequence.
     pub lattice: Option<Membership>,
+    /// How often the domain has ceased to be conditional (`[W-13 ceasing-to-be-conditional]`).
+    pub era: u32,
 }
 
 impl Descriptor {
@@ -85,6 +87,7 @@ impl Descriptor {
             options: Options::default(),
             decided_by: Decider::Members,
             lattice: None,
+            era: 0,
         }
     }
 
@@ -199,6 +202,9 @@ impl Configuration {
         if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(InvalidConfiguration::MemberTwice { member: pair[0] });
         }
+        if descriptor.era >= limits::ERAS {
+            return Err(InvalidConfiguration::Eras);
+        }
         if descriptor.index >= limits::INDEX {
             return Err(InvalidConfiguration::Index);
         }
@@ -226,24 +232,41 @@ impl Configuration {
         Ok(Arc::new(configuration))
     }
 
-    /// Whether a domain may go on with `next` after this one: a conditional domain stays conditional or is removed, and `abd` and
-    /// `ec` may become conditional (`[W-12 becoming-conditional]`).
+    /// Whether a domain may go on with `next` after this one: in a sequence `abd`, `ec` and `conditional` may become each other
+    /// (`[W-12 becoming-conditional]`, `[W-13 ceasing-to-be-conditional]`); no other kind and no lattice becomes conditional, or
+    /// ceases to be so.
     ///
     /// # Errors
     /// [`InvalidConfiguration::Conditional`].
     pub fn check_next(&self, next: &Configuration) -> Result<(), InvalidConfiguration> {
         let (from, to) = (self.dap(), next.dap());
         let is_sequence = self.descriptor.lattice.is_none() && next.descriptor.lattice.is_none();
-        let may_become = is_sequence && matches!(from, Dap::Abd | Dap::Ec { .. });
-        let is_allowed = match (from.is_conditional(), to.is_conditional()) {
-            (true, false) => to.is_removal(),
-            (false, true) => may_become,
-            (true, true) | (false, false) => true,
+        let other = match from.is_conditional() {
+            true => to,
+            false => from,
         };
-        match is_allowed {
+        let may_change = is_sequence && matches!(other, Dap::Abd | Dap::Ec { .. });
+        match !self.changes_into(next) || may_change {
             true => Ok(()),
             false => Err(InvalidConfiguration::Conditional { from, to }),
         }
+    }
+
+    /// Whether users' objects are registers in one of the two, and something else in the other.
+    pub fn changes_into(&self, next: &Configuration) -> bool {
+        let is_removal = next.dap().is_removal();
+        self.dap().is_conditional() != next.dap().is_conditional() && !is_removal
+    }
+
+    /// How often the domain has ceased to be conditional ([`Descriptor::era`]).
+    pub fn era(&self) -> u32 {
+        self.descriptor.era
+    }
+
+    /// The era of what comes next and is of this kind.
+    pub fn era_of_next(&self, kind: Dap) -> u32 {
+        let ceases = self.dap().is_conditional() && !kind.is_conditional() && !kind.is_removal();
+        self.era() + u32::from(ceases)
     }
 
     /// The members, in order.
@@ -329,6 +352,7 @@ mod tests {
             options: Options::default(),
             decided_by: Decider::Members,
             lattice: None,
+            era: 0,
         }
     }
 

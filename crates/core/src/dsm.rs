@@ -12,6 +12,7 @@ pub mod headers;
 pub mod holdings;
 mod interruption;
 pub mod large;
+mod largest;
 pub mod listing;
 pub(crate) mod newest;
 mod propagated;
@@ -24,6 +25,7 @@ use crate::config::Configuration;
 use crate::dap::CachedVersion;
 use crate::element::Value;
 use crate::env::Env;
+use crate::limits;
 use crate::message::Ballot;
 use crate::object::Name;
 use crate::reconfig::sequence::Sequences;
@@ -141,8 +143,9 @@ impl<E: Env> Client<E> {
         Ballot { number, proposer }
     }
 
-    /// Others use ballots up to this number.
+    /// Others use ballots up to this number, or to the one that has its place among those that close.
     fn heard_of_ballot(&self, number: u64) {
+        let number = number % limits::CLOSING;
         let known = self.memory.ballots.get();
         self.memory.ballots.set(known.max(number));
     }

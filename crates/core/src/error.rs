@@ -35,6 +35,8 @@ pub enum Obstacle {
     /// Later versions of a ranked register do not say any more whether this one is among those that they are based on
     /// (`[W-6 ancestors]`).
     Outrun(Tag),
+    /// A conditional write met the end of the domain's time as a conditional one (`[W-13 ceasing-to-be-conditional]`).
+    NotConditional,
 }
 
 impl fmt::Display for Obstacle {
@@ -46,6 +48,7 @@ impl fmt::Display for Obstacle {
                 f,
                 "the versions that are there do not say whether {tag} was written"
             ),
+            Obstacle::NotConditional => f.write_str("the domain has ceased to be conditional"),
         }
     }
 }
@@ -124,6 +127,16 @@ impl Unavailable {
     /// Of a write that sent its version, and cannot learn what became of it.
     pub(crate) fn outrun(tag: Tag) -> Unavailable {
         Unavailable::obstructed(Obstacle::Outrun(tag), true)
+    }
+
+    /// Of a conditional write that was not applied before the domain ceased to be conditional.
+    pub(crate) fn not_conditional() -> Unavailable {
+        Unavailable::obstructed(Obstacle::NotConditional, false)
+    }
+
+    /// Whether it is that.
+    pub fn is_not_conditional(&self) -> bool {
+        matches!(self.obstacle.as_deref(), Some(Obstacle::NotConditional))
     }
 
     fn obstructed(obstacle: Obstacle, handed_over: bool) -> Unavailable {

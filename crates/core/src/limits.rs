@@ -44,6 +44,12 @@ pub const ANCESTORS: usize = 16;
 /// Numbers of tags and ballots are below this (`[N-1 bounded-numbers]`): so many writes of one object do not happen, so that
 /// a larger number is a mistake or an attack, after which no write could follow.
 pub const NUMBER: u64 = 1 << 62;
+/// Numbers of ballots from here on decide the last version of a register in a configuration that is closed
+/// (`[W-13 ceasing-to-be-conditional]`); others are below it.
+pub const CLOSING: u64 = 1 << 61;
+/// How often a domain may cease to be conditional: an object's first versions are numbered from one of so many places on
+/// (`[W-13 ceasing-to-be-conditional]`).
+pub const ERAS: u32 = 1 << 14;
 /// Indices of configurations are below this (`[N-1 bounded-numbers]`), so that each has one after it.
 pub const INDEX: u32 = 1 << 31;
 /// Servers that a membership of a lattice names: those that were ever a member of its domain. Its descriptor fits where

@@ -145,7 +145,11 @@ impl<E: Env> Domain<E> {
     pub async fn delete(&self, name: &Name, metadata: Bytes) -> Result<Deletion, DeleteError> {
         let delete = async {
             if self.is_ranked(name) {
-                return self.delete_register(name, metadata).await;
+                match self.delete_register(name, metadata.clone()).await {
+                    Err(DeleteError::Write(WriteError::NotApplied(failed)))
+                        if failed.is_not_conditional() => {}
+                    deleted => return deleted,
+                }
             }
             let found = self.stat(name).await.map_err(DeleteError::Read)?;
             if found.value.is_none_or(|value| value.deleted) {

@@ -51,6 +51,13 @@ const _: () = assert!(
     "as many eras as are promised"
 );
 
+/// Numbers from which the first versions of one era of a domain are taken, see [`Tag::next_in`].
+const DOMAIN_ERA: u64 = 1 << 48;
+const _: () = assert!(
+    limits::NUMBER / DOMAIN_ERA == limits::ERAS as u64,
+    "each era has its numbers"
+);
+
 /// `(number, writer)`, compared in that order. Larger tags are newer writes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Tag {
@@ -111,6 +118,30 @@ impl Tag {
         let next = self.numbered((self.era() + 1).checked_mul(ERA), writer)?;
         assert_eq!(next.era(), self.era() + 1, "no era is left out");
         Ok(next)
+    }
+
+    /// The tag of a write by `writer` whose query returned `self` as the maximum, where the domain has ceased to be conditional so
+    /// often: of what was never written it is above all that earlier eras may still bring
+    /// (`[W-13 ceasing-to-be-conditional]`).
+    ///
+    /// # Errors
+    /// As [`Tag::next`].
+    pub fn next_in(self, era: u32, writer: Writer) -> Result<Tag, NumbersUsedUp> {
+        match self.is_initial() && era > 0 {
+            true => self.numbered(Some(u64::from(era) * DOMAIN_ERA), writer),
+            false => self.next(writer),
+        }
+    }
+
+    /// A tag by `writer` that is below all first versions of this era, and above what earlier ones may still bring
+    /// ([`Tag::next_in`]).
+    pub fn last_before(era: u32, writer: Writer) -> Tag {
+        assert!(era > 0, "nothing comes before the first era");
+        assert!(era < limits::ERAS, "a configuration has it");
+        Tag {
+            number: u64::from(era) * DOMAIN_ERA - 1,
+            writer,
+        }
     }
 
     fn numbered(self, number: Option<u64>, writer: Writer) -> Result<Tag, NumbersUsedUp> {

@@ -142,6 +142,7 @@ fn a_large_value_over_a_slow_link_is_fetched_once() {
             options: Options::default(),
             decided_by: Decider::Members,
             lattice: None,
+            era: 0,
         })
         .expect("one server is a configuration");
         let network = Network::new(Role::Client, 1);

@@ -148,6 +148,8 @@ pub enum Outcome {
     Written(Tag),
     /// It failed and had no effect.
     Failed(String),
+    /// It had no effect, as it may although servers answer.
+    NotApplied(String),
     /// It may have its effect, at any time.
     Unknown(String),
     /// An operation of another kind says this.
@@ -164,6 +166,7 @@ impl fmt::Display for Outcome {
             Outcome::Read(tag, Some(value)) => write!(f, "reads {value}, version {tag}"),
             Outcome::Written(tag) => write!(f, "has written version {tag}"),
             Outcome::Failed(why) => write!(f, "fails: {why}"),
+            Outcome::NotApplied(why) => write!(f, "is not applied: {why}"),
             Outcome::Unknown(why) => write!(f, "ends with unknown outcome: {why}"),
             Outcome::Other(what) => f.write_str(what),
         }
@@ -230,6 +233,9 @@ impl Operation {
                     Ok(CoverableOutcome::Changed(tag)) => Outcome::Written(tag),
                     Ok(CoverableOutcome::Unchanged(found)) => {
                         Outcome::Read(found.tag, found.value.as_ref().map(text_of))
+                    }
+                    Err(WriteError::NotApplied(why)) if why.is_not_conditional() => {
+                        Outcome::NotApplied(reason(&why))
                     }
                     Err(WriteError::NotApplied(why)) => Outcome::Failed(reason(&why)),
                     Err(WriteError::Unknown(why)) => Outcome::Unknown(reason(&why)),

@@ -133,6 +133,10 @@ faults! {
     RootMoved = "root moved",
     /// A domain of the kind `abd` or `ec` becomes conditional.
     BecomesConditional = "domain becomes conditional",
+    /// A conditional domain becomes one of the kind `abd` or `ec`.
+    CeasesToBeConditional = "domain ceases to be conditional",
+    /// A conditional write, or a manifest, is not applied before that.
+    NotConditional = "conditional write not applied",
     /// A start is registered where the root domain has moved to.
     RegisteredElsewhere = "registered in a moved root",
     /// A name is decided where the root domain has moved to.

@@ -91,7 +91,8 @@ struct Shape {
     moves_per_mille: u64,
     /// Operations on files.
     files_per_mille: u64,
-    /// Of the reconfigurations of `abd` and `ec`, those after which the domain is conditional.
+    /// Of the reconfigurations of `abd` and `ec`, those after which the domain is conditional. Unless there are none, conditional domains
+    /// become others, too.
     becoming_per_mille: u64,
     options: config::Options,
 }
@@ -232,7 +233,8 @@ impl Workload {
     }
 
     fn env(&self, process: usize, timeout: Duration) -> SimEnv {
-        SimEnv::new(&self.world, process, timeout)
+        let tombstones = Rc::new(self.tombstones.clone());
+        SimEnv::new(&self.world, process, timeout).watched(tombstones)
     }
 
     // ---- the safety phase ----

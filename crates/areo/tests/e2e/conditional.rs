@@ -2,8 +2,9 @@
 
 use crate::cluster::Cluster;
 use areo_client::blocking::wait;
-use areo_client::{Client, Object};
+use areo_client::{Client, Object, PutOptions};
 use serde_json::Value;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 #[path = "../../../client/examples/counter.rs"]
 mod counter;
@@ -128,7 +129,55 @@ fn one_winner_is_refused_where_it_cannot_be_had() {
     );
     let change =
         |domain: &str, dap: &str| cluster.run(&["reconfig", "start", domain, "--dap", dap]);
-    change("one", "abd").refused(2, &["a conditional domain cannot become abd"]);
+    change("one", "cas").refused(
+        2,
+        &["a conditional domain cannot become cas, only abd and ec"],
+    );
+}
+
+/// A conditional domain becomes another kind while clients write: nothing that was acknowledged is lost, and no promise is given that
+/// cannot be kept.
+#[test]
+fn a_conditional_domain_in_use_becomes_another_kind() {
+    let cluster = cluster();
+    let areo = |arguments: &[&str]| cluster.run(&[&["--domain", "one"], arguments].concat());
+    let put = |key: &str, value: &[u8]| {
+        let arguments = ["--domain", "one", "put", key, "--block-size", "64KiB"];
+        cluster.run_with(&arguments, value).done().text().to_owned()
+    };
+    let first = put("k", b"x");
+    let value = vec![7_u8; 300_000];
+    put("big", &value);
+    put("gone", b"x");
+    areo(&["rm", "gone"]).done();
+    let client = wait(Client::connect(&*cluster.addresses())).unwrap();
+    for dap in ["ec", "conditional", "abd"] {
+        let change = ["reconfig", "start", "one", "--dap", dap];
+        let changed = &AtomicBool::new(false);
+        let written = std::thread::scope(|scope| {
+            let domain = wait(client.domain("one")).unwrap();
+            let writer = scope.spawn(move || {
+                let mut count = 0_u32;
+                while !changed.load(Ordering::Relaxed) || count == 0 {
+                    count += 1;
+                    wait(domain.put("busy", count.to_string(), PutOptions::default())).unwrap();
+                }
+                count
+            });
+            cluster.run(&change).done();
+            changed.store(true, Ordering::Relaxed);
+            writer.join().unwrap()
+        });
+        assert_eq!(areo(&["get", "busy"]).done().text(), written.to_string());
+        assert_eq!(areo(&["ls"]).done().text(), "big\nbusy\nk");
+        assert_eq!(areo(&["get", "big"]).done().stdout, value);
+        assert_eq!(areo(&["get", "k", "--version-only"]).done().text(), first);
+        areo(&["sweep", "--older-than", "0s"]).done();
+        assert_eq!(areo(&["get", "big"]).done().stdout, value);
+    }
+    let one_winner = ["put", "k", "--if-version", &first, "--require-one-winner"];
+    areo(&one_winner).refused(2, &["is not conditional"]);
+    assert!(put("new", b"x").starts_with("2000000000000-"));
 }
 
 /// A domain in use gets one winner: small and large values, files and deletions stay what they were.

@@ -19,6 +19,8 @@ pub enum Obstacle {
         /// The version.
         version: Version,
     },
+    /// A conditional write met a reconfiguration after which the domain is not conditional: it was not applied, and never will be.
+    NotConditional,
     /// Two configurations were decided for one index of the domain's sequence.
     Forked {
         /// The index.
@@ -49,6 +51,7 @@ impl Obstacle {
                 largest: used_up.largest,
             },
             error::Obstacle::Outrun(version) => Obstacle::Outrun { version: *version },
+            error::Obstacle::NotConditional => Obstacle::NotConditional,
             error::Obstacle::Forked(fork) => {
                 let [first, second] = &fork.configurations;
                 let decided = |c: &Configuration| ForkBranch {
@@ -77,6 +80,9 @@ impl fmt::Display for Obstacle {
             Obstacle::Outrun { version } => write!(
                 f,
                 "the versions that are there do not say whether {version} was written"
+            ),
+            Obstacle::NotConditional => f.write_str(
+                "the domain has ceased to be conditional: of several conditional writes more than one may succeed from now on",
             ),
             Obstacle::Forked { index, decided } => {
                 let [first, second] = &**decided;

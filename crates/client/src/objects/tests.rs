@@ -20,6 +20,7 @@ fn configuration(dap: Dap) -> Arc<Configuration> {
         options: Options::default(),
         decided_by: Decider::Members,
         lattice: None,
+        era: 0,
     };
     Configuration::new(descriptor).unwrap()
 }

@@ -18,6 +18,8 @@ pub(super) const DECIDER: u16 = MUST_UNDERSTAND | 11;
 pub(super) const OPTIONS: u16 = MUST_UNDERSTAND | 9;
 /// The version of each server of the membership, by id; left out in a sequence.
 const LATTICE: u16 = MUST_UNDERSTAND | 13;
+/// Left out where it is 0. Who does not know it would number first versions too low.
+const ERA: u16 = MUST_UNDERSTAND | 19;
 /// A server and its version.
 const LATTICE_ENTRY_BYTES: usize = 16 + 4;
 
@@ -51,6 +53,9 @@ pub(super) fn encode(descriptor: &Descriptor) -> Bytes {
     }
     if let Some(membership) = &descriptor.lattice {
         field(LATTICE, &entries(membership));
+    }
+    if descriptor.era != 0 {
+        field(ERA, &descriptor.era.to_le_bytes());
     }
     out.freeze()
 }
@@ -137,7 +142,7 @@ pub(super) fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {
     let (mut members, mut dap, mut delta) = (None, None, None);
     let mut copy_bytes = limits::DEFAULT_COPY_BYTES;
     let (mut chosen, mut decided_by) = (Options::default(), Decider::Members);
-    let mut versions = None;
+    let (mut versions, mut era) = (None, 0);
     for field in tlv::fields(encoded) {
         let (kind, value) = field?;
         match kind {
@@ -167,6 +172,7 @@ pub(super) fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {
                 decided_by = decider.ok_or(TlvError::Invalid { kind })?;
             }
             LATTICE => versions = Some(lattice(value)?),
+            ERA => era = u32::from_le_bytes(tlv::number(kind, value)?),
             _ => match Dap::of_field(kind, value)? {
                 Some(said) => dap = Some(said),
                 None => tlv::unknown(kind)?,
@@ -186,5 +192,6 @@ pub(super) fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {
         options: chosen,
         decided_by,
         lattice: versions.map(|versions| Membership::of_versions(versions, dap.is_removal())),
+        era,
     })
 }

@@ -27,9 +27,11 @@ pub enum InvalidConfiguration {
     },
     /// The index is not below [`limits::INDEX`]: the domain has had all the configurations that it can have.
     Index,
+    /// The era is not below [`limits::ERAS`]: the domain has ceased to be conditional as often as it can.
+    Eras,
     /// Its index or its members are not those of its membership, or it does not keep copies.
     Lattice,
-    /// A domain that is conditional was to become another kind, or one that cannot become conditional was to.
+    /// A domain was to become conditional, or to cease to be so, that cannot.
     Conditional {
         /// What it is.
         from: Dap,
@@ -62,6 +64,13 @@ impl fmt::Display for InvalidConfiguration {
             InvalidConfiguration::Index => {
                 write!(f, "no configuration has index {} or more", limits::INDEX)
             }
+            InvalidConfiguration::Eras => {
+                write!(
+                    f,
+                    "a domain ceases to be conditional at most {} times",
+                    limits::ERAS
+                )
+            }
             InvalidConfiguration::Lattice => {
                 f.write_str("the descriptor contradicts its place in the lattice of its domain")
             }
@@ -71,7 +80,7 @@ impl fmt::Display for InvalidConfiguration {
             ),
             InvalidConfiguration::Conditional { to, .. } => write!(
                 f,
-                "a conditional domain cannot become {to}: create a domain of that kind and copy the objects"
+                "a conditional domain cannot become {to}, only abd and ec: create a domain of that kind and copy the objects"
             ),
             InvalidConfiguration::Encoding(error) => {
                 write!(f, "the descriptor cannot be read: {error}")

@@ -27,6 +27,7 @@
 //! Blocks, and what files consist of, are written once or coverably: for those the kind decides as [`super::ec`] does.
 
 mod accept;
+pub mod closing;
 mod elements;
 mod judge;
 pub mod register;

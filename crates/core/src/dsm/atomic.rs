@@ -14,7 +14,7 @@
 //! | without piggybacking | 4 | |
 //! | for each configuration on the way | + 1 | + 1 to spread a pointer that is not at a quorum |
 
-use super::interruption::{Detour, Interruption, PutInterruption, within};
+use super::interruption::{Detour, Interruption, PutInterruption, era_of, is_put_to, within};
 use super::newest::Newest;
 use super::room::{KeepError, Room};
 use super::{Client, Domain, pause};
@@ -32,7 +32,6 @@ use crate::reconfig::walk::{Step, WalkOutcome};
 use crate::span;
 use crate::tag::Tag;
 use std::sync::Arc;
-use std::time::Duration;
 
 impl<E: Env> Domain<E> {
     /// The newest version of the object. `known` saves the transfer of a value that the caller has.
@@ -57,15 +56,21 @@ impl<E: Env> Domain<E> {
         name: &Name,
         known: Option<&CachedVersion>,
     ) -> Result<FoundVersion, Unavailable> {
-        if !self.is_ranked(name) {
+        let mut is_register = self.is_ranked(name);
+        loop {
+            if is_register {
+                // In a place of its own: an operation's future fits a page without it.
+                let read = Box::pin(self.read_register(name, known, Scope::Whole)).await?;
+                if let Some(found) = read {
+                    return Ok(found);
+                }
+            }
             match self.read_settled(name, known).await {
                 Ok(settled) => return Ok(settled.found),
                 Err(Interruption::Unavailable(unavailable)) => return Err(unavailable),
-                Err(Interruption::Ranked) => {}
+                Err(Interruption::Ranked) => is_register = true,
             }
         }
-        // In a place of its own: an operation's future fits a page without it.
-        Box::pin(self.read_register(name, known, Scope::Whole)).await
     }
 
     /// The same of an object that is no register, with the configuration where the version is at a quorum.
@@ -150,30 +155,47 @@ impl<E: Env> Domain<E> {
     /// [`Unavailable`].
     pub async fn stat(&self, name: &Name) -> Result<FoundVersion, Unavailable> {
         let stat = async {
-            if !self.is_ranked(name) {
+            let mut is_register = self.is_ranked(name);
+            loop {
+                if is_register {
+                    let read = self.read_register(name, None, Scope::Metadata);
+                    if let Some(found) = Box::pin(read).await? {
+                        return Ok(found);
+                    }
+                }
                 match self.stat_unranked(name).await {
                     Ok(found) => return Ok(found),
                     Err(Interruption::Unavailable(unavailable)) => return Err(unavailable),
-                    Err(Interruption::Ranked) => {}
+                    Err(Interruption::Ranked) => is_register = true,
                 }
             }
-            Box::pin(self.read_register(name, None, Scope::Metadata)).await
         };
         span::watch!(span::of_object!(span::STAT, name), stat)
     }
 
     /// The same of an object that is no register.
     pub(super) async fn stat_unranked(&self, name: &Name) -> Result<FoundVersion, Interruption> {
+        let (found, _) = self.stat_last(name).await?;
+        Ok(found)
+    }
+
+    /// The same, with the configuration where the version is at a quorum.
+    pub(super) async fn stat_last(
+        &self,
+        name: &Name,
+    ) -> Result<(FoundVersion, Arc<Configuration>), Interruption> {
         let newest = self.newest(name, None, Scope::Metadata);
         let newest = span::watch!(span::of_phase!(span::PHASE1), newest)?;
         span::record_tag(newest.found.tag);
         if newest.at_quorum(&self.client, name) {
             newest.confirm_again(&self.client, name);
-            return Ok(newest.found);
+            let last = newest.last.c().clone();
+            return Ok((newest.found, last));
         }
         let read = async { self.read_settled(name, None).await };
         let settled = span::watch!(span::of_object!(span::READ, name), read)?;
-        Ok(settled.found)
+        let last = settled.last.c().clone();
+        Ok((settled.found, last))
     }
 
     /// Writes the value as a new version and returns its tag.
@@ -195,30 +217,36 @@ impl<E: Env> Domain<E> {
         value: &Value,
     ) -> Result<(Tag, Tag), WriteError> {
         let write = async {
-            let offered = match self.is_ranked(name) {
-                true => Err(Interruption::Ranked),
-                false => self.offer(name, value).await,
-            };
-            let (max, last) = match offered {
-                Ok(offered) => offered,
-                Err(Interruption::Ranked) => {
-                    return Box::pin(self.write_register(name, value, None)).await;
+            let mut register = self.is_ranked(name).then_some(None);
+            loop {
+                if let Some(put) = register {
+                    let written = Box::pin(self.write_register(name, value, put)).await?;
+                    if let Some(written) = written {
+                        return Ok(written);
+                    }
                 }
-                Err(Interruption::Unavailable(failed)) => {
-                    return Err(WriteError::NotApplied(failed));
-                }
-            };
-            let tag = max.next(self.client.next_writer());
-            let tag = tag.map_err(|used_up| WriteError::NotApplied(used_up.into()))?;
-            match self.write_as(&last, name, value, tag).await {
-                Ok(()) => Ok((max, tag)),
-                Err(PutInterruption::Failed(error)) => Err(error),
-                Err(PutInterruption::Ranked { put }) => {
-                    Box::pin(self.write_register(name, value, put)).await
+                match self.write_unranked(name, value).await {
+                    Ok(written) => return Ok(written),
+                    Err(PutInterruption::Failed(error)) => return Err(error),
+                    Err(PutInterruption::Ranked { put }) => register = Some(put),
                 }
             }
         };
         span::watch!(span::of_object!(span::WRITE, name), write)
+    }
+
+    /// The same of an object that is no register.
+    async fn write_unranked(
+        &self,
+        name: &Name,
+        value: &Value,
+    ) -> Result<(Tag, Tag), PutInterruption> {
+        let offered = self.offer(name, value).await;
+        let (max, last) = offered.map_err(PutInterruption::from_first_phase)?;
+        let tag = max.next_in(era_of(name, &last), self.client.next_writer());
+        let tag = tag.map_err(|used_up| PutInterruption::from_first_phase(used_up.into()))?;
+        self.write_as(&last, name, value, tag).await?;
+        Ok((max, tag))
     }
 
     /// Phase 1 of a write: the largest tag, and the configuration where the sequence ended, which has room for the value.
@@ -257,14 +285,15 @@ impl<E: Env> Domain<E> {
         }
     }
 
-    /// The same of a manifest.
+    /// The same of a manifest, from the configuration `last` on, where a first phase ended.
     pub(super) async fn put_manifest(
         &self,
+        last: &Arc<Configuration>,
         name: &Name,
         version: (Tag, &Value),
     ) -> Result<(), PutInterruption> {
         assert!(version.1.apart.is_some(), "its content is in blocks");
-        self.put_from(&self.start(), name, version).await
+        self.put_from(last, name, version).await
     }
 
     /// Phase 2 of a write: the value becomes this version, from the configuration `last` on.
@@ -280,7 +309,8 @@ impl<E: Env> Domain<E> {
         self.put_from(last, name, (tag, value)).await
     }
 
-    async fn put_from(
+    /// The same from the configuration `start` on.
+    pub(super) async fn put_from(
         &self,
         start: &Arc<Configuration>,
         name: &Name,
@@ -297,73 +327,6 @@ impl<E: Env> Domain<E> {
             }
         })
     }
-
-    /// Phase 1 of a write: the largest tag, and the configuration where the sequence ended. With the value that is to be written,
-    /// a quorum there has room for it (`[X-3 unconfirmed-cap]`); with it comes how long silent members are waited for.
-    pub(super) async fn largest_tag(
-        &self,
-        name: &Name,
-        announced: Option<(&Value, Duration)>,
-    ) -> Result<(OfferOutcome, Arc<Configuration>), Interruption> {
-        let env = &self.client.env;
-        let get_tag = |at: Visit| async move {
-            let offered = match announced {
-                Some((value, grace)) => dap::get_tag_for(env, &at, name, value, grace).await,
-                None => dap::get_tag(env, &at, name).await.map(OfferOutcome::Room),
-            };
-            match offered {
-                Err(CallError::Unavailable(full)) if full.lacks_room() => Ok(Err(full)),
-                offered => offered.map(Ok),
-            }
-        };
-        let (mut max, mut no_room) = (Tag::INITIAL, None);
-        let visit = async |at: &Visit, asked: Option<Result<OfferOutcome, Unavailable>>| {
-            if at.c().is_ranked(name) {
-                return Ok(Step::End(()));
-            }
-            let offered = match asked {
-                Some(offered) => offered,
-                None => get_tag(at.clone()).await?,
-            };
-            no_room = match offered {
-                Ok(OfferOutcome::Room(tag)) => {
-                    max = max.max(tag);
-                    None
-                }
-                Ok(OfferOutcome::Busy) => Some(NoRoom::Busy),
-                Err(full) => Some(NoRoom::Full(full)),
-            };
-            // Room is needed only where the sequence ends; elsewhere the tag is. Members with full disks do not say which it is.
-            let shows_end = at.is_last() && at.c().options().piggyback;
-            let needs_tag = match &no_room {
-                None => false,
-                Some(NoRoom::Busy) => !shows_end,
-                Some(NoRoom::Full(_)) => true,
-            };
-            if needs_tag {
-                max = max.max(dap::get_tag(env, at, name).await?);
-            }
-            Ok(Step::GoOn)
-        };
-        let walk = self.walk().asking_ahead(Some(get_tag), visit);
-        let WalkOutcome::ToTheEnd(last) = walk.await? else {
-            return Err(Interruption::Ranked);
-        };
-        let last = last.c().clone();
-        match no_room {
-            None => Ok((OfferOutcome::Room(max), last)),
-            Some(NoRoom::Busy) => Ok((OfferOutcome::Busy, last)),
-            Some(NoRoom::Full(full)) => Err(Interruption::Unavailable(full)),
-        }
-    }
-}
-
-/// Why a configuration has no room for a new version.
-enum NoRoom {
-    /// There are too many unconfirmed versions.
-    Busy,
-    /// Disks are full.
-    Full(Unavailable),
 }
 
 impl<E: Env> Domain<E> {
@@ -377,7 +340,7 @@ impl<E: Env> Domain<E> {
     ) -> Result<(), Interruption> {
         let mut room = Room::default();
         let put_data = async |at: &Visit| {
-            if at.c().is_ranked(name) {
+            if !is_put_to(at.c(), start, name) {
                 return Ok(Step::End(()));
             }
             let env = &self.client.env;
@@ -445,7 +408,7 @@ impl<E: Env> Domain<E> {
             .expect("only the initial version has no value, and that is complete");
         let mut holders = in_last.then(|| found.holders.clone());
         let put_data = async |at: &Visit| {
-            if at.c().is_ranked(name) {
+            if !is_put_to(at.c(), last.c(), name) {
                 return Ok(Step::End(Detour::Ranked));
             }
             // Elsewhere no member is known to hold it; nevertheless it is one that is completed, not a new one.

@@ -14,11 +14,16 @@
 //! current one and its ancestors (`[W-6 ancestors]`): if it is there the write has succeeded; if not, it never will, once what is
 //! proposed now is chosen. So an operation applies once, although messages are lost.
 //!
+//! Where the domain ceases to be conditional an operation has the last version of the register decided, and learns so what became of
+//! what it proposed (`[W-13 ceasing-to-be-conditional]`). A conditional write that was not applied ends there; anything else goes
+//! on as it does in the new kind.
+//!
 //! | | rounds, quiet | otherwise |
 //! |---|---|---|
 //! | [`Domain::decide_write`] | 2, of a manifest 3 | as many more for each proposer that was faster, after a pause |
 //! | read | 1 | 2 more to settle |
 
+mod leaving;
 mod proposer;
 
 use super::atomic::SettledVersion;
@@ -96,6 +101,19 @@ pub(super) struct UploadCommit<'a> {
     pub(super) put: Option<Tag>,
 }
 
+/// What became of a manifest.
+pub(super) enum ManifestDecision {
+    /// As of any value.
+    Decided(WriteDecision),
+    /// A sweep has given the upload up: nothing was written.
+    GivenUp,
+    /// The domain has ceased to be conditional, and nothing was written. `committed`: the upload says that it may be.
+    Left {
+        /// That.
+        committed: bool,
+    },
+}
+
 /// How a write was decided.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum WriteDecision {
@@ -110,18 +128,34 @@ pub enum WriteDecision {
     Conflict(FoundVersion),
 }
 
-async fn decide<E: Env>(
-    mut proposer: Proposer<'_, E>,
-) -> Result<Option<WriteDecision>, WriteError> {
-    match proposer.run().await {
-        Ok(ProposalEnd::Written { tag, replaced }) => {
-            Ok(Some(WriteDecision::Written { tag, replaced }))
+/// How a proposer of a write ended.
+enum DecisionEnd {
+    Decided(WriteDecision),
+    /// A sweep has given up the blocks: nothing was written.
+    GivenUp,
+    /// The domain has ceased to be conditional. Nothing was written, and what was proposed never will be
+    /// (`[W-13 ceasing-to-be-conditional]`). `committed`: its upload is.
+    Left {
+        committed: bool,
+    },
+}
+
+async fn decide<E: Env>(mut proposer: Proposer<'_, E>) -> Result<DecisionEnd, WriteError> {
+    let ended = match proposer.run().await {
+        Ok(ended) => ended,
+        Err(failed) if proposer.sent => return Err(WriteError::Unknown(failed)),
+        Err(failed) => return Err(WriteError::NotApplied(failed)),
+    };
+    match ended {
+        ProposalEnd::Written { tag, replaced } => {
+            let written = WriteDecision::Written { tag, replaced };
+            Ok(DecisionEnd::Decided(written))
         }
-        Ok(ProposalEnd::Found(found, _)) => Ok(Some(WriteDecision::Conflict(found))),
-        Ok(ProposalEnd::GivenUp) => Ok(None),
-        Ok(ProposalEnd::Outrun(tag)) => Err(WriteError::Unknown(Unavailable::outrun(tag))),
-        Err(failed) if proposer.sent => Err(WriteError::Unknown(failed)),
-        Err(failed) => Err(WriteError::NotApplied(failed)),
+        ProposalEnd::Found(found, _) => Ok(DecisionEnd::Decided(WriteDecision::Conflict(found))),
+        ProposalEnd::GivenUp => Ok(DecisionEnd::GivenUp),
+        ProposalEnd::Outrun(tag) => Err(WriteError::Unknown(Unavailable::outrun(tag))),
+        ProposalEnd::Last(last) => Box::pin(proposer.hand_on(*last)).await,
+        ProposalEnd::Left => Box::pin(proposer.judge_left()).await,
     }
 }
 
@@ -145,87 +179,121 @@ impl<E: Env> Domain<E> {
         wish: Wish<'_>,
         put: Option<Tag>,
     ) -> Result<WriteDecision, WriteError> {
+        let decided = self.decide_unless_left(name, wish, put).await?;
+        decided.ok_or_else(|| WriteError::NotApplied(Unavailable::not_conditional()))
+    }
+
+    /// The same. `None`: the domain has ceased to be conditional; nothing was written, and never will be.
+    async fn decide_unless_left(
+        &self,
+        name: &Name,
+        wish: Wish<'_>,
+        put: Option<Tag>,
+    ) -> Result<Option<WriteDecision>, WriteError> {
         let is_own = |tag: Tag| !tag.is_initial() && tag.writer != Writer::default();
         assert!(
             put.is_none_or(is_own),
             "a version that was put has a writer"
         );
         let proposer = Proposer::new(self, name, Aim::Write(wish)).after(put);
-        let decided = decide(proposer).await?;
-        Ok(decided.expect("it has no blocks that could be given up"))
+        match decide(proposer).await? {
+            DecisionEnd::Decided(decided) => Ok(Some(decided)),
+            DecisionEnd::Left { .. } => Ok(None),
+            DecisionEnd::GivenUp => unreachable!("it has no blocks that could be given up"),
+        }
     }
 
-    /// The same of a manifest, whose upload has this to commit. `None`: a sweep has given the upload up, and nothing was written.
+    /// The same of a manifest, whose upload has this to commit.
     pub(super) async fn decide_manifest(
         &self,
         name: &Name,
         wish: Wish<'_>,
         upload: UploadCommit<'_>,
-    ) -> Result<Option<WriteDecision>, WriteError> {
+    ) -> Result<ManifestDecision, WriteError> {
         assert!(wish.value.apart.is_some(), "its content is in blocks");
         let is_after = upload.put.is_none() || upload.is_decided;
         assert!(is_after, "a manifest is put after the commit");
         let proposer = Proposer::new(self, name, Aim::Write(wish)).after(upload.put);
-        decide(proposer.of_upload(upload)).await
+        Ok(match decide(proposer.of_upload(upload)).await? {
+            DecisionEnd::Decided(decided) => ManifestDecision::Decided(decided),
+            DecisionEnd::GivenUp => ManifestDecision::GivenUp,
+            DecisionEnd::Left { committed } => ManifestDecision::Left { committed },
+        })
     }
 
     /// Has what is there chosen by a ballot of its own, and returns it: nothing that was proposed before at a smaller one is chosen any
-    /// more (`[W-11 given-up]`). An object that was never written gets a tombstone, because no version can be proposed again.
-    pub(super) async fn shut_out_earlier(&self, name: &Name) -> Result<Tag, Unavailable> {
-        let chosen = self.choose_again(name).await?;
+    /// more (`[W-11 given-up]`). An object that was never written gets a tombstone, because no version can be proposed again. `None`:
+    /// the domain has ceased to be conditional.
+    pub(super) async fn shut_out_earlier(&self, name: &Name) -> Result<Option<Tag>, Unavailable> {
+        let Some(chosen) = self.choose_again(name).await? else {
+            return Ok(None);
+        };
         assert!(chosen.found.complete, "what is chosen is at a quorum");
         if !chosen.found.tag.is_initial() {
-            return Ok(chosen.found.tag);
+            return Ok(Some(chosen.found.tag));
         }
         let tombstone = Value::tombstone(Bytes::new());
         let wish = self
             .client
             .wish(&tombstone, Condition::Version(Tag::INITIAL));
-        match self.decide_write(name, wish).await {
-            Ok(WriteDecision::Written { tag, .. }) => Ok(tag),
-            Ok(WriteDecision::Conflict(_)) => Ok(self.choose_again(name).await?.found.tag),
+        match self.decide_unless_left(name, wish, None).await {
+            Ok(Some(WriteDecision::Written { tag, .. })) => Ok(Some(tag)),
+            Ok(Some(WriteDecision::Conflict(_))) => {
+                let chosen = self.choose_again(name).await?;
+                Ok(chosen.map(|chosen| chosen.found.tag))
+            }
+            Ok(None) => Ok(None),
             Err(WriteError::NotApplied(failed) | WriteError::Unknown(failed)) => Err(failed),
         }
     }
 
-    /// Writes on the version that is current; returns that, and its own. `put`: as in [`Domain::decide_after`].
+    /// Writes on the version that is current; returns that, and its own. `put`: as in [`Domain::decide_after`]. `None`: nothing is
+    /// written, the domain has ceased to be conditional.
     pub(super) async fn write_register(
         &self,
         name: &Name,
         value: &Value,
         put: Option<Tag>,
-    ) -> Result<(Tag, Tag), WriteError> {
+    ) -> Result<Option<(Tag, Tag)>, WriteError> {
         let wish = self.client.wish(value, Condition::Always);
-        match self.decide_after(name, wish, put).await? {
-            WriteDecision::Written { tag, replaced } => Ok((replaced, tag)),
-            WriteDecision::Conflict(_) => unreachable!("without a condition there is no conflict"),
+        match self.decide_unless_left(name, wish, put).await? {
+            Some(WriteDecision::Written { tag, replaced }) => Ok(Some((replaced, tag))),
+            Some(WriteDecision::Conflict(_)) => {
+                unreachable!("without a condition there is no conflict")
+            }
+            None => Ok(None),
         }
     }
 
-    /// The current version of a register: in one round if the answers show that it is chosen (`[W-9 one-round-read]`).
+    /// The current version of a register: in one round if the answers show that it is chosen (`[W-9 one-round-read]`). `None`: the
+    /// domain has ceased to be conditional.
     pub(super) async fn read_register(
         &self,
         name: &Name,
         known: Option<&CachedVersion>,
         scope: Scope,
-    ) -> Result<FoundVersion, Unavailable> {
+    ) -> Result<Option<FoundVersion>, Unavailable> {
         let found = Proposer::new(self, name, Aim::Read { scope, known }).read();
-        found.await.map(|(found, _)| found)
+        Ok(found.await?.map(|(found, _)| found))
     }
 
-    /// The current version without its content, and where it comes from.
+    /// The current version without its content, and where it comes from. `None`: as [`Domain::read_register`].
     pub(super) async fn read_lineage(
         &self,
         name: &Name,
-    ) -> Result<(FoundVersion, Lineage), Unavailable> {
+    ) -> Result<Option<(FoundVersion, Lineage)>, Unavailable> {
         let (scope, known) = (Scope::Metadata, None);
         Proposer::new(self, name, Aim::Read { scope, known })
             .read()
             .await
     }
 
-    /// Has the current version chosen again, with its elements for all members that lack them.
-    pub(super) async fn choose_again(&self, name: &Name) -> Result<SettledVersion, Unavailable> {
+    /// Has the current version chosen again, with its elements for all members that lack them. `None`: as
+    /// [`Domain::read_register`].
+    pub(super) async fn choose_again(
+        &self,
+        name: &Name,
+    ) -> Result<Option<SettledVersion>, Unavailable> {
         Proposer::new(self, name, Aim::Again).choose_again().await
     }
 }

@@ -30,7 +30,7 @@
 
 use super::atomic::UnsettledReason;
 use super::conditional::{Condition, WriteDecision};
-use super::interruption::PutInterruption;
+use super::interruption::{PutInterruption, era_of};
 use super::{Domain, pause};
 use crate::dap::{CachedVersion, FoundVersion, PassedVersions, Scope};
 use crate::element::Value;
@@ -103,14 +103,14 @@ impl<E: Env> Domain<E> {
         value: &Value,
         (version, next): (Tag, NextTag),
     ) -> Result<CoverableOutcome, WriteError> {
-        let put = match self.is_ranked(name) {
-            true => None,
-            false => match self.cover(name, value, (version, next)).await {
+        let mut put = None;
+        if !self.is_ranked(name) {
+            match self.cover(name, value, (version, next)).await {
                 Ok(covered) => return Ok(covered),
                 Err(PutInterruption::Failed(error)) => return Err(error),
-                Err(PutInterruption::Ranked { put }) => put,
-            },
-        };
+                Err(PutInterruption::Ranked { put: sent }) => put = sent,
+            }
+        }
         let wish = self.client.wish(value, Condition::Version(version));
         let decided = Box::pin(self.decide_after(name, wish, put)).await?;
         Ok(decided.into())
@@ -140,7 +140,13 @@ impl<E: Env> Domain<E> {
             if newest.found.tag == version {
                 if newest.exists {
                     // Above what members hold back, too.
-                    let tag = next(version.max(newest.found.fence), self.client.next_writer());
+                    let (above, writer) =
+                        (version.max(newest.found.fence), self.client.next_writer());
+                    let era = era_of(name, newest.last.c());
+                    let tag = match above.is_initial() && era > 0 {
+                        true => above.next_in(era, writer),
+                        false => next(above, writer),
+                    };
                     let tag =
                         tag.map_err(|used_up| not_applied(Unavailable::from(used_up).into()))?;
                     assert!(

@@ -6,12 +6,19 @@
 //! final. The walk has made the pointer known to a quorum of each configuration that it left, so that the proposer comes there, too.
 
 use super::{Domain, pause};
+use crate::config::Configuration;
+use crate::dap::FoundVersion;
+use crate::dap::conditional::closing::{self, LastVersion};
 use crate::env::Env;
 use crate::error::{CallError, Unavailable, WriteError};
 use crate::gather::Visit;
+use crate::object::{Kind, Name};
+use crate::pointer::Pointer;
+use crate::reconfig::sequence;
 use crate::reconfig::walk::Step;
 use crate::span::ErrorType;
-use crate::tag::Tag;
+use crate::tag::{NumbersUsedUp, Tag};
+use std::sync::Arc;
 
 /// What a trace shows of a phase that ended so.
 const RANKED: &str = "ranked";
@@ -61,6 +68,12 @@ pub(super) enum PutInterruption {
     },
 }
 
+impl From<NumbersUsedUp> for Interruption {
+    fn from(used_up: NumbersUsedUp) -> Interruption {
+        Interruption::Unavailable(used_up.into())
+    }
+}
+
 impl PutInterruption {
     /// The same as the first phase ended, in which nothing is sent.
     pub(super) fn from_first_phase(ended: Interruption) -> PutInterruption {
@@ -90,7 +103,108 @@ pub(super) fn within<T>(made: Result<T, Interruption>) -> Result<Option<T>, Call
     }
 }
 
+/// Whether an operation that began at `start` may put or write back a version of the object here: it is no register, and was none in
+/// between (`[W-13 ceasing-to-be-conditional]`).
+pub(super) fn is_put_to(c: &Configuration, start: &Configuration, name: &Name) -> bool {
+    assert!(c.is_at_least(start), "a walk leads upwards");
+    let is_later = name.kind() == Kind::User && c.era() > start.era();
+    !c.is_ranked(name) && !is_later
+}
+
+/// The era in which first versions of the object are made there: what is nowhere a register has none.
+pub(super) fn era_of(name: &Name, c: &Configuration) -> u32 {
+    match name.kind() {
+        Kind::User => c.era(),
+        _ => 0,
+    }
+}
+
+/// The last version of a register, as what is found there.
+pub(super) fn found_of(last: LastVersion, c: &Configuration) -> FoundVersion {
+    assert!(c.dap().is_conditional(), "it was a register there");
+    FoundVersion {
+        tag: last.current.tag,
+        value: Some(last.value),
+        length: last.length,
+        complete: false,
+        holders: vec![true; c.n()],
+        damaged: false,
+        unaware: false,
+        fence: Tag::INITIAL,
+    }
+}
+
+/// How an operation on an object leaves a configuration in which the object is a register.
+pub(super) enum Departure {
+    /// It does not: nothing comes next, or the object is a register there, too.
+    Stays,
+    /// Nothing that comes next knows the object as a register (`[W-13 ceasing-to-be-conditional]`).
+    Leaves {
+        /// The last version of the register; `None`: nothing was chosen, or what comes next has it.
+        last: Option<Box<LastVersion>>,
+        /// What comes next.
+        next: Arc<Configuration>,
+    },
+}
+
 impl<E: Env> Domain<E> {
+    /// Leaves a configuration in which the object is a register, if the domain has ceased to be conditional after it. `ends`: as in
+    /// [`closing::close`].
+    pub(super) async fn depart(
+        &self,
+        c: &Arc<Configuration>,
+        name: &Name,
+        ends: bool,
+    ) -> Result<Departure, CallError> {
+        let (env, sequences) = (&self.client.env, self.client.sequences());
+        let pointer = if let Some(next) = sequences.expected(c) {
+            Pointer::pending(&next)
+        } else {
+            let at = Visit::new(c);
+            sequence::read_config(env, &at).await?;
+            let Some(pointer) = at.next() else {
+                return Ok(Departure::Stays);
+            };
+            pointer
+        };
+        self.depart_to(c, &pointer, (name, ends)).await
+    }
+
+    /// The same where what comes next was shown.
+    pub(super) async fn depart_to(
+        &self,
+        c: &Arc<Configuration>,
+        pointer: &Pointer,
+        (name, ends): (&Name, bool),
+    ) -> Result<Departure, CallError> {
+        let (env, sequences) = (&self.client.env, self.client.sequences());
+        let next = &pointer.configuration;
+        if next.is_ranked(name) || next.dap().is_removal() {
+            return Ok(Departure::Stays);
+        }
+        if pointer.is_final() {
+            sequences.learn(next);
+            let (last, next) = (None, next.clone());
+            return Ok(Departure::Leaves { last, next });
+        }
+        // [W-14 change-of-kind-alone]
+        sequences.learn(c);
+        let (at, closed) = closing::close(env, (c, pointer), name, ends).await;
+        let last = match closed {
+            Ok(last) => last.map(Box::new),
+            Err(CallError::Moved) => None,
+            Err(failed) => return Err(failed),
+        };
+        let next = at.next().expect("a closed request is answered so");
+        match next.is_final() {
+            true => sequences.learn(&next.configuration),
+            false => sequences.expect(&next.configuration),
+        }
+        assert!(c.precedes(&next.configuration), "a walk leads upwards");
+        let next = next.configuration;
+        Ok(Departure::Leaves { last, next })
+    }
+
     /// After a put that a member takes in no more: on to what comes next, which it has shown.
     pub(super) async fn leave<B>(&self, at: &Visit) -> Step<B> {
         assert!(!at.c().dap().is_conditional(), "registers take no puts");

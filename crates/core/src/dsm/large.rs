@@ -118,20 +118,38 @@ impl<E: Env> Domain<E> {
         blocks: &Blocks,
         metadata: Bytes,
     ) -> Result<Tag, PublishError> {
-        if self.is_ranked(name) {
-            return self.publish_always(name, blocks, metadata).await;
+        if self.is_ranked(name)
+            && let Some(tag) = self.publish_always(name, blocks, metadata.clone()).await?
+        {
+            return Ok(tag);
         }
+        self.publish_unranked(name, blocks, metadata).await
+    }
+
+    /// The same where the object is no register, unless it becomes one on the way.
+    pub(super) async fn publish_unranked(
+        &self,
+        name: &Name,
+        blocks: &Blocks,
+        metadata: Bytes,
+    ) -> Result<Tag, PublishError> {
         // A manifest is short: it has room wherever one of its blocks had.
-        let max = match self.largest_tag(name, None).await {
-            Ok((OfferOutcome::Room(max), _)) => max,
-            Ok((OfferOutcome::Busy, _)) => unreachable!("no version was announced"),
-            Err(Interruption::Unavailable(failed)) => {
-                return Err(self.not_applied(blocks, failed).await);
+        let (max, last) = loop {
+            match self.largest_tag(name, None).await {
+                Ok((OfferOutcome::Room(max), last)) => break (max, last),
+                Ok((OfferOutcome::Busy, _)) => unreachable!("no version was announced"),
+                Err(Interruption::Unavailable(failed)) => {
+                    return Err(self.not_applied(blocks, failed).await);
+                }
+                Err(Interruption::Ranked) => {}
             }
-            Err(Interruption::Ranked) => return self.publish_always(name, blocks, metadata).await,
+            let published = self.publish_always(name, blocks, metadata.clone());
+            if let Some(tag) = Box::pin(published).await? {
+                return Ok(tag);
+            }
         };
         // Unique: this upload is published once.
-        let tag = match max.next(blocks.upload) {
+        let tag = match max.next_in(last.era(), blocks.upload) {
             Ok(tag) => tag,
             Err(used_up) => return Err(self.not_applied(blocks, used_up.into()).await),
         };
@@ -139,6 +157,7 @@ impl<E: Env> Domain<E> {
             name: name.clone(),
             tag,
             metadata: metadata.clone(),
+            era: last.era(),
         }));
         let (cell, value) = (cell(blocks.upload), commit.encode());
         let decided = self.decide_as_owner(&cell, &value, blocks.upload).await;
@@ -152,12 +171,12 @@ impl<E: Env> Domain<E> {
         };
         if decided != value {
             return match removal::is_abort(&decided) {
-                true => self.aborted((name, tag), blocks, max).await,
+                true => self.aborted((name, tag, last.era()), blocks, max).await,
                 false => Err(PublishError::Swept),
             };
         }
         let manifest = Value::manifest(metadata, blocks.length());
-        match self.put_manifest(name, (tag, &manifest)).await {
+        match self.put_manifest(&last, name, (tag, &manifest)).await {
             Ok(()) => {
                 self.remove_replaced(max).await;
                 Ok(tag)
@@ -175,20 +194,10 @@ impl<E: Env> Domain<E> {
                 };
                 let always = (Condition::Always, 0);
                 let published = self.publish_after(name, (blocks, &manifest), always, commit);
-                written(Box::pin(published).await)
+                let decided = Box::pin(published).await?;
+                Ok(written(&decided.expect("the upload has committed")))
             }
         }
-    }
-
-    /// The same in a conditional domain.
-    async fn publish_always(
-        &self,
-        name: &Name,
-        blocks: &Blocks,
-        metadata: Bytes,
-    ) -> Result<Tag, PublishError> {
-        let always = (Condition::Always, 0);
-        written(Box::pin(self.publish_if(name, blocks, metadata, always)).await)
     }
 
     /// The end of an upload whose cell says that it was aborted. That is so, and nothing was written, if the object has no larger
@@ -196,19 +205,28 @@ impl<E: Env> Domain<E> {
     /// written over, and if it was not committed it is as good as that. No client ever reads it from now on.
     async fn aborted(
         &self,
-        (name, tag): (&Name, Tag),
+        (name, tag, era): (&Name, Tag, u32),
         blocks: &Blocks,
         max: Tag,
     ) -> Result<Tag, PublishError> {
-        let found = match self.stat_unranked(name).await {
-            Err(Interruption::Ranked) => return self.aborted_of_register(name, blocks, tag).await,
-            Err(Interruption::Unavailable(failed)) => Err(failed),
-            Ok(found) => Ok(found),
+        let unknown = |failed| PublishError::Write(WriteError::Unknown(failed));
+        let (found, last) = loop {
+            match self.stat_last(name).await {
+                Ok(found) => break found,
+                Err(Interruption::Unavailable(failed)) => return Err(unknown(failed)),
+                Err(Interruption::Ranked) => {}
+            }
+            if let Some(tag) = self.aborted_of_register(name, blocks, tag).await? {
+                return Ok(tag);
+            }
         };
-        let found = found.map_err(|failed| PublishError::Write(WriteError::Unknown(failed)))?;
         self.remove_upload(blocks.upload, numbers(blocks)).await;
         if found.tag < tag {
             return Err(PublishError::Swept);
+        }
+        if last.era() > era && found.tag != tag {
+            // It need not have been there when that was written ([W-13 ceasing-to-be-conditional]).
+            return Err(unknown(Unavailable::outrun(tag)));
         }
         self.remove_replaced(max).await;
         Ok(tag)
@@ -270,9 +288,9 @@ impl<E: Env> Domain<E> {
 }
 
 /// The version that a write without a condition came to.
-fn written(decided: Result<WriteDecision, PublishError>) -> Result<Tag, PublishError> {
-    match decided? {
-        WriteDecision::Written { tag, .. } => Ok(tag),
+fn written(decided: &WriteDecision) -> Tag {
+    match decided {
+        WriteDecision::Written { tag, .. } => *tag,
         WriteDecision::Conflict(_) => unreachable!("without a condition there is no conflict"),
     }
 }
@@ -321,12 +339,16 @@ pub(super) struct Commit {
     pub(super) name: Name,
     pub(super) tag: Tag,
     pub(super) metadata: Bytes,
+    /// How often the domain had ceased to be conditional.
+    pub(super) era: u32,
 }
 
 const NAME: u16 = MUST_UNDERSTAND | 1;
 const TAG: u16 = MUST_UNDERSTAND | 2;
 const METADATA: u16 = MUST_UNDERSTAND | 3;
 const ABORT: u16 = MUST_UNDERSTAND | 4;
+/// Left out where it is 0.
+const ERA: u16 = MUST_UNDERSTAND | 5;
 
 impl Fate {
     pub(super) fn encode(&self) -> Bytes {
@@ -341,6 +363,9 @@ impl Fate {
                 tlv::put_field(&mut out, NAME, commit.name.as_bytes());
                 tlv::put_field(&mut out, TAG, &tag);
                 tlv::put_field(&mut out, METADATA, &commit.metadata);
+                if commit.era > 0 {
+                    tlv::put_field(&mut out, ERA, &commit.era.to_le_bytes());
+                }
             }
         }
         assert!(out.len() <= limits::CELL_BYTES, "its parts are bounded");
@@ -348,7 +373,7 @@ impl Fate {
     }
 
     pub(super) fn decode(bytes: &Bytes) -> Result<Fate, TlvError> {
-        let (mut name, mut tag, mut metadata) = (None, None, None);
+        let (mut name, mut tag, mut metadata, mut era) = (None, None, None, 0);
         for field in tlv::fields(bytes) {
             let (kind, value) = field?;
             let invalid = TlvError::Invalid { kind };
@@ -367,6 +392,7 @@ impl Fate {
                         .map(Some)?;
                 }
                 METADATA => metadata = Some(bytes.slice_ref(value)),
+                ERA => era = u32::from_le_bytes(tlv::number(kind, value)?),
                 _ => tlv::unknown(kind)?,
             }
         }
@@ -375,6 +401,7 @@ impl Fate {
             name: name.ok_or(missing(NAME))?,
             tag: tag.ok_or(missing(TAG))?,
             metadata: metadata.ok_or(missing(METADATA))?,
+            era,
         })))
     }
 }
@@ -421,6 +448,14 @@ mod tests {
         }
     }
 
+    fn of_first_era(fate: &Fate) -> Fate {
+        let mut fate = fate.clone();
+        if let Fate::Commit(commit) = &mut fate {
+            commit.era = 0;
+        }
+        fate
+    }
+
     #[test]
     fn the_fate_of_an_upload_survives_its_cell() {
         let blocks = Blocks::new(upload(), 9, 4);
@@ -432,13 +467,17 @@ mod tests {
             name: Name::user("k").unwrap(),
             tag: block_tag(upload()),
             metadata: metadata.encode().unwrap(),
+            era: 7,
         };
         assert_eq!(commit.manifest().unwrap().length(), 9);
         for fate in [Fate::Abort, Fate::Commit(Box::new(commit))] {
             let encoded = fate.encode();
-            assert_eq!(Fate::decode(&encoded), Ok(fate));
+            assert_eq!(Fate::decode(&encoded), Ok(fate.clone()));
             for end in 0..encoded.len() {
-                assert!(Fate::decode(&encoded.slice(..end)).is_err(), "cut at {end}");
+                let cut = Fate::decode(&encoded.slice(..end));
+                // Without the last field it is one of the first era.
+                let is_of_first_era = cut == Ok(of_first_era(&fate)) && cut != Ok(fate.clone());
+                assert!(cut.is_err() || is_of_first_era, "cut at {end}: {cut:?}");
             }
         }
     }

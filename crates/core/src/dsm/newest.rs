@@ -1,12 +1,12 @@
 //! Phase 1 of a read: the newest version of all configurations on the way.
 
-use super::interruption::{Detour, Interruption};
+use super::interruption::{Departure, Detour, Interruption, found_of};
 use super::{Client, Domain};
 use crate::dap::{self, CachedVersion, FoundVersion, PassedVersions, Scope};
 use crate::env::Env;
 use crate::error::Unavailable;
 use crate::gather::Visit;
-use crate::object::Name;
+use crate::object::{Kind, Name};
 use crate::reconfig::walk::{Step, WalkOutcome};
 
 /// What phase 1 of a read found.
@@ -55,11 +55,15 @@ impl<E: Env> Domain<E> {
     /// # Errors
     /// [`Unavailable`].
     pub(crate) async fn glimpse(&self, name: &Name) -> Result<FoundVersion, Unavailable> {
-        match self.newest(name, None, Scope::Metadata).await {
-            Ok(newest) => Ok(newest.found),
-            Err(Interruption::Unavailable(unavailable)) => Err(unavailable),
-            Err(Interruption::Ranked) => {
-                Box::pin(self.read_register(name, None, Scope::Metadata)).await
+        loop {
+            match self.newest(name, None, Scope::Metadata).await {
+                Ok(newest) => return Ok(newest.found),
+                Err(Interruption::Unavailable(unavailable)) => return Err(unavailable),
+                Err(Interruption::Ranked) => {}
+            }
+            let read = self.read_register(name, None, Scope::Metadata);
+            if let Some(found) = Box::pin(read).await? {
+                return Ok(found);
             }
         }
     }
@@ -92,9 +96,21 @@ impl<E: Env> Domain<E> {
         let ask = (*passed == PassedVersions::default()).then_some(get_version);
         let (mut best, mut exists, mut found_in): (Option<FoundVersion>, _, _) =
             (None, false, None);
+        let mut era = self.start().era();
         let get_data = async |at: &Visit, version: Option<FoundVersion>| {
             if at.c().is_ranked(name) {
-                return Ok(Step::End(Detour::Ranked));
+                let left = Box::pin(self.depart(at.c(), name, false)).await?;
+                let Departure::Leaves { last, next } = left else {
+                    return Ok(Step::End(Detour::Ranked));
+                };
+                // It has what all earlier ones had.
+                (exists, found_in, era) = (last.is_some(), Some(at.c().id()), next.era());
+                best = last.map(|last| found_of(*last, at.c()));
+                return Ok(Step::Again(next));
+            }
+            if at.c().era() > era && name.kind() == Kind::User {
+                // So does what was a register in between ([W-13 ceasing-to-be-conditional]).
+                (best, era) = (None, at.c().era());
             }
             let here = if let (Some(version), Some(best)) = (version, &best) {
                 let Some(here) = version.with_value_of(best) else {

@@ -216,7 +216,10 @@ impl<E: Env> Domain<E> {
         }
         let SettledVersion { found, last } = match is_ranked {
             // Choosing it again brings it to all members that answer.
-            true => Box::pin(self.choose_again(name)).await?,
+            true => match Box::pin(self.choose_again(name)).await? {
+                Some(chosen) => chosen,
+                None => return Err(Incomplete::Moving),
+            },
             false => match self.read_settled(name, None).await {
                 Ok(settled) => settled,
                 Err(Interruption::Ranked) => return Err(Incomplete::Moving),

@@ -48,7 +48,10 @@ impl<E: Env> Domain<E> {
 /// Whether some server refused, or no version could come after those that servers answered with.
 pub(crate) fn is_refused(failed: &Unavailable) -> bool {
     let refused = |(_, response): &(_, Response)| matches!(response, Response::Refused(_));
-    let used_up = matches!(failed.obstacle.as_deref(), Some(Obstacle::NumbersUsedUp(_)));
+    let used_up = matches!(
+        failed.obstacle.as_deref(),
+        Some(Obstacle::NumbersUsedUp(_) | Obstacle::NotConditional)
+    );
     used_up || failed.servers.iter().any(refused)
 }
 

@@ -25,13 +25,14 @@
 //! To remove a block is to write a tombstone over it, in one round, because all tags that it can have are known.
 
 use super::Domain;
-use super::interruption::PutInterruption;
+use super::interruption::{Interruption, PutInterruption};
 use super::large::{self, Commit, Fate};
+use crate::dap::Scope;
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::{Unavailable, WriteError};
 use crate::message::ListRequest;
-use crate::object::{Kind, Metadata};
+use crate::object::{Kind, Metadata, Name};
 use crate::tag::{Tag, Writer};
 use bytes::Bytes;
 use std::collections::BTreeSet;
@@ -280,14 +281,17 @@ impl<E: Env> Domain<E> {
         let Ok(manifest) = commit.manifest() else {
             return Ok(State::Live);
         };
-        match self.is_ranked(&commit.name) {
-            true => self.settled_in_register(&commit).await,
-            false => match self.settled_unranked(&commit, &manifest).await {
-                Ok(state) => Ok(state),
-                Err(PutInterruption::Failed(error)) => Err(unavailable(error)),
+        let mut is_register = self.is_ranked(&commit.name);
+        loop {
+            if is_register && let Some(state) = self.settled_in_register(&commit).await? {
+                return Ok(state);
+            }
+            match self.settled_unranked(&commit, &manifest).await {
+                Ok(state) => return Ok(state),
+                Err(PutInterruption::Failed(error)) => return Err(unavailable(error)),
                 // A version that it may have put is current there, or never will be.
-                Err(PutInterruption::Ranked { .. }) => self.settled_in_register(&commit).await,
-            },
+                Err(PutInterruption::Ranked { .. }) => is_register = true,
+            }
         }
     }
 
@@ -298,16 +302,21 @@ impl<E: Env> Domain<E> {
         manifest: &Value,
     ) -> Result<State, PutInterruption> {
         loop {
-            let found = self.stat_unranked(&commit.name).await;
-            let found = found.map_err(PutInterruption::from_first_phase)?;
-            if found.tag == commit.tag {
+            let found = self.stat_last(&commit.name).await;
+            let (found, last) = found.map_err(PutInterruption::from_first_phase)?;
+            if found.tag.writer == commit.tag.writer {
                 return Ok(State::Live);
             }
-            if found.tag > commit.tag {
+            let is_earlier = commit.era < last.era();
+            if is_earlier && found.tag.is_initial() {
+                return Ok(State::Unfinished);
+            }
+            // What a register was to decide is decided: it is another one ([W-13 ceasing-to-be-conditional]).
+            if is_earlier || found.tag > commit.tag {
                 let metadata = found.value.and_then(|v| Metadata::decode(&v.metadata).ok());
                 return Ok(State::Replaced(metadata.and_then(|m| m.written_at_ms)));
             }
-            self.put_manifest(&commit.name, (commit.tag, manifest))
+            self.put_manifest(&last, &commit.name, (commit.tag, manifest))
                 .await?;
         }
     }
@@ -315,17 +324,48 @@ impl<E: Env> Domain<E> {
 
 impl<E: Env> Domain<E> {
     /// The state of an upload that was committed in a conditional domain. Where no version shows it its writer may still propose it.
-    async fn settled_in_register(&self, commit: &Commit) -> Result<State, Unavailable> {
-        let (found, lineage) = self.read_lineage(&commit.name).await?;
+    /// `None`: the domain has ceased to be conditional.
+    async fn settled_in_register(&self, commit: &Commit) -> Result<Option<State>, Unavailable> {
+        let Some((found, lineage)) = self.read_lineage(&commit.name).await? else {
+            return Ok(None);
+        };
         let is_this = |tag: Tag| tag.writer == commit.tag.writer;
         if is_this(found.tag) {
-            return Ok(State::Live);
+            return Ok(Some(State::Live));
         }
         if !lineage.ancestors.iter().any(|it| is_this(it.tag)) {
-            return Ok(State::Unfinished);
+            return Ok(Some(State::Unfinished));
         }
         let metadata = found.value.and_then(|v| Metadata::decode(&v.metadata).ok());
-        Ok(State::Replaced(metadata.and_then(|m| m.written_at_ms)))
+        let replaced_at = metadata.and_then(|m| m.written_at_ms);
+        Ok(Some(State::Replaced(replaced_at)))
+    }
+
+    /// Makes sure that no version of an object which a register of an earlier era may still bring is read, and returns what is there. An
+    /// object that was never written gets a tombstone: above all that may come so, and below all that is written since then.
+    pub(super) async fn shut_out_of_earlier_eras(&self, name: &Name) -> Result<Tag, Unavailable> {
+        loop {
+            let newest = match self.newest(name, None, Scope::Metadata).await {
+                Ok(newest) => newest,
+                Err(Interruption::Unavailable(failed)) => return Err(failed),
+                Err(Interruption::Ranked) => {
+                    if let Some(current) = self.shut_out_earlier(name).await? {
+                        return Ok(current);
+                    }
+                    continue;
+                }
+            };
+            if !newest.found.tag.is_initial() {
+                return Ok(newest.found.tag);
+            }
+            let last = newest.last.c();
+            let tombstone = Value::tombstone(Bytes::new());
+            let tag = Tag::last_before(last.era(), self.client.next_writer());
+            match self.put_from(last, name, (tag, &tombstone)).await {
+                Ok(()) | Err(PutInterruption::Ranked { .. }) => {}
+                Err(PutInterruption::Failed(error)) => return Err(unavailable(error)),
+            }
+        }
     }
 }
 

@@ -6,6 +6,17 @@ use crate::limits;
 use crate::tag::Tag;
 
 impl Ballot {
+    /// Whether it decides the last version of a register in a configuration that is closed
+    /// (`[W-13 ceasing-to-be-conditional]`): it is above all ballots that do not.
+    pub fn is_closing(&self) -> bool {
+        self.number >= limits::CLOSING
+    }
+
+    /// Where it stands among the ballots of its sort.
+    pub fn place(&self) -> u64 {
+        self.number % limits::CLOSING
+    }
+
     /// Whether its number is below [`limits::NUMBER`].
     pub fn is_possible(&self) -> bool {
         self.number < limits::NUMBER

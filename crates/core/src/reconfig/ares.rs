@@ -221,6 +221,11 @@ async fn append<E: Env, C: Consensus<E>>(
         if is_same_but_for_index(last, &next) || !goal.may_follow(last) {
             return conclude(by, path, &next, goal).await;
         }
+        if path.len() > 1 && last.changes_into(&next) {
+            // [W-14 change-of-kind-alone]
+            finish(by, path, None).await?;
+            continue;
+        }
         (by.progress)(Progress::Deciding);
         let at = Visit::new(last);
         let propose = by.consensus.propose(by.env, &at, next.encoded());
@@ -298,6 +303,7 @@ fn after(
 ) -> Result<Arc<Configuration>, InvalidConfiguration> {
     let next = Configuration::new(Descriptor {
         index: last.id().index + 1,
+        era: last.era_of_next(wanted.dap),
         ..wanted.clone()
     })?;
     assert!(

@@ -70,7 +70,7 @@ impl Sequences {
     }
 
     /// Remembers a pending configuration, for the next guess.
-    pub(super) fn expect(&self, next: &Arc<Configuration>) {
+    pub(crate) fn expect(&self, next: &Arc<Configuration>) {
         let mut pending = self.pending.borrow_mut();
         pending.insert(domain_of(next), next.clone());
     }

@@ -98,11 +98,12 @@ pub async fn transfer<E: Env>(
         progress,
     };
     let is_conditional = |c: &Arc<Configuration>| c.dap().is_conditional();
-    let plain = sources.partition_point(|c| !is_conditional(c));
+    let ceases = is_conditional(&sources[0]) && !is_conditional(target);
+    let rest = &sources[usize::from(ceases)..];
+    let plain = rest.partition_point(|c| !is_conditional(c));
     assert!(
-        sources[plain..].iter().all(is_conditional)
-            && (plain == sources.len() || is_conditional(target)),
-        "a conditional domain stays one"
+        rest[plain..].iter().all(is_conditional) && (plain == rest.len() || is_conditional(target)),
+        "the kind changes once on a path ([W-14 change-of-kind-alone])"
     );
     let mut parts: Vec<Part<'_>> = vec![
         Box::pin(backwards(sources, source, async |source| {
@@ -112,6 +113,15 @@ pub async fn transfer<E: Env>(
             source.objects_and_servers().await
         })),
     ];
+    if ceases {
+        parts.push(Box::pin(async {
+            match source(0).last_versions().await {
+                // It has them, and is emptied itself.
+                Err(Stop::Final(later)) if later.precedes(target) => Ok(()),
+                moved => moved,
+            }
+        }));
+    }
     if is_conditional(target) {
         parts.push(Box::pin(async {
             let (plain, conditional) = sources.split_at(plain);
@@ -131,7 +141,7 @@ pub async fn transfer<E: Env>(
     outcome(moved.into_iter().collect())
 }
 
-/// Brings one object, as a ranked register, from one configuration into the conditional one that comes next.
+/// Brings one object from one configuration into the one that comes next, where it is a ranked register in at least one of them.
 ///
 /// # Errors
 /// As [`transfer`].
@@ -141,7 +151,10 @@ pub async fn transfer_register<E: Env>(
     target: &Arc<Configuration>,
     name: &Name,
 ) -> Result<TransferOutcome, Unavailable> {
-    assert!(target.is_ranked(name), "it is a register there");
+    assert!(
+        target.is_ranked(name) || source.is_ranked(name),
+        "it is a register there"
+    );
     assert!(source.precedes(target), "the target follows the source");
     let source = Source {
         env,
@@ -150,7 +163,11 @@ pub async fn transfer_register<E: Env>(
         target,
         progress: &|_| {},
     };
-    outcome(source.register(name.key(), &[]).await.map(|_| ()))
+    let moved = match target.is_ranked(name) {
+        true => source.register(name.key(), &[]).await,
+        false => source.last_version(name.key()).await,
+    };
+    outcome(moved.map(|_| ()))
 }
 
 fn outcome(moved: Result<(), Stop>) -> Result<TransferOutcome, Unavailable> {
@@ -262,7 +279,10 @@ impl<E: Env> Source<'_, E> {
     /// Moves everything but the cells. What of it needs the others not at once.
     async fn objects_and_servers(&self) -> Result<(), Stop> {
         let mut parts: Vec<Part<'_>> = vec![Box::pin(self.servers())];
-        let is_register = |kind: &Kind| *kind == Kind::User && self.target.dap().is_conditional();
+        let is_register = |kind: &Kind| {
+            let any = self.c.dap().is_conditional() || self.target.dap().is_conditional();
+            *kind == Kind::User && any
+        };
         for kind in Kind::ALL.into_iter().filter(|kind| !is_register(kind)) {
             parts.push(Box::pin(self.kind(kind)));
         }

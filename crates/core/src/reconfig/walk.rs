@@ -193,6 +193,10 @@ async fn advance<E: Env>(
     let Some(pointer) = known.nearest() else {
         return Ok(None);
     };
+    if at.c().era() > 0 && at.c().changes_into(&pointer.configuration) {
+        // [W-14 change-of-kind-alone]
+        sequences.learn(at.c());
+    }
     if pointer.is_final() {
         if !is_agreed {
             sequence::announce(env, at.c(), pointer);
@@ -232,6 +236,16 @@ pub async fn path<E: Env>(
         Ok(())
     };
     walk.to_the_end(read_config).await?;
+    // [W-14 change-of-kind-alone]: of several changes of the kind, what comes before the last one was final before.
+    let changes = path.windows(2).enumerate();
+    let changes = changes.filter(|(_, pair)| pair[0].changes_into(&pair[1]));
+    let changes: Vec<usize> = changes.map(|(place, _)| place).collect();
+    let first = match changes.as_slice() {
+        [.., last] if path[*last].dap().is_conditional() => *last,
+        [.., before, _] => *before + 1,
+        _ => 0,
+    };
+    path.drain(..first);
     let upwards = path.is_sorted_by(|a: &Arc<Configuration>, b| a.precedes(b));
     assert!(
         upwards && !path.is_empty(),

@@ -2,6 +2,7 @@
 //! 10.6). The servers are real, the network does what the test says or what the seed draws.
 
 mod becoming;
+mod ceasing;
 mod cells;
 mod left;
 mod moving;

@@ -391,6 +391,57 @@ fn every_history_of_a_domain_that_becomes_conditional_is_linearizable() {
     }
 }
 
+/// The same of a domain that changes its kind again and again.
+#[test]
+fn every_history_of_a_domain_that_goes_there_and_back_is_linearizable() {
+    let conditional = |k| Dap::Conditional { k };
+    let ways = [
+        [(3, conditional(1)), (3, Dap::Abd), (3, conditional(1))],
+        [
+            (4, conditional(2)),
+            (3, Dap::Ec { k: 1 }),
+            (4, conditional(2)),
+        ],
+        [(3, Dap::Abd), (4, conditional(2)), (5, Dap::Ec { k: 3 })],
+        [
+            (5, conditional(3)),
+            (3, conditional(1)),
+            (4, Dap::Ec { k: 2 }),
+        ],
+    ];
+    for seed in 0..SEEDS {
+        for (shape, [(n, dap), then, last]) in ways.iter().enumerate() {
+            let c = configuration(*n, *dap, 1, 24);
+            let world = World::of(&c, 8, seed << 8 | shape as u64);
+            let run = Run {
+                rots: false,
+                ..Run::of(world, &c, Procedure::Sound)
+            };
+            let second = successor(&c, run.world.below(3), then.0, then.1);
+            let third = successor(&second, run.world.below(3), last.0, last.1);
+            let mut started = 0;
+            let movers: Vec<_> = [second, third]
+                .into_iter()
+                .map(|next| {
+                    for _ in 0..run.world.below(60) {
+                        run.begin_some(&mut started, 10);
+                        run.world.step();
+                    }
+                    let mover = run.world.actor(&c);
+                    run.world.spawn(reconfigure(mover.client(), &c, &next))
+                })
+                .collect();
+            if let Err(violation) = run.go_on(started, 24) {
+                panic!(
+                    "seed {seed}, shape {shape}: {violation}\n{}",
+                    run.history.borrow()
+                );
+            }
+            drop(movers);
+        }
+    }
+}
+
 /// The number of seeds until the oracle sees a planted bug.
 fn seeds_until_caught(procedure: Procedure, c: &Arc<Configuration>) -> u64 {
     let caught = |seed: &u64| Run::new(c, *seed, procedure).finish(20).is_err();

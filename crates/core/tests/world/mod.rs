@@ -109,6 +109,7 @@ pub fn configuration(n: usize, dap: Dap, delta: u16, copy_bytes: u32) -> Arc<Con
         options: Options::default(),
         decided_by: Decider::Members,
         lattice: None,
+        era: 0,
     })
     .expect("a valid descriptor")
 }
@@ -128,6 +129,7 @@ pub fn successor(c: &Configuration, first: usize, n: usize, dap: Dap) -> Arc<Con
         index: c.id().index + 1,
         members: (first..first + n).map(server).collect(),
         dap,
+        era: c.era_of_next(dap),
         ..c.descriptor().clone()
     };
     Configuration::new(next).expect("a valid descriptor")

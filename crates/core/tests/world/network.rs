@@ -67,6 +67,16 @@ impl Message {
         matches!(self.access(), Some(Access::Put { .. }))
     }
 
+    /// A proposal for a ranked register at an ordinary ballot, or its answer.
+    pub fn is_proposal(&self) -> bool {
+        matches!(self.access(), Some(Access::Accept(proposal)) if !proposal.ballot.is_closing())
+    }
+
+    /// The same at a closing ballot.
+    pub fn is_closing_proposal(&self) -> bool {
+        matches!(self.access(), Some(Access::Accept(proposal)) if proposal.ballot.is_closing())
+    }
+
     pub fn is_fetch(&self) -> bool {
         matches!(self.access(), Some(Access::Fetch { .. }))
     }

@@ -146,6 +146,14 @@ pub const ALL: &[Entry] = &[
         make: conditional::coded,
     },
     Entry {
+        name: "to-abd",
+        make: becoming::back,
+    },
+    Entry {
+        name: "to-abd-over",
+        make: becoming::back_over,
+    },
+    Entry {
         name: "from-abd",
         make: becoming::one,
     },

@@ -117,7 +117,7 @@ fn end(
             history.end_read(&now.into(), operation, *tag, value);
         }
         Some(Outcome::Written(tag)) => history.end_write(&now.into(), operation, *tag),
-        Some(Outcome::Failed(_)) => history.end_failed(now, operation),
+        Some(Outcome::Failed(_) | Outcome::NotApplied(_)) => history.end_failed(now, operation),
         Some(Outcome::Unknown(_) | Outcome::Other(_)) | None => history.end_unknown(now, operation),
     }
 }

@@ -38,7 +38,8 @@ pub(super) fn hash(found: &FoundVersion) -> Option<u64> {
     Some(u64::from_str_radix(hash, 16).expect("as it was written"))
 }
 
-/// Which versions sweeps propose: tombstones of objects that were never written ([W-11 given-up]).
+/// Tombstones of objects that were never written: by sweeps ([W-11 given-up]), and by those who leave a register
+/// ([W-13 ceasing-to-be-conditional]).
 #[derive(Clone, Default)]
 pub(super) struct Tombstones(Rc<RefCell<BTreeSet<Tag>>>);
 
@@ -49,10 +50,22 @@ impl Watch for Tombstones {
         };
         if let Body::Access(accesses) = body {
             for (_, access) in accesses {
-                if let Access::Accept(proposed) = access
-                    && !proposed.settles
-                {
-                    self.0.borrow_mut().insert(proposed.tag);
+                // An object is deleted only if it is there; the last number before an era is that of sweeps.
+                let (element, tag, is_on_nothing) = match access {
+                    Access::Accept(proposed) => {
+                        let base = proposed.lineage.ancestors.first();
+                        let is_on_nothing = base.is_some_and(|base| base.tag.is_initial());
+                        (proposed.element.as_ref(), proposed.tag, is_on_nothing)
+                    }
+                    Access::Put { tag, element, .. } => (
+                        Some(element),
+                        *tag,
+                        (tag.number + 1).is_multiple_of(1 << 48),
+                    ),
+                    _ => continue,
+                };
+                if is_on_nothing && element.is_some_and(|element| element.deleted) {
+                    self.0.borrow_mut().insert(tag);
                 }
             }
         }

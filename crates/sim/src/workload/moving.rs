@@ -57,8 +57,10 @@ impl One<'_> {
         let moved = domain.reconfigure(root, last, &wanted, &progress).await;
         if let Ok(ReconfigOutcome::Installed(c)) = &moved {
             self.check_change(&wanted, (last, c));
-            if c.dap().is_conditional() && !last.dap().is_conditional() {
-                self.work.world.plan().note(Fault::BecomesConditional);
+            match (last.dap().is_conditional(), c.dap().is_conditional()) {
+                (false, true) => self.work.world.plan().note(Fault::BecomesConditional),
+                (true, false) => self.work.world.plan().note(Fault::CeasesToBeConditional),
+                _ => {}
             }
         }
         let installed = moved.map(|moved| match moved {
@@ -158,7 +160,10 @@ impl Workload {
             let servers = Cluster::members(random, all, n, &in_use);
             let may_become = matches!(like.dap(), Dap::Abd | Dap::Ec { .. });
             let becomes = may_become && random.chance(self.shape.becoming_per_mille);
-            let dap = match like.dap().is_conditional() || becomes {
+            // As often as not where the domains change their kinds at all.
+            let changes = self.shape.becoming_per_mille > 0 && like.dap().is_conditional();
+            let ceases = changes && random.chance(500);
+            let dap = match (like.dap().is_conditional() && !ceases) || becomes {
                 true => conditional(dap),
                 false => dap,
             };

@@ -206,7 +206,10 @@ impl One<'_> {
             Err(WriteError::Unknown(_)) => {
                 self.end(None, |history| history.end_unknown(now, operation));
             }
-            Err(WriteError::NotApplied(_)) => {
+            Err(WriteError::NotApplied(failed)) => {
+                if failed.is_not_conditional() {
+                    self.work.world.plan().note(Fault::NotConditional);
+                }
                 self.end(None, |history| history.end_failed(now, operation));
             }
         }

@@ -50,6 +50,7 @@ pub fn configuration(n: usize, dap: Dap) -> Arc<Configuration> {
         options: Options::default(),
         decided_by: Decider::Members,
         lattice: None,
+        era: 0,
     })
     .expect("a valid descriptor")
 }

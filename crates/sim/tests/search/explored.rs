@@ -133,6 +133,24 @@ fn a_closing_transfer_loses_nothing() {
 #[test]
 fn a_domain_becomes_conditional_in_every_order() {
     let explored = all(cases::find("from-abd").expect("a case of this name"));
+    eprintln!("from-abd: {} states", explored.states);
+    assert_eq!(explored.violation, None);
+    assert!(explored.exhaustive, "every schedule was followed");
+}
+
+/// `[W-13 ceasing-to-be-conditional]`: a conditional write beside the move back, and a read after it.
+#[test]
+fn a_domain_ceases_to_be_conditional_in_every_order() {
+    let explored = all(cases::find("to-abd").expect("a case of this name"));
+    eprintln!("to-abd: {} states", explored.states);
+    assert_eq!(explored.violation, None);
+    assert!(explored.exhaustive, "every schedule was followed");
+}
+
+#[test]
+fn over_conditional_in_every_order() {
+    let explored = all(cases::find("to-abd-over").expect("a case of this name"));
+    eprintln!("to-abd-over: {} states", explored.states);
     assert_eq!(explored.violation, None);
     assert!(explored.exhaustive, "every schedule was followed");
 }

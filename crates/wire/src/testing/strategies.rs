@@ -400,6 +400,7 @@ pub fn configuration() -> impl Strategy<Value = Arc<Configuration>> {
             options,
             decided_by,
             lattice: None,
+            era: u32::from(delta) % limits::ERAS,
         };
         Configuration::new(descriptor).expect("distinct members, k of n")
     })

@@ -96,12 +96,13 @@ impl ConfiguredTally for Accept {
     }
 
     fn add(&mut self, from: usize, event: Event) -> Decision<AcceptOutcome> {
+        let is_closing = self.proposal.ballot.is_closing();
         let state = match event {
             Event::Unreachable => return self.evaluate(),
             Event::Refused(_) => State::Refused,
             Event::Reply(reply) => match single(reply) {
                 Some(Answer::Stored) => State::Accepted,
-                Some(Answer::Ranked(answer)) if answer.closed => {
+                Some(Answer::Ranked(answer)) if answer.closed && !is_closing => {
                     return Decision::Done(AcceptOutcome::Closed);
                 }
                 Some(Answer::Ranked(answer)) => {

@@ -53,7 +53,7 @@ pub(super) enum Outcome {
 pub struct Answers {
     /// Its current version.
     pub current: CurrentVersion,
-    /// The largest number of a ballot that a member has promised.
+    /// The largest place of a ballot that a member has promised.
     pub promised: u64,
     /// A member holds as many versions as it may (`[W-4 cap]`).
     pub is_full: bool,
@@ -77,8 +77,8 @@ impl Survey {
     ) -> Survey {
         assert_eq!(wants.len(), c.n(), "one for each member");
         assert!(
-            ballot.is_none() || !closed,
-            "nothing is promised where something comes next"
+            ballot.is_none_or(|ballot| ballot.is_closing() == closed),
+            "where something comes next only closing ballots are promised"
         );
         let is_possible = ballot.is_none_or(|ballot| ballot.is_possible());
         assert!(is_possible, "servers refuse others");
@@ -113,7 +113,7 @@ impl Survey {
         }
         let is_full = |it: &&RankedVersions| it.versions.len() >= limits::RANKED_VERSIONS;
         let is_full = answers.iter().any(is_full);
-        let promised = answers.iter().map(|it| it.promised.number).max();
+        let promised = answers.iter().map(|it| it.promised.place()).max();
         let promised = promised.expect("a quorum has a member");
         let is_unaware = |it: &&RankedVersions| it.versions.iter().any(|v| v.tag != current.tag);
         let unaware = current.chosen.is_some() && answers.iter().any(is_unaware);

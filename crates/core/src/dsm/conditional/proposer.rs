@@ -1,10 +1,13 @@
 //! One operation on a register: what it asks, proposes and settles, attempt by attempt.
 
 mod base;
+mod fate;
 
 use super::super::Domain;
 use super::super::atomic::SettledVersion;
 use super::{Condition, UploadCommit, Wish};
+use crate::config::Configuration;
+use crate::dap::conditional::closing::LastVersion;
 use crate::dap::conditional::{
     self, AcceptOutcome, CurrentVersion, ProposedVersion, SurveyOutcome,
 };
@@ -17,8 +20,9 @@ use crate::object::Name;
 use crate::reconfig::walk::{Step, WalkOutcome};
 use crate::tag::{Tag, Writer};
 use crate::timing;
-use base::Base;
-use std::cmp::Ordering;
+use base::{Base, Inheritance};
+pub(super) use fate::Fate;
+use std::sync::Arc;
 
 /// What a proposer is for.
 #[derive(Clone, Copy)]
@@ -34,14 +38,14 @@ pub(super) enum Aim<'a> {
 
 /// One operation.
 pub(super) struct Proposer<'a, E> {
-    domain: &'a Domain<E>,
-    name: &'a Name,
-    aim: Aim<'a>,
+    pub(super) domain: &'a Domain<E>,
+    pub(super) name: &'a Name,
+    pub(super) aim: Aim<'a>,
     /// What the cell of its upload decides before it proposes, if it writes a manifest.
     upload: Option<UploadCommit<'a>>,
     writer: Writer,
     /// The versions that it put or proposed, in order: one is chosen at most.
-    own: Vec<Tag>,
+    pub(super) own: Vec<OwnVersion>,
     /// The one of them that it put before the domain became conditional.
     put: Option<Tag>,
     /// The ballot of the last of them.
@@ -50,6 +54,23 @@ pub(super) struct Proposer<'a, E> {
     last: Option<Visit>,
     /// One of them was handed to a connection.
     pub(super) sent: bool,
+}
+
+/// A version that an operation put or proposed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct OwnVersion {
+    pub(super) tag: Tag,
+    /// How often the domain had ceased to be conditional.
+    pub(super) era: u32,
+}
+
+/// The last version of a register that its domain has left, where one of the operation's own is that or an ancestor of it.
+pub(super) struct LastOwn {
+    pub(super) tag: Tag,
+    pub(super) replaced: Tag,
+    pub(super) last: LastVersion,
+    /// Where it is to be brought.
+    pub(super) next: Arc<Configuration>,
 }
 
 /// How it ends.
@@ -62,27 +83,21 @@ pub(super) enum ProposalEnd {
     },
     /// What became of this version of its own cannot be known any more.
     Outrun(Tag),
+    /// It has written what it was to write, in a domain that has ceased to be conditional by now.
+    Last(Box<LastOwn>),
+    /// The domain has ceased to be conditional; what it proposed, if it still has some, may have been applied.
+    Left,
     /// A sweep has given up the blocks of what it writes: it is no version, and never will be.
     GivenUp,
 }
 
 /// How an attempt ends.
-enum Turn {
+pub(super) enum Turn {
     Ended(ProposalEnd),
     /// Begin again.
     Again,
     /// Others use this ballot.
     Overtaken(Ballot),
-}
-
-/// What became of the versions that an operation has proposed.
-enum Fate {
-    /// This one is the current version, or an ancestor of it.
-    Applied(Tag),
-    /// None of them is.
-    NotApplied,
-    /// It cannot be seen.
-    Unknown,
 }
 
 impl<'a, E: Env> Proposer<'a, E> {
@@ -115,11 +130,19 @@ impl<'a, E: Env> Proposer<'a, E> {
     pub(super) fn after(self, put: Option<Tag>) -> Proposer<'a, E> {
         assert!(self.own.is_empty(), "it has proposed nothing yet");
         Proposer {
-            own: put.into_iter().collect(),
+            own: put
+                .map(|tag| OwnVersion { tag, era: 0 })
+                .into_iter()
+                .collect(),
             sent: put.is_some(),
             put,
             ..self
         }
+    }
+
+    /// Whether the upload of what it writes is committed.
+    pub(super) fn is_committed(&self) -> bool {
+        self.upload.is_some_and(|upload| upload.is_decided)
     }
 
     fn env(&self) -> &E {
@@ -134,13 +157,14 @@ impl<'a, E: Env> Proposer<'a, E> {
         }
     }
 
-    /// The current version, and where it comes from.
-    pub(super) async fn read(mut self) -> Result<(FoundVersion, Lineage), Unavailable> {
+    /// The current version, and where it comes from. `None`: the domain has ceased to be conditional.
+    pub(super) async fn read(mut self) -> Result<Option<(FoundVersion, Lineage)>, Unavailable> {
         if let Some(found) = self.read_at_once().await? {
-            return Ok(found);
+            return Ok(Some(found));
         }
         match self.run().await? {
-            ProposalEnd::Found(found, lineage) => Ok((found, lineage)),
+            ProposalEnd::Found(found, lineage) => Ok(Some((found, lineage))),
+            ProposalEnd::Left => Ok(None),
             _ => {
                 unreachable!("a read writes no version")
             }
@@ -148,13 +172,14 @@ impl<'a, E: Env> Proposer<'a, E> {
     }
 
     /// [`Aim::Again`].
-    pub(super) async fn choose_again(mut self) -> Result<SettledVersion, Unavailable> {
+    pub(super) async fn choose_again(mut self) -> Result<Option<SettledVersion>, Unavailable> {
         assert!(matches!(self.aim, Aim::Again), "others need not choose it");
         match self.run().await? {
             ProposalEnd::Found(found, _) => {
                 let last = self.last.expect("it was chosen somewhere");
-                Ok(SettledVersion { found, last })
+                Ok(Some(SettledVersion { found, last }))
             }
+            ProposalEnd::Left => Ok(None),
             _ => {
                 unreachable!("it writes no version")
             }
@@ -190,7 +215,7 @@ impl<'a, E: Env> Proposer<'a, E> {
         let mut failures = 0;
         loop {
             let ballot = self.domain.client.next_ballot(self.writer);
-            if !ballot.is_possible() {
+            if ballot.is_closing() {
                 let largest = Tag {
                     number: ballot.number,
                     writer: self.writer,
@@ -220,11 +245,12 @@ impl<'a, E: Env> Proposer<'a, E> {
             let prepared = conditional::survey(self.env(), at, self.name, asked, wanted).await;
             let turn = match prepared {
                 Ok(SurveyOutcome::Overtaken(by)) => Turn::Overtaken(by),
-                Ok(SurveyOutcome::Closed) => match self.inherit(at).await {
-                    Ok(None) => Turn::Again,
-                    Ok(Some(base)) => {
+                Ok(SurveyOutcome::Closed) => match self.leave_or_inherit(at).await {
+                    Ok(Inheritance::Left(turn)) => *turn,
+                    Ok(Inheritance::Nothing) => Turn::Again,
+                    Ok(Inheritance::Base(base)) => {
                         if !base.current.tag.is_initial() {
-                            inherited = Some(base);
+                            inherited = Some(*base);
                         }
                         return Ok(Step::GoOn);
                     }
@@ -267,7 +293,7 @@ impl<'a, E: Env> Proposer<'a, E> {
         let Aim::Write(wish) = self.aim else {
             return self.conclude(at, ballot, base).await;
         };
-        match self.fate(&base.current, wish.request) {
+        match self.fate(&base.current, wish.request, at.c()) {
             Fate::Applied(tag) => {
                 // Being listed is not being chosen ([W-6 ancestors]).
                 let replaced = base.current.before(tag);
@@ -277,8 +303,8 @@ impl<'a, E: Env> Proposer<'a, E> {
                 });
             }
             Fate::Unknown => {
-                let lost = *self.own.last().expect("it proposed something");
-                return Ok(Turn::Ended(ProposalEnd::Outrun(lost)));
+                let lost = self.own.last().expect("it proposed something");
+                return Ok(Turn::Ended(ProposalEnd::Outrun(lost.tag)));
             }
             Fate::NotApplied => {}
         }
@@ -325,15 +351,16 @@ impl<'a, E: Env> Proposer<'a, E> {
         let largest = self
             .own
             .last()
-            .map_or(current.tag, |own| current.tag.max(*own));
+            .map_or(current.tag, |own| current.tag.max(own.tag));
         let tag = largest.next(self.writer);
         let tag = tag.map_err(|used_up| CallError::Unavailable(used_up.into()))?;
         assert!(tag > current.tag, "a version follows its base");
         assert!(
-            !self.own.contains(&tag),
+            self.own.iter().all(|own| own.tag != tag),
             "each attempt has a version of its own"
         );
-        self.own.push(tag);
+        let era = at.c().era();
+        self.own.push(OwnVersion { tag, era });
         self.proposed_at = ballot;
         let proposed = ProposedVersion {
             ballot,
@@ -387,7 +414,7 @@ impl<'a, E: Env> Proposer<'a, E> {
         if base.current.tag.is_initial() {
             // Nothing is here that could be chosen above what it proposed.
             let lost = self.own.last();
-            return Ok(lost.map(|own| Turn::Ended(ProposalEnd::Outrun(*own))));
+            return Ok(lost.map(|own| Turn::Ended(ProposalEnd::Outrun(own.tag))));
         }
         // Others may have what it proposed at a larger ballot chosen ([W-6 ancestors]).
         let chosen = base.current.chosen;
@@ -425,42 +452,5 @@ impl<'a, E: Env> Proposer<'a, E> {
             tag: current.tag,
         };
         conditional::confirm(self.env(), at, self.name, chosen);
-    }
-
-    /// What became of the versions that it proposed, as far as the current version says (`[W-6 ancestors]`).
-    fn fate(&self, current: &CurrentVersion, request: u128) -> Fate {
-        let is_own =
-            |tag: Tag, by: u128| self.own.contains(&tag) || (request != 0 && by == request);
-        if is_own(current.tag, current.lineage.request) {
-            return Fate::Applied(current.tag);
-        }
-        let ancestors = &current.lineage.ancestors;
-        if let Some(own) = ancestors.iter().find(|it| is_own(it.tag, it.request)) {
-            return Fate::Applied(own.tag);
-        }
-        let is_lost = |own: &Tag| match self.put == Some(*own) {
-            true => self.fate_of_put(current, *own),
-            false if current.lineage.reaches(own.number) => Fate::NotApplied,
-            false => Fate::Unknown,
-        };
-        let mut fates = self.own.iter().map(is_lost);
-        let decided = fates.find(|fate| !matches!(fate, Fate::NotApplied));
-        decided.unwrap_or(Fate::NotApplied)
-    }
-
-    /// The same of what it put before the domain became conditional, which is not among them (`[W-12 becoming-conditional]`).
-    fn fate_of_put(&self, current: &CurrentVersion, put: Tag) -> Fate {
-        assert!(self.own.contains(&put), "it is one of its own versions");
-        let is_plain = match self.aim {
-            Aim::Write(wish) => wish.condition == Condition::Always,
-            Aim::Read { .. } | Aim::Again => false,
-        };
-        match current.lineage.order_of_put(current.tag, put) {
-            // It would have been the largest, so that it came to no quorum.
-            Some(Ordering::Greater) => Fate::NotApplied,
-            // Written over, if it was written at all.
-            Some(_) if is_plain => Fate::Applied(put),
-            Some(_) | None => Fate::Unknown,
-        }
     }
 }

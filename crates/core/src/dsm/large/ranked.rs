@@ -6,9 +6,9 @@
 //! the object's current version chosen once more, above all that the writer has proposed. If that is not this manifest, no
 //! reader will ever see it.
 
-use super::{Commit, Fate, PublishError, cell, numbers};
+use super::{Commit, Fate, PublishError, cell, numbers, written};
 use crate::dsm::Domain;
-use crate::dsm::conditional::{Condition, UploadCommit, Wish, WriteDecision};
+use crate::dsm::conditional::{Condition, ManifestDecision, UploadCommit, Wish, WriteDecision};
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::{Unavailable, WriteError};
@@ -44,6 +44,44 @@ impl<E: Env> Domain<E> {
             // Which version it becomes is not known yet.
             tag: Tag::first(blocks.upload),
             metadata: metadata.clone(),
+            era: self.start().era(),
+        }));
+        let manifest = Value::manifest(metadata.clone(), blocks.length());
+        let upload = UploadCommit {
+            commit: &commit.encode(),
+            is_decided: false,
+            put: None,
+        };
+        let on = (condition, request);
+        match self
+            .publish_after(name, (blocks, &manifest), on, upload)
+            .await?
+        {
+            Some(decided) => Ok(decided),
+            None if condition == Condition::Always => {
+                let written = Box::pin(self.publish_unranked(name, blocks, metadata)).await;
+                let replaced = Tag::INITIAL;
+                written.map(|tag| WriteDecision::Written { tag, replaced })
+            }
+            None => {
+                let failed = Unavailable::not_conditional();
+                Err(self.not_applied(blocks, failed).await)
+            }
+        }
+    }
+
+    /// The same without a condition. `None`: the domain has ceased to be conditional, and the upload has committed nothing.
+    pub(super) async fn publish_always(
+        &self,
+        name: &Name,
+        blocks: &Blocks,
+        metadata: Bytes,
+    ) -> Result<Option<Tag>, PublishError> {
+        let commit = Fate::Commit(Box::new(Commit {
+            name: name.clone(),
+            tag: Tag::first(blocks.upload),
+            metadata: metadata.clone(),
+            era: self.start().era(),
         }));
         let manifest = Value::manifest(metadata, blocks.length());
         let upload = UploadCommit {
@@ -51,34 +89,44 @@ impl<E: Env> Domain<E> {
             is_decided: false,
             put: None,
         };
-        self.publish_after(name, (blocks, &manifest), (condition, request), upload)
-            .await
+        let always = (Condition::Always, 0);
+        let published = self.publish_after(name, (blocks, &manifest), always, upload);
+        Ok(published.await?.as_ref().map(written))
     }
 
-    /// The same of an upload that may have been committed before the domain became conditional.
+    /// The same of an upload that may have been committed before the domain became conditional. `None`: as
+    /// [`Domain::publish_always`].
     pub(super) async fn publish_after(
         &self,
         name: &Name,
         (blocks, manifest): (&Blocks, &Value),
         (condition, request): (Condition, u128),
         upload: UploadCommit<'_>,
-    ) -> Result<WriteDecision, PublishError> {
+    ) -> Result<Option<WriteDecision>, PublishError> {
         let wish = Wish {
             writer: blocks.upload,
             request,
             ..self.client.wish(manifest, condition)
         };
         match Box::pin(self.decide_manifest(name, wish, upload)).await {
-            Ok(Some(written @ WriteDecision::Written { replaced, .. })) => {
+            Ok(ManifestDecision::Decided(written @ WriteDecision::Written { replaced, .. })) => {
                 self.remove_replaced(replaced).await;
-                Ok(written)
+                Ok(Some(written))
             }
-            Ok(Some(conflict @ WriteDecision::Conflict(_))) => {
+            Ok(ManifestDecision::Decided(conflict @ WriteDecision::Conflict(_))) => {
                 self.remove_upload(blocks.upload, numbers(blocks)).await;
                 self.forget(&cell(blocks.upload));
-                Ok(conflict)
+                Ok(Some(conflict))
             }
-            Ok(None) => {
+            Ok(ManifestDecision::Left { committed: false }) => Ok(None),
+            Ok(ManifestDecision::Left { committed: true }) => {
+                // Which version it is was not said, so that no sweep could tell it from one that is to come.
+                self.remove_upload(blocks.upload, numbers(blocks)).await;
+                self.forget(&cell(blocks.upload));
+                let failed = Unavailable::not_conditional();
+                Err(PublishError::Write(WriteError::NotApplied(failed)))
+            }
+            Ok(ManifestDecision::GivenUp) => {
                 self.remove_upload(blocks.upload, numbers(blocks)).await;
                 Err(PublishError::Swept)
             }
@@ -94,17 +142,19 @@ impl<E: Env> Domain<E> {
         name: &Name,
         blocks: &Blocks,
         tag: Tag,
-    ) -> Result<Tag, PublishError> {
+    ) -> Result<Option<Tag>, PublishError> {
         let read = self.read_lineage(name).await;
-        let (found, lineage) =
-            read.map_err(|failed| PublishError::Write(WriteError::Unknown(failed)))?;
+        let read = read.map_err(|failed| PublishError::Write(WriteError::Unknown(failed)))?;
+        let Some((found, lineage)) = read else {
+            return Ok(None);
+        };
         let mut ancestors = lineage.ancestors.iter();
         if found.tag == tag || ancestors.any(|it| it.tag == tag) {
-            return Ok(tag);
+            return Ok(Some(tag));
         }
         self.remove_upload(blocks.upload, numbers(blocks)).await;
         match lineage.order_of_put(found.tag, tag) {
-            Some(Ordering::Less) => Ok(tag),
+            Some(Ordering::Less) => Ok(Some(tag)),
             Some(_) => Err(PublishError::Swept),
             None => Err(PublishError::Write(WriteError::Unknown(
                 Unavailable::outrun(tag),
@@ -133,7 +183,10 @@ impl<E: Env> Domain<E> {
         // In this order: what its writer proposes before it hears of this has a smaller ballot than what comes next.
         self.decide(&given_up(upload), &Fate::Abort.encode())
             .await?;
-        let current = self.shut_out_earlier(&commit.name).await?;
+        let current = match self.shut_out_earlier(&commit.name).await? {
+            Some(current) => current,
+            None => self.shut_out_of_earlier_eras(&commit.name).await?,
+        };
         Ok(current.writer != upload)
     }
 }

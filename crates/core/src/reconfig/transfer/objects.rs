@@ -19,13 +19,13 @@ use crate::tag::Tag;
 use crate::timing;
 
 /// An object that is being moved.
-struct MovedObject<'a> {
-    name: &'a Name,
-    tag: Tag,
+pub(super) struct MovedObject<'a> {
+    pub(super) name: &'a Name,
+    pub(super) tag: Tag,
     /// `None` if it was not read, because it may not be needed.
-    value: Option<Value>,
+    pub(super) value: Option<Value>,
     /// Members of the target that hold the version.
-    holders: Vec<bool>,
+    pub(super) holders: Vec<bool>,
 }
 
 impl MovedObject<'_> {
@@ -117,7 +117,7 @@ impl<E: Env> Source<'_, E> {
     }
 
     /// Takes note of the elements that are sent now.
-    fn count_sent(&self, moved: &[MovedObject<'_>]) {
+    pub(super) fn count_sent(&self, moved: &[MovedObject<'_>]) {
         let (mut elements, mut bytes) = (0, 0);
         for moved in moved {
             let lacking = moved.holding(false);
@@ -219,7 +219,7 @@ impl<E: Env> Source<'_, E> {
 
     /// Not a new version: it is taken in however many are there. False where members have a fence above it. Clients raise
     /// fences only in configurations that are final, so that another transfer has brought this version, or a larger one.
-    async fn put_data(&self, to: &Visit, moved: &MovedObject<'_>) -> Result<bool, Stop> {
+    pub(super) async fn put_data(&self, to: &Visit, moved: &MovedObject<'_>) -> Result<bool, Stop> {
         let Put {
             name,
             tag,

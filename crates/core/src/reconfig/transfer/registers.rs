@@ -5,10 +5,15 @@
 //! before it; so of several sources the last one comes first. Once this is done for every register that a source lists, an
 //! operation that starts in the target misses nothing.
 //!
+//! Where the domain ceases to be conditional, the source's last version is decided first, and then put
+//! (`[W-13 ceasing-to-be-conditional]`).
+//!
 //! Sources that are not conditional come last, all at once: of each object the largest version that one of them holds
 //! (`[W-12 becoming-conditional]`).
 
+use super::objects::MovedObject;
 use super::{Progress, Source, Stop, stop};
+use crate::dap::conditional::closing;
 use crate::dap::conditional::{
     self, AcceptOutcome, Answers, CurrentVersion, ProposedVersion, SurveyOutcome,
 };
@@ -35,8 +40,22 @@ impl<E: Env> Source<'_, E> {
     pub(super) async fn registers(&self, later: &[Source<'_, E>]) -> Result<(), Stop> {
         assert!(
             self.target.dap().is_conditional(),
-            "a domain stays conditional"
+            "they are registers there"
         );
+        self.each(async |key| self.register(key, later).await).await
+    }
+
+    /// Moves the last versions of all registers to where they are none (`[W-13 ceasing-to-be-conditional]`).
+    pub(super) async fn last_versions(&self) -> Result<(), Stop> {
+        assert!(
+            !self.target.dap().is_conditional(),
+            "they are no registers there"
+        );
+        self.each(async |key| self.last_version(key).await).await
+    }
+
+    /// Moves what is listed here of users' objects.
+    async fn each(&self, moves: impl AsyncFn(&str) -> Result<u64, Stop>) -> Result<(), Stop> {
         let mut after = String::new();
         loop {
             let request = ListRequest {
@@ -47,7 +66,7 @@ impl<E: Env> Source<'_, E> {
             let listed = listing::list(self.env, &at, &request).await;
             let page = listed.map_err(|failed| stop(failed, &at))?;
             let keys = page.entries.iter().map(|entry| &entry.key);
-            let moves = keys.map(|key| self.register(key, later));
+            let moves = keys.map(|key| moves(key));
             let moved = gather::join(limits::TRANSFER_WINDOW, moves).await;
             let moved = moved.into_iter().collect::<Result<Vec<u64>, Stop>>()?;
             (self.progress)(Progress::Transferring {
@@ -89,7 +108,7 @@ impl<E: Env> Source<'_, E> {
             let prepared = conditional::survey(self.env, &to, &name, asked, wanted).await;
             match prepared.map_err(|failed| stop(failed, &to))? {
                 SurveyOutcome::Closed => return Err(Stop::Overtaken),
-                SurveyOutcome::Overtaken(by) => above = by.number,
+                SurveyOutcome::Overtaken(by) => above = by.place(),
                 SurveyOutcome::Answered(answers) => {
                     let there = &answers.current;
                     if there.chosen.is_some() && !there.tag.is_initial() {
@@ -99,7 +118,7 @@ impl<E: Env> Source<'_, E> {
                         match self.propose(&to, &name, ballot, &moved).await? {
                             AcceptOutcome::Chosen => return Ok(moved.value.length()),
                             AcceptOutcome::Closed => return Err(Stop::Overtaken),
-                            AcceptOutcome::Overtaken(by) => above = by.number,
+                            AcceptOutcome::Overtaken(by) => above = by.place(),
                             AcceptOutcome::Again => {}
                         }
                     }
@@ -108,6 +127,28 @@ impl<E: Env> Source<'_, E> {
             self.env.pause(timing::proposer_pause(failures)).await;
             failures += 1;
         }
+    }
+
+    /// Has the last version of the register decided here, and brings it to the target. Returns the bytes of its value.
+    pub(super) async fn last_version(&self, key: &str) -> Result<u64, Stop> {
+        let name = Name::user(key).expect("a server listed it");
+        let ends = false;
+        let (at, closed) = closing::close(self.env, (self.c, &self.pointer), &name, ends).await;
+        let Some(last) = closed.map_err(|failed| stop(failed, &at))? else {
+            return Ok(0);
+        };
+        let to = Visit::new(self.target);
+        let moved = MovedObject {
+            name: &name,
+            tag: last.current.tag,
+            value: Some(last.value),
+            holders: vec![false; self.target.n()],
+        };
+        self.count_sent(std::slice::from_ref(&moved));
+        if self.put_data(&to, &moved).await? && to.is_last() {
+            dap::confirm(self.env, &to, &name, moved.tag);
+        }
+        Ok(last.length)
     }
 
     /// The current version of the source, for the target. `None`: it was never written.

@@ -12,6 +12,7 @@ use crate::message::{
     Ballot, ChosenVersion, Proposal, RankedVersion, RankedVersions, Refusal, Want,
 };
 use crate::object::Name;
+use crate::pointer::Pointer;
 use crate::tag::Tag;
 use bytes::Bytes;
 
@@ -29,6 +30,19 @@ impl ConfigurationState {
         self.configuration().is_some_and(keeps)
     }
 
+    /// Whether a proposal at this ballot may be promised or accepted here: an ordinary one as long as nothing comes next, and one that
+    /// closes where the object is no register in what comes next (`[W-13 ceasing-to-be-conditional]`).
+    fn takes(&self, name: &Name, ballot: Ballot) -> bool {
+        let ceases = |pointer: &Pointer| {
+            let next = &pointer.configuration;
+            !next.is_ranked(name) && !next.dap().is_removal()
+        };
+        match ballot.is_closing() {
+            true => self.next.iter().any(ceases),
+            false => self.next.is_empty(),
+        }
+    }
+
     /// What is held of the register; with a ballot, that is promised before.
     pub(in crate::server) fn rank(
         &mut self,
@@ -41,9 +55,8 @@ impl ConfigurationState {
             return Err(Refusal::Malformed);
         }
         self.sound_register(name)?;
-        let closed = !self.next.is_empty();
         let mut granted = false;
-        if let Some(ballot) = ballot.filter(|_| !closed) {
+        if let Some(ballot) = ballot.filter(|ballot| self.takes(name, *ballot)) {
             let (promised, is_new) = self.kept(name).register.promise(ballot);
             granted = promised;
             if is_new {
@@ -70,7 +83,7 @@ impl ConfigurationState {
             return Err(Refusal::Malformed);
         }
         self.sound_register(name)?;
-        if !self.next.is_empty() {
+        if !self.takes(name, proposal.ballot) {
             return Ok(AcceptReply::Refused(Box::new(
                 self.held_register(name, None),
             )));
@@ -116,6 +129,10 @@ impl ConfigurationState {
         // Of a register that is not here, what the note says is said by the quorum that accepted the version.
         let is_here = self.registers.contains_key(name.as_bytes());
         if !is_here || !chosen.is_possible() || self.sound_register(name).is_err() {
+            return;
+        }
+        // It has not heard yet that it is closed, and would keep others waiting who have not, either.
+        if chosen.ballot.is_closing() && self.next.is_empty() {
             return;
         }
         if let Some(evicted) = self.kept(name).register.choose(chosen) {

@@ -1,9 +1,12 @@
-//! A domain of the kind `abd` becomes conditional beside writes and reads (`[W-12 becoming-conditional]`). What consensus decides is
-//! given; one object is moved, without a listing.
+//! A domain of the kind `abd` becomes conditional beside writes and reads, or ceases to be so (`[W-12 becoming-conditional]`,
+//! `[W-13 ceasing-to-be-conditional]`). What consensus decides is given; one object is moved, without a listing.
 
 use super::conditional::rank;
 use super::{configuration, object};
-use crate::explore::{Case, Digest, Kind, Operation, Outcome, linearizable};
+use crate::explore::judge::history_of;
+use crate::explore::{
+    Case, Digest, Judge, Kind, ObservedOperation, Operation, Outcome, linearizable,
+};
 use areo_core::config::{Configuration, Dap, Descriptor, ServerId};
 use areo_core::dsm::Client;
 use areo_core::env::Env;
@@ -13,6 +16,7 @@ use areo_core::message::Request;
 use areo_core::pointer::Pointer;
 use areo_core::reconfig::sequence;
 use areo_core::reconfig::transfer::{self, TransferOutcome};
+use areo_core::tag::Tag;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -22,21 +26,29 @@ const PAUSES: usize = 1;
 /// What a client does, operation after operation.
 pub type Program<'a> = &'a [&'a str];
 
-/// A domain of `n` servers moves to `targets` others while clients run their programs: `R` reads, `M` moves the domain, anything else
-/// writes itself.
-pub fn case(n: usize, targets: usize, programs: &[Program<'_>]) -> Case {
-    let (c, name) = (configuration(n, Dap::Abd), object());
+/// A domain of `n` servers of the first kind moves to `targets` others of the second while clients run their programs: `R` reads, `M`
+/// moves the domain, `?x` writes x if the object was never written, anything else writes itself.
+pub fn case(
+    (n, from): (usize, Dap),
+    (targets, to): (usize, Dap),
+    programs: &[Program<'_>],
+) -> Case {
+    let (c, name) = (configuration(n, from), object());
     let servers = 1..=(n + targets) as u128;
     let next = Configuration::new(Descriptor {
         index: 1,
         members: servers.clone().skip(n).map(ServerId).collect(),
-        dap: Dap::Conditional { k: 1 },
+        dap: to,
+        era: c.era_of_next(to),
         ..c.descriptor().clone()
     })
     .expect("a valid descriptor");
     let operation = |text: &&str| match *text {
         "R" => Operation::read(&c, &name).with_pauses(PAUSES),
-        "M" => become_conditional(&c, &next).with_pauses(PAUSES),
+        "M" => move_domain(&c, &next).with_pauses(PAUSES),
+        text if text.starts_with('?') => {
+            Operation::write_on(&c, &name, &text[1..], Tag::INITIAL).with_pauses(PAUSES)
+        }
         text => Operation::write(&c, &name, text).with_pauses(PAUSES),
     };
     let clients = programs
@@ -52,14 +64,14 @@ pub fn case(n: usize, targets: usize, programs: &[Program<'_>]) -> Case {
     judge.held = |_, _, _| None;
     Case {
         name: "",
-        description: format!("abd n={n} to conditional n={targets}: {}", parts.join(" || ")),
+        description: format!("{from} n={n} to {to} n={targets}: {}", parts.join(" || ")),
         bound: "patience runs out only when no answer is to come; notes are lost; an operation gives up at its second pause".to_owned(),
         servers: servers.map(ServerId).collect(),
         configurations: vec![c.clone(), next.clone()],
         before: Vec::new(),
         subjects: vec![(c.clone(), name.clone()), (next.clone(), name.clone())],
         probes: vec![
-            rank(&next),
+            rank(if to.is_conditional() { &next } else { &c }),
             Request::Latest {
                 domain: id.domain,
                 partition: id.partition,
@@ -82,12 +94,72 @@ pub fn case(n: usize, targets: usize, programs: &[Program<'_>]) -> Case {
 
 /// A write, and a client that moves the domain and reads.
 pub(super) fn one() -> Case {
-    case(2, 1, &[&["a"], &["M", "R"]])
+    let conditional = Dap::Conditional { k: 1 };
+    case((2, Dap::Abd), (1, conditional), &[&["a"], &["M", "R"]])
 }
 
-fn become_conditional(c: &Arc<Configuration>, next: &Arc<Configuration>) -> Operation {
+/// A conditional write, and a client that ends the domain's time as a conditional one and reads.
+pub(super) fn back() -> Case {
+    let conditional = Dap::Conditional { k: 1 };
+    ceasing(case(
+        (2, conditional),
+        (1, Dap::Abd),
+        &[&["?a"], &["M", "R"]],
+    ))
+}
+
+/// The same with a write after the move, which a creation that is late must not cover.
+pub(super) fn back_over() -> Case {
+    let conditional = Dap::Conditional { k: 1 };
+    ceasing(case(
+        (2, conditional),
+        (1, Dap::Abd),
+        &[&["?a"], &["M", "b", "R"]],
+    ))
+}
+
+/// A writer that comes to the old configuration when the new one is final, and finds nothing there, does not hear whether what it proposed
+/// will come to be: its outcome is unknown, and it has happened or not. Everything else ends.
+fn ceasing(case: Case) -> Case {
+    let judge = Judge {
+        seen: |observed| failed(observed).or_else(|| history_of(&without_tombstones(observed)).1),
+        ..case.judge
+    };
+    Case { judge, ..case }
+}
+
+/// A writer that gives up what it has proposed may have had a tombstone decided, on an object that was never written. No operation here
+/// deletes, so that what is read as deleted is to be as if nothing had been written yet.
+fn without_tombstones(observed: &[ObservedOperation]) -> Vec<ObservedOperation> {
+    let mut observed = observed.to_vec();
+    for of in &mut observed {
+        if let Some(Outcome::Read(tag, value)) = &mut of.ended
+            && value.as_ref().is_none_or(String::is_empty)
+        {
+            (*tag, *value) = (Tag::INITIAL, None);
+        }
+    }
+    observed
+}
+
+fn failed(observed: &[ObservedOperation]) -> Option<String> {
+    observed.iter().find_map(|of| match &of.ended {
+        Some(Outcome::Unknown(why)) if is_outrun(of, why) => None,
+        Some(ended @ (Outcome::Failed(_) | Outcome::Unknown(_))) => Some(format!(
+            "liveness: {} of client {} {ended}",
+            of.label, of.client
+        )),
+        _ => None,
+    })
+}
+
+fn is_outrun(of: &ObservedOperation, why: &str) -> bool {
+    matches!(of.kind, Kind::Conditional(..)) && why.contains("do not say whether")
+}
+
+fn move_domain(c: &Arc<Configuration>, next: &Arc<Configuration>) -> Operation {
     let (c, next) = (c.clone(), next.clone());
-    Operation::new("become conditional", Kind::Other, move |client| {
+    Operation::new("move the domain", Kind::Other, move |client| {
         let (c, next) = (c.clone(), next.clone());
         async move {
             match install(&client, &c, &next).await {

@@ -17,6 +17,7 @@ pub(super) fn configuration() -> Arc<Configuration> {
         options: Options::default(),
         decided_by: Decider::Members,
         lattice: None,
+        era: 0,
     };
     Configuration::new(descriptor).expect("3 of 5 is a code")
 }

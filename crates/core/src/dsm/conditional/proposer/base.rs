@@ -1,6 +1,6 @@
 //! The version that a proposal is based on, and its value.
 
-use super::{Aim, Proposer, Turn};
+use super::{Aim, ProposalEnd, Proposer, Turn};
 use crate::config::Configuration;
 use crate::dap::conditional::{self, Answers, CurrentVersion, SurveyOutcome};
 use crate::dap::{self, FoundVersion, Scope};
@@ -21,6 +21,16 @@ pub(super) struct Base {
     pub(super) holders: Vec<bool>,
     /// What the configuration answered; `None`: it is of an earlier one.
     pub(super) answers: Option<Answers>,
+}
+
+/// What a proposer takes along from a configuration that is closed.
+pub(super) enum Inheritance {
+    /// Nothing that can be used: the attempt begins again.
+    Nothing,
+    /// What its proposal is based on, if the next one has nothing.
+    Base(Box<Base>),
+    /// Nothing: the next one is not conditional. So the attempt ends.
+    Left(Box<Turn>),
 }
 
 impl Base {
@@ -73,7 +83,8 @@ impl<E: Env> Proposer<'_, E> {
         } else {
             sequence::read_config(env, at).await?;
             let Some(pointer) = at.next() else {
-                return Ok(Step::End(Turn::Again));
+                // It was conditional when the operation began.
+                return Ok(Step::End(Turn::Ended(ProposalEnd::Left)));
             };
             pointer
         };
@@ -97,16 +108,28 @@ impl<E: Env> Proposer<'_, E> {
         Ok(Step::Again(next.configuration))
     }
 
-    /// What a configuration that is closed holds. `None`: ask again.
-    pub(super) async fn inherit(&self, at: &Visit) -> Result<Option<Base>, CallError> {
-        let env = self.env();
+    /// Goes on from a configuration that is closed.
+    pub(super) async fn leave_or_inherit(&mut self, at: &Visit) -> Result<Inheritance, CallError> {
         if at.is_last() {
             // It does not say so with its replies.
-            sequence::read_config(env, at).await?;
+            sequence::read_config(self.env(), at).await?;
         }
         let Some(pointer) = at.next() else {
-            return Ok(None);
+            return Ok(Inheritance::Nothing);
         };
+        if at.c().changes_into(&pointer.configuration) {
+            let turn = self.leave(at.c(), &pointer).await?;
+            return Ok(Inheritance::Left(Box::new(turn)));
+        }
+        let inherited = self.inherit(at, pointer).await?;
+        Ok(inherited.map_or(Inheritance::Nothing, |base| {
+            Inheritance::Base(Box::new(base))
+        }))
+    }
+
+    /// What a configuration that is closed holds. `None`: ask again.
+    async fn inherit(&self, at: &Visit, pointer: Pointer) -> Result<Option<Base>, CallError> {
+        let env = self.env();
         assert!(
             pointer.configuration.id().index > at.c().id().index,
             "it comes next"

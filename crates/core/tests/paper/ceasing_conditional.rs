@@ -1,0 +1,554 @@
+//! A conditional domain becomes one of the kind `abd` or `ec` (`[W-13 ceasing-to-be-conditional]`): what it holds keeps its versions,
+//! the last version of each object is decided once, what lost never appears, and nothing is applied twice.
+
+use crate::paper::reconfiguration::{announce, move_to, reconfigure};
+use crate::world::{Actor, Message, World, configuration, name, successor, text, value};
+use areo_core::config::{Configuration, Dap};
+use areo_core::consensus::AsDescribed;
+use areo_core::dsm::coverable::CoverableOutcome;
+use areo_core::error::WriteError;
+use areo_core::manager::{DeleteError, Deletion};
+use areo_core::message::{Access, Answer, Ballot, Want};
+use areo_core::pointer::Pointer;
+use areo_core::reconfig::ares::{self, AresError, LeaveOff, ReconfigOutcome, Reconfigurer};
+use areo_core::tag::{Tag, Writer};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A conditional configuration, and one that is not and comes after it: of other servers, of the same, and of some of them.
+fn moves() -> Vec<(Arc<Configuration>, Arc<Configuration>)> {
+    let from = [(3, 1), (4, 2), (5, 3)];
+    let to = [
+        (5, 3, Dap::Abd),
+        (0, 3, Dap::Ec { k: 1 }),
+        (2, 5, Dap::Ec { k: 3 }),
+    ];
+    let pairs = from.into_iter().flat_map(|from| to.map(|to| (from, to)));
+    let made = pairs.map(|((n, k), (first, members, dap))| {
+        let c = configuration(n, Dap::Conditional { k }, 1, 8);
+        let next = successor(&c, first, members, dap);
+        (c, next)
+    });
+    made.collect()
+}
+
+fn world(c: &Arc<Configuration>) -> (World, Actor, Actor) {
+    let world = World::of(c, 16, 1);
+    (world.clone(), world.actor(c), world.actor(c))
+}
+
+fn keys(world: &World, actor: &Actor) -> Vec<String> {
+    let listed = world.run(actor.list("", "", 100)).expect("a quorum");
+    listed.entries.into_iter().map(|entry| entry.key).collect()
+}
+
+/// Runs the world until the operation has ended.
+fn finish<T>(world: &World, ended: &Rc<RefCell<Option<T>>>) -> T {
+    while ended.borrow().is_none() {
+        assert!(world.step(), "it ends");
+    }
+    ended.borrow_mut().take().expect("it has ended")
+}
+
+/// The operation's proposal comes to these members, and nothing is heard of it; to the others it is on its way.
+fn begin<T: 'static>(
+    world: &World,
+    reached: &[usize],
+    operation: impl Future<Output = T> + 'static,
+) -> (Rc<RefCell<Option<T>>>, Vec<Message>) {
+    let reached = reached.to_vec();
+    world.hold(move |m| m.is_proposal() && (m.is_reply() || !m.at(&reached)));
+    let late = world.spawn(operation);
+    world.settle();
+    let held = world.set_aside(Message::is_proposal);
+    world.release();
+    (late, held)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Won {
+    Yes,
+    No,
+}
+
+/// How a conditional write ended: it was not applied also where the domain has ceased to be conditional.
+fn won(case: &str, ended: &Result<CoverableOutcome, WriteError>) -> Won {
+    match ended {
+        Ok(CoverableOutcome::Changed(_)) => Won::Yes,
+        Ok(CoverableOutcome::Unchanged(_)) => Won::No,
+        Err(WriteError::NotApplied(failed)) if failed.is_not_conditional() => Won::No,
+        Err(error) => panic!("{case}: {error:?}"),
+    }
+}
+
+#[test]
+fn what_a_domain_holds_keeps_its_versions() {
+    for (c, next) in moves() {
+        let (world, a, b) = world(&c);
+        let first = a.put("k", "the first value");
+        a.put("l", "another");
+        a.put("gone", "for some time");
+        let deleted = world.run(b.delete("gone"));
+        assert!(matches!(deleted, Ok(Deletion::Deleted(_))), "{deleted:?}");
+        world.settle();
+        move_to(&world, &a, &next);
+        world.settle();
+        let late = world.actor(&next);
+        for actor in [&a, &b, &late] {
+            let found = (first, Some("the first value".to_owned()));
+            assert_eq!(actor.get("k"), found, "{c:?} to {next:?}");
+            assert_eq!(keys(&world, actor), ["k", "l"]);
+            assert_eq!(world.run(actor.delete("gone")), Ok(Deletion::NotFound));
+            assert!(actor.get("never").0.is_initial());
+        }
+        let second = b.change("k", "the second value", first);
+        assert!(first < second);
+        let made = late.put("new", "made afterwards");
+        assert_eq!(made.number, 1 << 48, "above all that was proposed before");
+        for old in (0..c.n()).filter(|old| !next.members().contains(&c.members()[*old])) {
+            assert_eq!(world.disk(old, |disk| disk.elements()), 0);
+        }
+    }
+}
+
+/// The pointer is known, and nothing was moved yet.
+#[test]
+fn operations_go_on_while_the_domain_moves() {
+    for (c, next) in moves() {
+        let (world, a, b) = world(&c);
+        let first = a.put("k", "the first value");
+        a.put("gone", "for some time");
+        world.run(b.delete("gone")).expect("it is there");
+        world.settle();
+        announce(&world, &c, &Pointer::pending(&next));
+        assert_eq!(b.get("k"), (first, Some("the first value".to_owned())));
+        assert_eq!(world.run(b.stat("k")).expect("a quorum").tag, first);
+        let second = b.put("k", "the second value");
+        assert!(second > first);
+        // A client that takes the domain for a conditional one is not promised what cannot be kept.
+        let late = world.run(world.actor(&c).cover("k", "not written", second));
+        assert_eq!(won("late", &late), Won::No, "{late:?}");
+        assert_eq!(a.get("k"), (second, Some("the second value".to_owned())));
+        assert_eq!(world.run(a.delete("gone")), Ok(Deletion::NotFound));
+        assert_eq!(keys(&world, &a), ["k"]);
+        assert!(a.get("never").0.is_initial());
+        let made = a.put("new", "made meanwhile");
+        let deleted = world.run(world.actor(&c).delete("k"));
+        assert!(matches!(deleted, Ok(Deletion::Deleted(_))), "{deleted:?}");
+        move_to(&world, &a, &next);
+        assert_eq!(world.run(b.delete("k")), Ok(Deletion::NotFound));
+        assert_eq!(b.get("new"), (made, Some("made meanwhile".to_owned())));
+    }
+}
+
+/// A member that knows of the next configuration takes in what closes it, and nothing else.
+#[test]
+fn a_closed_member_takes_closing_ballots_only() {
+    for (c, next) in moves() {
+        let (world, a, _) = world(&c);
+        a.put("k", "the first value");
+        world.settle();
+        let rank = |number| Access::Rank {
+            ballot: Some(Ballot {
+                number,
+                proposer: Writer::default(),
+            }),
+            want: Want::Tags,
+            have: Tag::INITIAL,
+        };
+        let granted = |number| match world.access(0, "k", rank(number)) {
+            Ok(Answer::Ranked(answer)) => answer.granted,
+            other => panic!("{other:?}"),
+        };
+        assert!(!granted(1 << 61), "it is not closed");
+        assert!(granted(1 << 60));
+        announce(&world, &c, &Pointer::pending(&next));
+        assert!(!granted((1 << 61) - 1));
+        assert!(granted((1 << 61) + 2));
+        assert!(!granted((1 << 61) + 1));
+        // What closes it is durable.
+        world.crash(0);
+        world.restart(0, false);
+        assert!(!granted((1 << 61) + 1));
+        assert!(granted((1 << 61) + 3));
+    }
+}
+
+/// The proposal of a writer reaches some members before the domain moves, and the others after it.
+#[test]
+fn a_write_that_is_under_way_is_applied_once() {
+    for (c, next) in moves() {
+        for reached in 0..=c.n() {
+            for unheard in 0..c.n() {
+                for moved in [false, true] {
+                    let case = format!("{c:?}, {reached} reached, {unheard} not heard, {moved}");
+                    let (world, a, b) = world(&c);
+                    a.put("k", "the first value");
+                    world.settle();
+                    let members: Vec<usize> = (0..reached).collect();
+                    let (late, held) = begin(&world, &members, a.write("k", "the late value"));
+                    announce(&world, &c, &Pointer::pending(&next));
+                    if moved {
+                        let done = world.run(reconfigure(b.client(), &c, &next));
+                        assert_eq!(done, Ok(ReconfigOutcome::Installed(next.clone())));
+                    } else {
+                        world.crash(unheard);
+                    }
+                    // Whether it is there is decided from now on.
+                    let (seen, _) = b.get("k");
+                    world.put_back(held);
+                    let written = match finish(&world, &late) {
+                        Err(WriteError::Unknown(_)) if moved => None,
+                        written => Some(written.unwrap_or_else(|e| panic!("{case}: {e:?}"))),
+                    };
+                    let (now, read) = world.actor(&c).get("k");
+                    if let Some(tag) = written {
+                        assert_eq!(
+                            (now, read.as_deref()),
+                            (tag, Some("the late value")),
+                            "{case}"
+                        );
+                    }
+                    assert!(seen <= now, "{case}");
+                    if !moved {
+                        world.restart(unheard, false);
+                        move_to(&world, &b, &next);
+                        assert_eq!(b.get("k").0, now, "{case}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Two conditional writers on one version, each with its proposal at some members; whichever quorums readers hear from, they agree, and
+/// what lost never appears, also not after later writes.
+#[test]
+fn of_two_conditional_writes_one_wins_and_the_other_never_appears() {
+    for (c, next) in moves() {
+        let mut winners = [0; 3];
+        for (of_a, of_b) in [(0, 0), (0, 1), (1, 0), (1, 1), (1, c.n() - 1)] {
+            for (unheard, then) in (0..c.n()).flat_map(|a| (0..c.n()).map(move |b| (a, b))) {
+                let case = format!("{c:?}, {of_a} and {of_b}, without {unheard}, then {then}");
+                winners[race(
+                    &(c.clone(), next.clone()),
+                    (of_a, of_b),
+                    (unheard, then),
+                    &case,
+                )] += 1;
+            }
+        }
+        // Of coded elements one is too few to be chosen.
+        let is_coded = c.dap().k() > 1;
+        assert!(winners[1..].iter().all(|count| *count > 0), "{winners:?}");
+        assert_eq!(winners[0] == 0, is_coded, "{winners:?}");
+    }
+}
+
+/// Returns who wins, or 2.
+fn race(
+    (c, next): &(Arc<Configuration>, Arc<Configuration>),
+    (of_a, of_b): (usize, usize),
+    (unheard, then): (usize, usize),
+    case: &str,
+) -> usize {
+    let (world, a, reader) = world(c);
+    let b = world.actor(c).ahead(Duration::from_secs(1));
+    let first = reader.put("k", "the first value");
+    // It hears of the ballot.
+    a.get("k");
+    world.settle();
+    let (one, held_one) = begin(&world, &[], a.cover("k", "one", first));
+    // The first member does not hear of the second ballot.
+    world.hold(|m| m.at(&[0]));
+    let high: Vec<usize> = (c.n() - of_b..c.n()).collect();
+    world.hold(move |m| m.is_proposal() && (m.is_reply() || !m.at(&high)));
+    let other = world.spawn(b.cover("k", "other", first));
+    world.settle();
+    let held_other = world.set_aside(Message::is_proposal);
+    world.lose(|m| m.at(&[0]));
+    world.release();
+    world.hold(move |m| m.is_proposal() && (m.is_reply() || of_a == 0 || !m.at(&[0])));
+    world.put_back(held_one);
+    world.settle();
+    let held_one = world.set_aside(Message::is_proposal);
+    world.release();
+    announce(&world, c, &Pointer::pending(next));
+    world.crash(unheard);
+    let seen = reader.get("k");
+    world.restart(unheard, false);
+    world.crash(then);
+    assert_eq!(world.actor(c).get("k"), seen, "{case}");
+    let over = reader.put("k", "a later value");
+    world.put_back(held_one);
+    world.put_back(held_other);
+    let ends = [finish(&world, &one), finish(&world, &other)];
+    let ends = ends.map(|ended| won(case, &ended) == Won::Yes);
+    let (expected, winner) = match ends {
+        [true, false] => ("one", 0),
+        [false, true] => ("other", 1),
+        [false, false] => ("the first value", 2),
+        [true, true] => panic!("{case}: both have won"),
+    };
+    assert_eq!(seen.1.as_deref(), Some(expected), "{case}");
+    let newest = (over, Some("a later value".to_owned()));
+    assert_eq!(world.actor(c).get("k"), newest, "{case}");
+    world.restart(then, false);
+    move_to(&world, &reader, next);
+    assert_eq!(world.actor(c).get("k"), newest, "{case}");
+    winner
+}
+
+/// The same where the object was never written: nothing is there that could be decided, and a write that is late comes below all that
+/// was written since then.
+#[test]
+fn a_creation_that_is_late_covers_nothing() {
+    for (c, next) in moves() {
+        for reached in 0..c.quorums().quorum() {
+            for unheard in 0..c.n() {
+                for moved in [false, true] {
+                    let case = format!("{c:?}, {reached} reached, {unheard} not heard, {moved}");
+                    let (world, a, b) = world(&c);
+                    let members: Vec<usize> = (0..reached).collect();
+                    let creation = a.cover("k", "the late value", Tag::INITIAL);
+                    let (late, held) = begin(&world, &members, creation);
+                    announce(&world, &c, &Pointer::pending(&next));
+                    world.crash(unheard);
+                    let (seen, _) = b.get("k");
+                    let over = b.put("k", "a later value");
+                    world.restart(unheard, false);
+                    if moved {
+                        move_to(&world, &b, &next);
+                    }
+                    world.put_back(held);
+                    match finish(&world, &late) {
+                        Ok(CoverableOutcome::Changed(tag)) => assert!(tag < over, "{case}"),
+                        Err(WriteError::Unknown(_)) if moved => {}
+                        ended => {
+                            assert_eq!(won(&case, &ended), Won::No);
+                            assert!(seen.is_initial(), "{case}");
+                        }
+                    }
+                    let newest = (over, Some("a later value".to_owned()));
+                    for actor in [&a, &b, &world.actor(&c)] {
+                        assert_eq!(actor.get("k"), newest, "{case}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A tombstone is a version like others.
+#[test]
+fn a_deletion_that_is_under_way_is_applied_once() {
+    for (c, next) in moves() {
+        for reached in 0..=c.n() {
+            let (world, a, b) = world(&c);
+            a.put("k", "the first value");
+            world.settle();
+            let members: Vec<usize> = (0..reached).collect();
+            let (late, held) = begin(&world, &members, a.delete("k"));
+            announce(&world, &c, &Pointer::pending(&next));
+            b.get("k");
+            world.put_back(held);
+            let late = finish(&world, &late);
+            assert!(matches!(late, Ok(Deletion::Deleted(_))), "{late:?}");
+            assert_eq!(world.run(b.delete("k")), Ok(Deletion::NotFound));
+            assert_eq!(keys(&world, &b), Vec::<String>::new());
+            move_to(&world, &b, &next);
+            world.settle();
+            assert_eq!(keys(&world, &b), Vec::<String>::new());
+        }
+    }
+}
+
+/// From one kind to the other, several times; with an operation at each step of a client that has heard of none of it.
+#[test]
+fn a_domain_goes_there_and_back_again() {
+    let kinds = [
+        Dap::Abd,
+        Dap::Conditional { k: 1 },
+        Dap::Ec { k: 2 },
+        Dap::Conditional { k: 2 },
+        Dap::Abd,
+    ];
+    for is_slow in [false, true] {
+        let c = configuration(3, kinds[0], 1, 8);
+        let (world, a, b) = world(&c);
+        let mut last = a.put("k", "value 0");
+        a.put("l", "stays");
+        let mut current = c.clone();
+        for (number, kind) in kinds.into_iter().enumerate().skip(1) {
+            let next = successor(&current, 3 * number, 4, kind);
+            announce(&world, &current, &Pointer::pending(&next));
+            let slow = world.actor(&c);
+            let actor = if is_slow { &slow } else { &a };
+            let expected = format!("value {}", number - 1);
+            assert_eq!(actor.get("k"), (last, Some(expected)));
+            last = actor.put("k", &format!("value {number}"));
+            assert_eq!(b.get("k").0, last);
+            let done = world.run(reconfigure(b.client(), &c, &next));
+            assert_eq!(done, Ok(ReconfigOutcome::Installed(next.clone())));
+            assert_eq!(a.get("k").0, last);
+            assert_eq!(a.get("l").1.as_deref(), Some("stays"));
+            assert!(a.get("never").0.is_initial());
+            a.put(&format!("made {number}"), "then");
+            current = next;
+        }
+        assert_eq!(keys(&world, &world.actor(&c)).len(), 2 + kinds.len() - 1);
+    }
+}
+
+/// Two changes at once: a change of the kind begins when nothing is pending, so that who makes it finishes first what others left.
+#[test]
+fn a_change_of_the_kind_begins_where_nothing_is_pending() {
+    for kinds in [
+        [
+            Dap::Conditional { k: 1 },
+            Dap::Conditional { k: 1 },
+            Dap::Abd,
+        ],
+        [Dap::Abd, Dap::Conditional { k: 1 }, Dap::Ec { k: 1 }],
+        [
+            Dap::Conditional { k: 1 },
+            Dap::Abd,
+            Dap::Conditional { k: 1 },
+        ],
+        [Dap::Abd, Dap::Ec { k: 1 }, Dap::Conditional { k: 1 }],
+    ] {
+        let c = configuration(3, kinds[0], 1, 8);
+        let (world, a, b) = world(&c);
+        let first = a.put("k", "the first value");
+        let second = successor(&c, 3, 3, kinds[1]);
+        let third = successor(&second, 6, 3, kinds[2]);
+        let left = leave_off(&world, &a, (&c, &second), LeaveOff::Transferred);
+        assert_eq!(left, Ok(None), "{kinds:?}");
+        let late = b.put("k", "the second value");
+        assert!(late > first);
+        let done = world.run(reconfigure(b.client(), &c, &third));
+        assert_eq!(
+            done,
+            Ok(ReconfigOutcome::Installed(third.clone())),
+            "{kinds:?}"
+        );
+        let expected = (late, Some("the second value".to_owned()));
+        assert_eq!(world.actor(&c).get("k"), expected, "{kinds:?}");
+    }
+}
+
+/// A reconfigurer dies between two of its steps: operations go on, and another one finishes.
+#[test]
+fn another_reconfigurer_finishes_what_one_left() {
+    for (c, next) in moves() {
+        for after in [None, Some(LeaveOff::Transferred), Some(LeaveOff::Finalized)] {
+            let (world, a, b) = world(&c);
+            a.put("k", "the first value");
+            world.settle();
+            match after {
+                None => announce(&world, &c, &Pointer::pending(&next)),
+                Some(after) => {
+                    let left = leave_off(&world, &a, (&c, &next), after);
+                    left.expect("it comes so far");
+                }
+            }
+            let second = b.put("k", "the second value");
+            world.crash(0);
+            let third = world.actor(&c).put("k", "the third value");
+            assert!(third > second);
+            world.restart(0, false);
+            move_on(&world, &b, &c, &next);
+            let expected = (third, Some("the third value".to_owned()));
+            for actor in [&a, &b, &world.actor(&c), &world.actor(&next)] {
+                assert_eq!(actor.get("k"), expected, "{after:?}");
+            }
+        }
+    }
+}
+
+/// A reconfigurer that dies after this step.
+fn leave_off(
+    world: &World,
+    actor: &Actor,
+    (c, next): (&Arc<Configuration>, &Arc<Configuration>),
+    after: LeaveOff,
+) -> Result<Option<ReconfigOutcome>, AresError> {
+    let (client, known, wanted) = (actor.client(), c.clone(), next.clone());
+    world.run(async move {
+        let by = Reconfigurer {
+            env: &client.env,
+            sequences: client.sequences(),
+            consensus: &AsDescribed(|| client.next_writer()),
+            progress: &|_| {},
+        };
+        ares::leave_off(&by, &known, wanted.descriptor(), after).await
+    })
+}
+
+fn move_on(world: &World, by: &Actor, c: &Arc<Configuration>, next: &Arc<Configuration>) {
+    let done = world.run(reconfigure(by.client(), c, next));
+    let is_there = match &done {
+        Ok(ReconfigOutcome::Installed(installed) | ReconfigOutcome::Unchanged(installed)) => {
+            installed == next
+        }
+        _ => false,
+    };
+    assert!(is_there, "{done:?}");
+}
+
+/// What was decided at a minority is not: each of those who decide asks a quorum, and the largest closing ballot counts.
+#[test]
+fn what_a_minority_has_accepted_last_is_not_decided() {
+    let c = configuration(3, Dap::Conditional { k: 1 }, 1, 8);
+    let next = successor(&c, 3, 3, Dap::Abd);
+    for (unheard, then) in (0..3).flat_map(|a| (0..3).map(move |b| (a, b))) {
+        let (world, a, b) = world(&c);
+        let first = a.put("k", "the first value");
+        world.settle();
+        let (_late, held) = begin(&world, &[0], a.cover("k", "the late value", first));
+        drop(held);
+        announce(&world, &c, &Pointer::pending(&next));
+        // A reader has it accepted by one member, and ends.
+        world.crash(unheard);
+        let one = usize::from(unheard == 0);
+        world.hold(move |m| m.is_closing_proposal() && (m.is_reply() || !m.at(&[one])));
+        let _reads = world.spawn(b.read("k"));
+        world.settle();
+        world.lose(Message::is_closing_proposal);
+        world.release();
+        world.restart(unheard, false);
+        world.crash(then);
+        let seen = world.actor(&c).get("k");
+        world.restart(then, false);
+        world.crash((then + 1) % 3);
+        assert_eq!(world.actor(&c).get("k"), seen, "{unheard}, {then}");
+        let over = world.actor(&c).put("k", "a later value");
+        world.restart((then + 1) % 3, false);
+        move_on(&world, &world.actor(&c), &c, &next);
+        assert_eq!(world.actor(&c).get("k").0, over, "{unheard}, {then}");
+    }
+}
+
+/// A conditional deletion that meets the move is not applied, and says so.
+#[test]
+fn a_conditional_write_that_meets_the_move_is_not_applied() {
+    for (c, next) in moves() {
+        let (world, a, b) = world(&c);
+        let first = a.put("k", "the first value");
+        world.settle();
+        announce(&world, &c, &Pointer::pending(&next));
+        let (domain, late) = (b.domain(), value("late"));
+        let written = world.run(async move { domain.put_if(&name("k"), &late, Some(first)).await });
+        assert_eq!(won("conditional", &written), Won::No, "{written:?}");
+        let found = world.run(a.read("k")).expect("a quorum");
+        assert_eq!(
+            found.value.as_ref().map(text).as_deref(),
+            Some("the first value")
+        );
+        // Without a condition on a version it goes on.
+        let deleted: Result<Deletion, DeleteError> = world.run(b.delete("k"));
+        assert!(matches!(deleted, Ok(Deletion::Deleted(_))), "{deleted:?}");
+    }
+}
