@@ -101,19 +101,6 @@ pub(super) struct UploadCommit<'a> {
     pub(super) put: Option<Tag>,
 }
 
-/// What became of a manifest.
-pub(super) enum ManifestDecision {
-    /// As of any value.
-    Decided(WriteDecision),
-    /// A sweep has given the upload up: nothing was written.
-    GivenUp,
-    /// The domain has ceased to be conditional, and nothing was written. `committed`: the upload says that it may be.
-    Left {
-        /// That.
-        committed: bool,
-    },
-}
-
 /// How a write was decided.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum WriteDecision {
@@ -129,13 +116,15 @@ pub enum WriteDecision {
 }
 
 /// How a proposer of a write ended.
-enum DecisionEnd {
+pub(super) enum DecisionEnd {
+    /// The register decided.
     Decided(WriteDecision),
-    /// A sweep has given up the blocks: nothing was written.
+    /// A sweep has given up the blocks of a manifest: nothing was written.
     GivenUp,
     /// The domain has ceased to be conditional. Nothing was written, and what was proposed never will be
-    /// (`[W-13 ceasing-to-be-conditional]`). `committed`: its upload is.
+    /// (`[W-13 ceasing-to-be-conditional]`).
     Left {
+        /// The upload of a manifest is committed.
         committed: bool,
     },
 }
@@ -209,16 +198,12 @@ impl<E: Env> Domain<E> {
         name: &Name,
         wish: Wish<'_>,
         upload: UploadCommit<'_>,
-    ) -> Result<ManifestDecision, WriteError> {
+    ) -> Result<DecisionEnd, WriteError> {
         assert!(wish.value.apart.is_some(), "its content is in blocks");
         let is_after = upload.put.is_none() || upload.is_decided;
         assert!(is_after, "a manifest is put after the commit");
         let proposer = Proposer::new(self, name, Aim::Write(wish)).after(upload.put);
-        Ok(match decide(proposer.of_upload(upload)).await? {
-            DecisionEnd::Decided(decided) => ManifestDecision::Decided(decided),
-            DecisionEnd::GivenUp => ManifestDecision::GivenUp,
-            DecisionEnd::Left { committed } => ManifestDecision::Left { committed },
-        })
+        decide(proposer.of_upload(upload)).await
     }
 
     /// Has what is there chosen by a ballot of its own, and returns it: nothing that was proposed before at a smaller one is chosen any

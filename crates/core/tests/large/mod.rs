@@ -5,6 +5,7 @@ mod becoming;
 mod ceasing;
 mod cells;
 mod left;
+mod meeting;
 mod moving;
 mod ranked;
 mod removal;

@@ -44,54 +44,47 @@ fn conflict(world: &World, actor: &Actor, version: Tag) -> (Tag, Option<String>)
     }
 }
 
-fn keys(world: &World, actor: &Actor) -> Vec<String> {
-    let listed = world.run(actor.list("", "", 100)).expect("a quorum");
-    listed.entries.into_iter().map(|entry| entry.key).collect()
-}
-
-fn has_written(written: &Rc<RefCell<Option<Result<Tag, WriteError>>>>) -> Tag {
-    match written.borrow_mut().take() {
-        Some(Ok(tag)) => tag,
-        other => panic!("{other:?}"),
+/// Moves a domain from `c` to `next`, in which users' objects are kept in another way. Every client finds what was there, under its version,
+/// and goes on from it; the servers that are left keep nothing. Returns the world, a client that moved, one that came later, and the first
+/// and second version of `k`.
+pub fn moved_with_its_versions(
+    (world, a, b): (World, Actor, Actor),
+    c: &Arc<Configuration>,
+    next: &Arc<Configuration>,
+) -> (World, Actor, Actor, [Tag; 2]) {
+    let first = a.put("k", "the first value");
+    a.put("l", "another");
+    a.put("gone", "for some time");
+    let deleted = world.run(b.delete("gone"));
+    assert!(matches!(deleted, Ok(Deletion::Deleted(_))), "{deleted:?}");
+    world.settle();
+    move_to(&world, &a, next);
+    world.settle();
+    let late = world.actor(next);
+    for actor in [&a, &b, &late] {
+        let found = (first, Some("the first value".to_owned()));
+        assert_eq!(actor.get("k"), found, "{c:?} to {next:?}");
+        assert_eq!(actor.keys(), ["k", "l"]);
+        assert_eq!(world.run(actor.delete("gone")), Ok(Deletion::NotFound));
+        assert!(actor.get("never").0.is_initial());
     }
-}
-
-/// Runs the world until the operation has ended.
-fn finish<T>(world: &World, ended: &Rc<RefCell<Option<T>>>) {
-    while ended.borrow().is_none() {
-        assert!(world.step(), "it ends");
+    let second = b.change("k", "the second value", first);
+    assert!(first < second);
+    for old in (0..c.n()).filter(|old| !next.members().contains(&c.members()[*old])) {
+        assert_eq!(world.disk(old, |disk| disk.elements()), 0);
     }
+    (world, a, late, [first, second])
 }
 
 #[test]
 fn what_a_domain_holds_keeps_its_versions() {
     for (c, next) in moves() {
-        let (world, a, b) = world(&c);
-        let first = a.put("k", "the first value");
-        a.put("l", "another");
-        a.put("gone", "for some time");
-        let deleted = world.run(b.delete("gone"));
-        assert!(matches!(deleted, Ok(Deletion::Deleted(_))), "{deleted:?}");
-        world.settle();
-        move_to(&world, &a, &next);
-        world.settle();
-        let late = world.actor(&next);
-        for actor in [&a, &b, &late] {
-            let found = (first, Some("the first value".to_owned()));
-            assert_eq!(actor.get("k"), found, "{c:?} to {next:?}");
-            assert_eq!(keys(&world, actor), ["k", "l"]);
-            assert_eq!(world.run(actor.delete("gone")), Ok(Deletion::NotFound));
-            assert!(actor.get("never").0.is_initial());
-        }
-        let second = b.change("k", "the second value", first);
-        assert!(first < second);
+        let moved = moved_with_its_versions(world(&c), &c, &next);
+        let (world, a, late, [first, second]) = moved;
         assert_eq!(conflict(&world, &a, first).0, second);
         let (domain, value) = (late.domain(), value("made anew"));
         let made = world.run(async move { domain.put_if(&name("gone"), &value, None).await });
         assert!(matches!(made, Ok(CoverableOutcome::Changed(_))), "{made:?}");
-        for old in (0..c.n()).filter(|old| !next.members().contains(&c.members()[*old])) {
-            assert_eq!(world.disk(old, |disk| disk.elements()), 0);
-        }
     }
 }
 
@@ -120,7 +113,7 @@ fn operations_go_on_as_proposers_while_the_domain_moves() {
         assert_eq!(conflict(&world, &a, first).0, second);
         let third = a.change("k", "the third value", second);
         assert_eq!(world.run(a.delete("gone")), Ok(Deletion::NotFound));
-        assert_eq!(keys(&world, &a), ["k"]);
+        assert_eq!(a.keys(), ["k"]);
         assert!(a.get("never").0.is_initial());
         move_to(&world, &a, &next);
         assert_eq!(b.get("k"), (third, Some("the third value".to_owned())));
@@ -174,8 +167,7 @@ fn a_put_that_is_under_way_is_written_once() {
                 // Whether it is there is decided from now on.
                 let (seen, _) = b.get("k");
                 world.put_back(held);
-                finish(&world, &late);
-                let tag = has_written(&late);
+                let tag = world.finish(&late).expect("it was written");
                 let (now, read) = b.get("k");
                 assert_eq!(
                     (now, read.as_deref()),
@@ -225,10 +217,9 @@ fn a_put_that_was_written_over_is_not_written_again() {
             }
             let newest = b.get("k");
             world.put_back(rest);
-            finish(&world, &late);
-            match late.borrow_mut().take() {
-                Some(Ok(tag)) => assert!(tag < over && chain < 20, "chain {chain}: {tag}"),
-                Some(Err(WriteError::Unknown(failed))) => {
+            match world.finish(&late) {
+                Ok(tag) => assert!(tag < over && chain < 20, "chain {chain}: {tag}"),
+                Err(WriteError::Unknown(failed)) => {
                     let is_outrun = matches!(failed.obstacle.as_deref(), Some(Obstacle::Outrun(_)));
                     assert!(chain == 20 && is_outrun, "chain {chain}: {failed:?}");
                 }
@@ -251,9 +242,8 @@ fn a_conditional_put_that_may_have_been_written_over_is_unknown() {
         let over = b.put("k", "another value");
         announce(&world, &c, &Pointer::pending(&next));
         world.put_back(rest);
-        finish(&world, &late);
-        let late = late.borrow_mut().take();
-        let Some(Err(WriteError::Unknown(failed))) = late else {
+        let late = world.finish(&late);
+        let Err(WriteError::Unknown(failed)) = late else {
             panic!("{late:?}");
         };
         let is_outrun = matches!(failed.obstacle.as_deref(), Some(Obstacle::Outrun(_)));
@@ -291,8 +281,7 @@ fn a_conditional_put_that_is_under_way_wins_or_conflicts() {
                 world.crash(unheard);
                 let early = world.run(b.cover("k", "the early value", first));
                 world.put_back(held);
-                finish(&world, &late);
-                let late = late.borrow_mut().take().expect("it has ended");
+                let late = world.finish(&late);
                 let won = |ended: &Result<CoverableOutcome, WriteError>| match ended {
                     Ok(CoverableOutcome::Changed(_)) => true,
                     Ok(CoverableOutcome::Unchanged(_)) => false,
@@ -329,14 +318,13 @@ fn a_deletion_that_is_under_way_is_written_once() {
             announce(&world, &c, &Pointer::pending(&next));
             b.get("k");
             world.put_back(held);
-            finish(&world, &late);
-            let late = late.borrow_mut().take();
-            assert!(matches!(late, Some(Ok(Deletion::Deleted(_)))), "{late:?}");
+            let late = world.finish(&late);
+            assert!(matches!(late, Ok(Deletion::Deleted(_))), "{late:?}");
             assert_eq!(world.run(b.delete("k")), Ok(Deletion::NotFound));
-            assert_eq!(keys(&world, &b), Vec::<String>::new());
+            assert_eq!(b.keys(), Vec::<String>::new());
             move_to(&world, &b, &next);
             world.settle();
-            assert_eq!(keys(&world, &b), Vec::<String>::new());
+            assert_eq!(b.keys(), Vec::<String>::new());
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A conditional domain becomes one of the kind `abd` or `ec` (`[W-13 ceasing-to-be-conditional]`): what it holds keeps its versions,
 //! the last version of each object is decided once, what lost never appears, and nothing is applied twice.
 
+use crate::paper::becoming_conditional::moved_with_its_versions;
 use crate::paper::reconfiguration::{announce, move_to, reconfigure};
 use crate::world::{Actor, Message, World, configuration, name, successor, text, value};
 use areo_core::config::{Configuration, Dap};
@@ -39,19 +40,6 @@ fn world(c: &Arc<Configuration>) -> (World, Actor, Actor) {
     (world.clone(), world.actor(c), world.actor(c))
 }
 
-fn keys(world: &World, actor: &Actor) -> Vec<String> {
-    let listed = world.run(actor.list("", "", 100)).expect("a quorum");
-    listed.entries.into_iter().map(|entry| entry.key).collect()
-}
-
-/// Runs the world until the operation has ended.
-fn finish<T>(world: &World, ended: &Rc<RefCell<Option<T>>>) -> T {
-    while ended.borrow().is_none() {
-        assert!(world.step(), "it ends");
-    }
-    ended.borrow_mut().take().expect("it has ended")
-}
-
 /// The operation's proposal comes to these members, and nothing is heard of it; to the others it is on its way.
 fn begin<T: 'static>(
     world: &World,
@@ -86,30 +74,9 @@ fn won(case: &str, ended: &Result<CoverableOutcome, WriteError>) -> Won {
 #[test]
 fn what_a_domain_holds_keeps_its_versions() {
     for (c, next) in moves() {
-        let (world, a, b) = world(&c);
-        let first = a.put("k", "the first value");
-        a.put("l", "another");
-        a.put("gone", "for some time");
-        let deleted = world.run(b.delete("gone"));
-        assert!(matches!(deleted, Ok(Deletion::Deleted(_))), "{deleted:?}");
-        world.settle();
-        move_to(&world, &a, &next);
-        world.settle();
-        let late = world.actor(&next);
-        for actor in [&a, &b, &late] {
-            let found = (first, Some("the first value".to_owned()));
-            assert_eq!(actor.get("k"), found, "{c:?} to {next:?}");
-            assert_eq!(keys(&world, actor), ["k", "l"]);
-            assert_eq!(world.run(actor.delete("gone")), Ok(Deletion::NotFound));
-            assert!(actor.get("never").0.is_initial());
-        }
-        let second = b.change("k", "the second value", first);
-        assert!(first < second);
+        let (_, _, late, _) = moved_with_its_versions(world(&c), &c, &next);
         let made = late.put("new", "made afterwards");
         assert_eq!(made.number, 1 << 48, "above all that was proposed before");
-        for old in (0..c.n()).filter(|old| !next.members().contains(&c.members()[*old])) {
-            assert_eq!(world.disk(old, |disk| disk.elements()), 0);
-        }
     }
 }
 
@@ -132,7 +99,7 @@ fn operations_go_on_while_the_domain_moves() {
         assert_eq!(won("late", &late), Won::No, "{late:?}");
         assert_eq!(a.get("k"), (second, Some("the second value".to_owned())));
         assert_eq!(world.run(a.delete("gone")), Ok(Deletion::NotFound));
-        assert_eq!(keys(&world, &a), ["k"]);
+        assert_eq!(a.keys(), ["k"]);
         assert!(a.get("never").0.is_initial());
         let made = a.put("new", "made meanwhile");
         let deleted = world.run(world.actor(&c).delete("k"));
@@ -199,7 +166,7 @@ fn a_write_that_is_under_way_is_applied_once() {
                     // Whether it is there is decided from now on.
                     let (seen, _) = b.get("k");
                     world.put_back(held);
-                    let written = match finish(&world, &late) {
+                    let written = match world.finish(&late) {
                         Err(WriteError::Unknown(_)) if moved => None,
                         written => Some(written.unwrap_or_else(|e| panic!("{case}: {e:?}"))),
                     };
@@ -284,7 +251,7 @@ fn race(
     let over = reader.put("k", "a later value");
     world.put_back(held_one);
     world.put_back(held_other);
-    let ends = [finish(&world, &one), finish(&world, &other)];
+    let ends = [world.finish(&one), world.finish(&other)];
     let ends = ends.map(|ended| won(case, &ended) == Won::Yes);
     let (expected, winner) = match ends {
         [true, false] => ("one", 0),
@@ -323,7 +290,7 @@ fn a_creation_that_is_late_covers_nothing() {
                         move_to(&world, &b, &next);
                     }
                     world.put_back(held);
-                    match finish(&world, &late) {
+                    match world.finish(&late) {
                         Ok(CoverableOutcome::Changed(tag)) => assert!(tag < over, "{case}"),
                         Err(WriteError::Unknown(_)) if moved => {}
                         ended => {
@@ -354,13 +321,13 @@ fn a_deletion_that_is_under_way_is_applied_once() {
             announce(&world, &c, &Pointer::pending(&next));
             b.get("k");
             world.put_back(held);
-            let late = finish(&world, &late);
+            let late = world.finish(&late);
             assert!(matches!(late, Ok(Deletion::Deleted(_))), "{late:?}");
             assert_eq!(world.run(b.delete("k")), Ok(Deletion::NotFound));
-            assert_eq!(keys(&world, &b), Vec::<String>::new());
+            assert_eq!(b.keys(), Vec::<String>::new());
             move_to(&world, &b, &next);
             world.settle();
-            assert_eq!(keys(&world, &b), Vec::<String>::new());
+            assert_eq!(b.keys(), Vec::<String>::new());
         }
     }
 }
@@ -398,7 +365,7 @@ fn a_domain_goes_there_and_back_again() {
             a.put(&format!("made {number}"), "then");
             current = next;
         }
-        assert_eq!(keys(&world, &world.actor(&c)).len(), 2 + kinds.len() - 1);
+        assert_eq!(world.actor(&c).keys().len(), 2 + kinds.len() - 1);
     }
 }
 

@@ -122,6 +122,12 @@ impl Actor {
         })
     }
 
+    /// The keys of all objects, of which there are not many.
+    pub fn keys(&self) -> Vec<String> {
+        let listed = self.world.run(self.list("", "", 100)).expect("a quorum");
+        listed.entries.into_iter().map(|entry| entry.key).collect()
+    }
+
     pub fn list_by(
         &self,
         request: ListRequest,

@@ -261,6 +261,14 @@ impl World {
         result
     }
 
+    /// Runs the world until a future that was started has ended.
+    pub fn finish<T>(&self, ended: &RefCell<Option<T>>) -> T {
+        while ended.borrow().is_none() {
+            assert!(self.step(), "it ends");
+        }
+        ended.borrow_mut().take().expect("it has ended")
+    }
+
     /// Runs a future to its end.
     pub fn run<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> T {
         let result = self.spawn(future);

@@ -8,7 +8,7 @@
 
 use super::{Commit, Fate, PublishError, cell, numbers, written};
 use crate::dsm::Domain;
-use crate::dsm::conditional::{Condition, ManifestDecision, UploadCommit, Wish, WriteDecision};
+use crate::dsm::conditional::{Condition, DecisionEnd, UploadCommit, Wish, WriteDecision};
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::{Unavailable, WriteError};
@@ -109,24 +109,24 @@ impl<E: Env> Domain<E> {
             ..self.client.wish(manifest, condition)
         };
         match Box::pin(self.decide_manifest(name, wish, upload)).await {
-            Ok(ManifestDecision::Decided(written @ WriteDecision::Written { replaced, .. })) => {
+            Ok(DecisionEnd::Decided(written @ WriteDecision::Written { replaced, .. })) => {
                 self.remove_replaced(replaced).await;
                 Ok(Some(written))
             }
-            Ok(ManifestDecision::Decided(conflict @ WriteDecision::Conflict(_))) => {
+            Ok(DecisionEnd::Decided(conflict @ WriteDecision::Conflict(_))) => {
                 self.remove_upload(blocks.upload, numbers(blocks)).await;
                 self.forget(&cell(blocks.upload));
                 Ok(Some(conflict))
             }
-            Ok(ManifestDecision::Left { committed: false }) => Ok(None),
-            Ok(ManifestDecision::Left { committed: true }) => {
+            Ok(DecisionEnd::Left { committed: false }) => Ok(None),
+            Ok(DecisionEnd::Left { committed: true }) => {
                 // Which version it is was not said, so that no sweep could tell it from one that is to come.
                 self.remove_upload(blocks.upload, numbers(blocks)).await;
                 self.forget(&cell(blocks.upload));
                 let failed = Unavailable::not_conditional();
                 Err(PublishError::Write(WriteError::NotApplied(failed)))
             }
-            Ok(ManifestDecision::GivenUp) => {
+            Ok(DecisionEnd::GivenUp) => {
                 self.remove_upload(blocks.upload, numbers(blocks)).await;
                 Err(PublishError::Swept)
             }
