@@ -205,6 +205,31 @@ pub fn version(client: u64) -> Tag {
     Tag { number: 1, writer }
 }
 
+/// What most cases share: servers that stay up, in one configuration, with one object. It has no clients yet.
+fn plain(c: &Arc<Configuration>) -> Case {
+    Case {
+        name: "",
+        description: String::new(),
+        bound: "patience runs out only when no answer is to come".to_owned(),
+        servers: c.members().to_vec(),
+        configurations: vec![c.clone()],
+        before: Vec::new(),
+        subjects: vec![(c.clone(), object())],
+        probes: Vec::new(),
+        clients: Vec::new(),
+        crashes: 0,
+        ticks: 0,
+        notes: false,
+        speaks: false,
+        max_unconfirmed: UNCONFIRMED_ELEMENTS,
+        quiet: false,
+        full: Vec::new(),
+        fills: Vec::new(),
+        digest: Digest::Answers,
+        judge: linearizable(),
+    }
+}
+
 /// A case of reads and writes of one object: `R` reads, anything else writes itself.
 pub fn register(c: &Arc<Configuration>, programs: &[&[&str]]) -> Case {
     let name = object();
@@ -215,25 +240,12 @@ pub fn register(c: &Arc<Configuration>, programs: &[&[&str]]) -> Case {
     let program = |texts: &&[&str]| texts.iter().map(operation).collect::<Rc<[Operation]>>();
     let sentence: Vec<String> = programs.iter().map(|texts| texts.join(" then ")).collect();
     Case {
-        name: "",
         description: format!("{} n={}: {}", c.dap(), c.n(), sentence.join(" || ")),
         bound: "patience runs out at most once per operation while answers are to come".to_owned(),
-        servers: c.members().to_vec(),
-        configurations: vec![c.clone()],
-        before: Vec::new(),
-        subjects: vec![(c.clone(), name.clone())],
-        probes: Vec::new(),
         clients: programs.iter().map(program).collect(),
-        crashes: 0,
         ticks: 1,
         notes: true,
-        speaks: false,
-        max_unconfirmed: UNCONFIRMED_ELEMENTS,
-        quiet: false,
-        full: Vec::new(),
-        fills: Vec::new(),
-        digest: Digest::Answers,
-        judge: linearizable(),
+        ..plain(c)
     }
 }
 

@@ -1,12 +1,11 @@
 //! Lattice agreement among the members of a configuration ([`areo_core::consensus::agreement`]): of two decisions one contains the
 //! other, and each contains what its proposer brought.
 
-use super::super::{Case, Digest, Judge, Kind, ObservedOperation, Operation, Outcome};
-use super::{configuration, object};
+use super::super::{Case, Judge, Kind, ObservedOperation, Operation, Outcome};
+use super::{configuration, plain};
 use areo_core::config::{Configuration, Dap, Membership, ServerId};
 use areo_core::consensus::agreement::{self, AGREEMENT_CELL};
 use areo_core::gather::Visit;
-use areo_core::limits::UNCONFIRMED_ELEMENTS;
 use areo_core::message::{Body, CellRequest, Request};
 use areo_core::pointer::Successors;
 use bytes::Bytes;
@@ -30,28 +29,14 @@ pub(super) fn two() -> Case {
     };
     let program = |added| [propose(&c, added)].into_iter().collect();
     Case {
-        name: "",
         description: "lattice agreement n=3: two proposers, each of a server of its own".to_owned(),
-        bound: "patience runs out only when no answer is to come".to_owned(),
-        servers: c.members().to_vec(),
-        configurations: vec![c.clone()],
-        before: Vec::new(),
-        subjects: vec![(c.clone(), object())],
         probes: vec![kept],
         clients: (FIRST..FIRST + 2).map(program).collect(),
-        crashes: 0,
-        ticks: 0,
-        notes: false,
-        speaks: false,
-        max_unconfirmed: UNCONFIRMED_ELEMENTS,
-        quiet: false,
-        full: Vec::new(),
-        fills: Vec::new(),
-        digest: Digest::Answers,
         judge: Judge {
             seen: comparable,
             held: |_, _, _| None,
         },
+        ..plain(&c)
     }
 }
 

@@ -2,16 +2,13 @@
 //! `[W-13 ceasing-to-be-conditional]`). What consensus decides is given; one object is moved, without a listing.
 
 use super::conditional::rank;
-use super::{configuration, object};
+use super::{configuration, object, plain};
 use crate::explore::judge::history_of;
-use crate::explore::{
-    Case, Digest, Judge, Kind, ObservedOperation, Operation, Outcome, linearizable,
-};
+use crate::explore::{Case, Judge, Kind, ObservedOperation, Operation, Outcome, linearizable};
 use areo_core::config::{Configuration, Dap, Descriptor, ServerId};
 use areo_core::dsm::Client;
 use areo_core::env::Env;
 use areo_core::error::Unavailable;
-use areo_core::limits::UNCONFIRMED_ELEMENTS;
 use areo_core::message::Request;
 use areo_core::pointer::Pointer;
 use areo_core::reconfig::sequence;
@@ -63,12 +60,10 @@ pub fn case(
     // What is held, and where, is the business of the read.
     judge.held = |_, _, _| None;
     Case {
-        name: "",
         description: format!("{from} n={n} to {to} n={targets}: {}", parts.join(" || ")),
         bound: "patience runs out only when no answer is to come; notes are lost; an operation gives up at its second pause".to_owned(),
         servers: servers.map(ServerId).collect(),
         configurations: vec![c.clone(), next.clone()],
-        before: Vec::new(),
         subjects: vec![(c.clone(), name.clone()), (next.clone(), name.clone())],
         probes: vec![
             rank(if to.is_conditional() { &next } else { &c }),
@@ -79,16 +74,8 @@ pub fn case(
             },
         ],
         clients: clients.collect(),
-        crashes: 0,
-        ticks: 0,
-        notes: false,
-        speaks: false,
-        max_unconfirmed: UNCONFIRMED_ELEMENTS,
-        full: Vec::new(),
-        fills: Vec::new(),
-        digest: Digest::Answers,
-        quiet: false,
         judge,
+        ..plain(&c)
     }
 }
 

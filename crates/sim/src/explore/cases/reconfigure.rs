@@ -2,15 +2,14 @@
 //! domain moves from its servers to one more. What consensus decides is given; what it decides is the same for
 //! everybody, so that nothing is left out by that. One object is moved, without a listing.
 
-use super::{configuration, object};
-use crate::explore::{Case, Digest, Operation, Outcome, linearizable};
+use super::{configuration, object, plain};
+use crate::explore::{Case, Operation, Outcome, linearizable};
 use areo_core::config::{Configuration, Dap, Descriptor, ServerId};
 use areo_core::dap::{self, PutError, Scope};
 use areo_core::dsm::Client;
 use areo_core::env::Env;
 use areo_core::error::CallError;
 use areo_core::gather::Visit;
-use areo_core::limits::UNCONFIRMED_ELEMENTS;
 use areo_core::message::Request;
 use areo_core::object::Name;
 use areo_core::pointer::Pointer;
@@ -47,14 +46,12 @@ pub fn case(dap: Dap, n: usize, transfer: Transfer) -> Case {
     // What is held, and where, is the business of the read.
     judge.held = |_, _, _| None;
     Case {
-        name: "",
         description: format!(
             "{dap} n={n} to abd n=1: a || reconfigure then R; {transfer:?} transfer"
         ),
         bound: "patience runs out only when no answer is to come; notes are lost".to_owned(),
         servers: (1..=last).map(ServerId).collect(),
         configurations: vec![c.clone(), next.clone()],
-        before: Vec::new(),
         subjects: vec![(c.clone(), name.clone()), (next, name.clone())],
         probes: vec![Request::Latest {
             domain: id.domain,
@@ -62,16 +59,8 @@ pub fn case(dap: Dap, n: usize, transfer: Transfer) -> Case {
             known: None,
         }],
         clients: vec![Rc::new([Operation::write(&c, &name, "a")]), move_and_read],
-        crashes: 0,
-        ticks: 0,
-        notes: false,
-        speaks: false,
-        max_unconfirmed: UNCONFIRMED_ELEMENTS,
-        quiet: false,
-        full: Vec::new(),
-        fills: Vec::new(),
-        digest: Digest::Answers,
         judge,
+        ..plain(&c)
     }
 }
 

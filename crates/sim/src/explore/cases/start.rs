@@ -1,10 +1,9 @@
 //! Starts of a member of the root domain from a directory that is not the only one, or not the latest (decision records 0002
 //! and 0017).
 
-use super::super::{Case, Digest, Judge, Kind, ObservedOperation, Operation, Outcome};
-use super::{configuration, object};
+use super::super::{Case, Judge, Kind, ObservedOperation, Operation, Outcome};
+use super::{configuration, plain};
 use areo_core::config::{Configuration, Dap, ServerId};
-use areo_core::limits::UNCONFIRMED_ELEMENTS;
 use areo_core::manager::Registration;
 use areo_core::message::{Body, Request, ServerRecord};
 use areo_core::pointer::Successors;
@@ -83,25 +82,9 @@ fn case(processes: usize) -> Case {
         body: Body::Servers,
     };
     Case {
-        name: "",
-        description: String::new(),
-        bound: "patience runs out only when no answer is to come".to_owned(),
-        servers: c.members().to_vec(),
-        configurations: vec![c.clone()],
-        before: Vec::new(),
-        subjects: vec![(c.clone(), object())],
         probes: vec![registered],
         clients: (0..processes).map(program).collect(),
-        crashes: 0,
-        ticks: 0,
-        notes: false,
-        speaks: false,
-        max_unconfirmed: UNCONFIRMED_ELEMENTS,
-        quiet: false,
-        full: Vec::new(),
-        fills: Vec::new(),
-        digest: Digest::Answers,
-        judge: super::linearizable(),
+        ..plain(&c)
     }
 }
 
