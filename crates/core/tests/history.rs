@@ -105,7 +105,7 @@ impl History {
     fn was_put(&self, read: &Operation, tag: Tag, value: Option<&String>) -> Result<(), String> {
         let written = match value {
             None if tag.is_initial() => true,
-            // A tombstone on the initial version, by who left a register (`[W-13 ceasing-to-be-conditional]`).
+            // A tombstone on the initial version, by a client that left a register (`[W-13 ceasing-to-be-conditional]`).
             None if tag.number == 1 => true,
             None => self
                 .operations

@@ -133,7 +133,7 @@ impl Domain {
     ) -> Result<Option<Version>, Error> {
         self.require_one_winner()?;
         for attempt in 0.. {
-            // What a conflict says is old after the pause: who wrote on that would lose against clients that do not pause.
+            // The version of a conflict is old after the pause: a write on it would lose against clients that do not pause.
             let current = match self.get(key).await {
                 Ok(object) => Some(object),
                 Err(Error::NotFound { key: Some(_), .. }) => None,

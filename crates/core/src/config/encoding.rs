@@ -18,7 +18,7 @@ pub(super) const DECIDER: u16 = MUST_UNDERSTAND | 11;
 pub(super) const OPTIONS: u16 = MUST_UNDERSTAND | 9;
 /// The version of each server of the membership, by id; left out in a sequence.
 const LATTICE: u16 = MUST_UNDERSTAND | 13;
-/// Left out where it is 0. Who does not know it would number first versions too low.
+/// Left out where it is 0. A client that does not know it would number first versions too low.
 const ERA: u16 = MUST_UNDERSTAND | 19;
 /// A server and its version.
 const LATTICE_ENTRY_BYTES: usize = 16 + 4;

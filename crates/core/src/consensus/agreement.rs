@@ -57,7 +57,7 @@ pub async fn propose<E: Env>(
 }
 
 /// The join of all that was decided here, and perhaps more; `None` if nothing was proposed. In a visit that closes the
-/// configuration: who decides later has heard of the successor (`[R-16 agreement-moves]`).
+/// configuration: later proposers have heard of the successor (`[R-16 agreement-moves]`).
 ///
 /// # Errors
 /// [`CallError`] without a quorum in time.

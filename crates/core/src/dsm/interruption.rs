@@ -111,7 +111,7 @@ pub(super) fn is_put_to(c: &Configuration, start: &Configuration, name: &Name) -
     !c.is_ranked(name) && !is_later
 }
 
-/// The era in which first versions of the object are made there: what is nowhere a register has none.
+/// The era in which first versions of the object are made there. Only users' objects have one: others are registers nowhere.
 pub(super) fn era_of(name: &Name, c: &Configuration) -> u32 {
     match name.kind() {
         Kind::User => c.era(),

@@ -109,7 +109,7 @@ impl<E: Env> Domain<E> {
                 return Ok(Step::Again(next));
             }
             if at.c().era() > era && name.kind() == Kind::User {
-                // So does what was a register in between ([W-13 ceasing-to-be-conditional]).
+                // So does an object that was a register in between ([W-13 ceasing-to-be-conditional]).
                 (best, era) = (None, at.c().era());
             }
             let here = if let (Some(version), Some(best)) = (version, &best) {

@@ -369,7 +369,7 @@ fn a_domain_goes_there_and_back_again() {
     }
 }
 
-/// Two changes at once: a change of the kind begins when nothing is pending, so that who makes it finishes first what others left.
+/// Two changes at once: a change of the kind begins when nothing is pending, so that its reconfigurer first finishes the other one.
 #[test]
 fn a_change_of_the_kind_begins_where_nothing_is_pending() {
     for kinds in [

@@ -2,7 +2,7 @@
 //!
 //! One that has proposed nothing leaves all to the new kind. Otherwise it has the last version of the register decided, which says with
 //! its ancestors what became of the proposals; a version of its own that was applied is brought to the new configuration before
-//! the write is acknowledged, because who starts there does not ask the old one.
+//! the write is acknowledged, because clients that start there do not ask the old one.
 
 use super::proposer::{Aim, Fate, LastOwn, OwnVersion, ProposalEnd, Proposer, Turn};
 use super::{DecisionEnd, WriteDecision};
