@@ -379,5 +379,5 @@ pub fn completes(request: &Request) -> bool {
 /// Until a commit that was decided is put, neither its blocks nor those before them can be swept (`[X-22 upload-fate]`).
 fn is_manifest(element: &Element) -> bool {
     let stands_for = |metadata: Metadata| metadata.blocks.is_some();
-    Metadata::decode(&element.metadata).is_ok_and(stands_for) && element.payload.is_empty()
+    element.payload.is_empty() && Metadata::decode(&element.metadata).is_ok_and(stands_for)
 }

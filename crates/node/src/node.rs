@@ -220,13 +220,18 @@ impl<K: Keep, C> Node<K, C> {
     fn room(&mut self, job: &Job<C>, bytes: u64, owed: u64) -> Result<Room, NodeError> {
         let least = owed + self.sizes.slack;
         assert!(bytes >= least, "what the shard owes has room, too");
-        let (frees, completes) = match job {
-            Job::Request { request, .. } => (frees(request), completes(request)),
-            Job::Note(_) => (true, false),
+        // Asked only where the disk is nearly full.
+        let frees = || match job {
+            Job::Request { request, .. } => frees(request),
+            Job::Note(_) => true,
+        };
+        let completes = || match job {
+            Job::Request { request, .. } => completes(request),
+            Job::Note(_) => false,
         };
         if self.reserve(bytes, Purpose::Write)?
-            || frees && self.reserve(bytes, Purpose::Free)?
-            || completes && self.reserve(bytes, Purpose::Complete)?
+            || frees() && self.reserve(bytes, Purpose::Free)?
+            || completes() && self.reserve(bytes, Purpose::Complete)?
         {
             return Ok(Room::Enough);
         }

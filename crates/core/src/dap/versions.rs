@@ -349,6 +349,9 @@ impl Versions {
     ) -> Vec<StoredVersion> {
         let before = self.largest().map(|it| it.tag);
         let last = self.stored.len().saturating_sub(1);
+        if last == 0 {
+            return Vec::new();
+        }
         let mut place = 0;
         let evicted: Vec<StoredVersion> = self
             .stored

@@ -22,6 +22,7 @@ impl Server {
             return Answer::Refused(Refusal::TooLarge);
         }
         let of = (key, name);
+        let max_unconfirmed = self.identity.max_unconfirmed;
         let state = self.states.get_mut(&key).expect("admitted");
         let read = |tag| Read {
             answer,
@@ -37,11 +38,10 @@ impl Server {
                 Answer::Refused(Refusal::TooLarge)
             }
             Access::Query {
-                announced: Some(_), ..
-            } if state.is_busy(name, self.identity.max_unconfirmed) => {
-                Answer::Refused(Refusal::Busy)
-            }
-            Access::Query { want, have, .. } => match state.query(name, want, have) {
+                want,
+                have,
+                announced,
+            } => match state.query(name, (want, have), announced.map(|_| max_unconfirmed)) {
                 Ok(held) => {
                     reads.extend(held.element.as_ref().map(|(tag, _)| read(*tag)));
                     Answer::Held(held)

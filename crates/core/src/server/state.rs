@@ -143,17 +143,30 @@ impl ConfigurationState {
         }
     }
 
+    /// What is here of the object. Where a version is announced, `announced` is the number of unconfirmed ones from which on it
+    /// would be refused, and so is the query (`[X-3 unconfirmed-cap]`).
     pub(super) fn query(
         &self,
         name: &Name,
-        want: Want,
-        have: Tag,
+        (want, have): (Want, Tag),
+        announced: Option<usize>,
     ) -> Result<HeldVersions, Refusal> {
         let c = self.configuration().expect(ADMITTED);
-        // An object never touched is not an error: it holds the initial value ([C-7 describe-unknown]).
+        let Some(versions) = self.objects.get(name.as_bytes()) else {
+            // An object never touched is not an error: it holds the initial value ([C-7 describe-unknown]).
+            return Ok(HeldVersions::default());
+        };
+        // With a successor known the version goes there.
+        let announced = announced.filter(|_| self.next.is_empty());
+        let is_busy = |cap| of_kind!(c, K => K::is_busy(versions, bounds(c, cap)));
+        if announced.is_some_and(is_busy) {
+            return Err(Refusal::Busy);
+        }
+        if versions.damaged().is_some() {
+            return Err(Refusal::Damaged);
+        }
         let bounds = bounds(c, usize::MAX);
-        let held = |versions| of_kind!(c, K => K::held(versions, want, have, bounds));
-        let held = self.sound(name)?.map_or_else(HeldVersions::default, held);
+        let held = of_kind!(c, K => K::held(versions, want, have, bounds));
         let newest = held.element.as_ref().map(|(tag, _)| *tag);
         assert!(newest.is_none_or(|it| it > have), "none goes to who has it");
         Ok(held)

@@ -1,9 +1,8 @@
 //! Fences, and versions that were decided to be dropped (`docs/spec` `[X-3 unconfirmed-cap]`), of kinds that have a cap.
 
-use super::keeping::{bounds, has_fence, mark, object};
+use super::keeping::{has_fence, mark, object};
 use super::{ADMITTED, ConfigurationState};
 use crate::config::ConfigurationId;
-use crate::dap::kind::of_kind;
 use crate::dap::versions::Versions;
 use crate::message::{HeldVersions, Refusal, Want};
 use crate::object::Name;
@@ -11,15 +10,6 @@ use crate::server::record::Ledger;
 use crate::tag::Tag;
 
 impl ConfigurationState {
-    /// Whether a new version of the object would be refused for those that are not confirmed (`[X-3 unconfirmed-cap]`).
-    pub(in crate::server) fn is_busy(&self, name: &Name, max_unconfirmed: usize) -> bool {
-        let c = self.configuration().expect(ADMITTED);
-        let bounds = bounds(c, max_unconfirmed);
-        let is_busy = |versions| of_kind!(c, K => K::is_busy(versions, bounds));
-        // With a successor known the version goes there.
-        self.next.is_empty() && self.objects.get(name.as_bytes()).is_some_and(is_busy)
-    }
-
     /// From now on no version up to this tag is taken in that is not here, confirmed, spared, or decided to be kept. Returns
     /// what is here.
     pub(in crate::server) fn fence(
