@@ -1,6 +1,6 @@
 //! Objects of any length: written and read in blocks, and what is left of them swept.
 
-use crate::cluster::{Cluster, signal, wait_until};
+use crate::cluster::{Cluster, SERVERS, signal, wait_until};
 use crate::values::bytes;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -189,6 +189,23 @@ fn a_reader_of_what_is_deleted_is_told() {
     let said = String::from_utf8(ended.stderr).unwrap();
     assert_eq!(ended.status.code(), Some(4), "{said}");
     assert!(got.len() < value.len() && value.starts_with(&got));
+}
+
+/// Of a value in blocks that was deleted servers keep the tombstone of its key, and after the next round of repair none of its
+/// blocks.
+#[test]
+fn tombstones_of_blocks_go() {
+    let cluster = Cluster::start(&["--durability", "memory"]);
+    let put = ["put", "k", "--block-size", "64KiB"];
+    cluster.run_with(&put, &bytes(MIB, 1)).done();
+    let objects = |server: usize| cluster.number(&format!("s{server}"), "objects");
+    wait_until(|| (1..=SERVERS).all(|server| objects(server) == Some(17)));
+    cluster.run(&["rm", "k"]).done();
+    wait_until(|| (1..=SERVERS).all(|server| objects(server) == Some(1)));
+    cluster.run(&["get", "k"]).refused(3, &["k"]);
+    assert_eq!(blocks(&cluster), None);
+    cluster.run_with(&put, &bytes(MIB, 2)).done();
+    assert!(cluster.run(&["get", "k"]).done().stdout == bytes(MIB, 2));
 }
 
 /// A writer that is killed leaves blocks, which no read returns and a sweep removes; the old version stays.
