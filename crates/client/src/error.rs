@@ -413,7 +413,7 @@ impl fmt::Display for Error {
             } => write!(f, "'{key}' in '{domain}' is damaged: {damage}"),
             Error::Undecided { domain, undecided } => {
                 let after = if undecided.handed_over {
-                    "it may be decided there all the same, and then the next change of the domain makes this one first"
+                    "this change may be made all the same, with or before the next one of the domain"
                 } else {
                     "the domain is as it was"
                 };

@@ -15,7 +15,6 @@ use areo_core::dap;
 use areo_core::dsm::large;
 use areo_core::message::{ListEntry, ListRequest};
 use areo_core::object::{Kind, Name};
-use areo_core::reconfig::ares;
 use areo_core::span::ErrorType;
 use std::fmt;
 use std::sync::Arc;
@@ -24,17 +23,17 @@ pub use areo_core::reconfig::transfer::Progress;
 use change::wanted;
 pub use change::{Change, DapKind};
 pub use conflict::Contradiction;
-use conflict::rest;
 pub use departure::{Departure, ForgetError, Successor};
 pub(crate) use departure::{PlannedDeparture, departures, forget};
-use left::leave_off;
 pub use plan::{Plan, UnreachableServer};
+use run::{check, failed, reconfigure, reported};
 
 mod change;
 mod conflict;
 mod departure;
 mod left;
 mod plan;
+mod run;
 
 #[cfg(test)]
 mod tests;
@@ -173,7 +172,8 @@ impl Domain {
         self.work(Operation::Reconfigure, None, plan).await
     }
 
-    /// Brings the domain to another configuration while clients read and write. If another change is decided first, this one is
+    /// Brings the domain to another configuration while clients read and write. Changes that other clients make at the same time are
+    /// made in the same configuration if they go together; if another change is decided first, this one is
     /// made after it, unless the two contradict each other. `progress` is called with each step, on the
     /// client's own thread: it must not wait for anything.
     ///
@@ -275,7 +275,7 @@ async fn path(context: &Context) -> Result<Vec<Arc<Configuration>>, Error> {
 
 async fn plan(context: &Context, change: &Change) -> Result<Plan, ReconfigError> {
     let chosen = choose(context, change).await?;
-    chosen.check(context, change)?;
+    check(context, change, &chosen.unreachable)?;
     let names = context.names_of(&chosen.path).await;
     let old = chosen.path.last().expect("a sequence has an end");
     let pending = chosen.path[1..].iter();
@@ -371,82 +371,6 @@ async fn unreachable(
     members.zip(health).filter_map(unreachable).collect()
 }
 
-impl PlannedChange {
-    /// Refuses a change to servers that do not serve.
-    fn check(&self, context: &Context, change: &Change) -> Result<(), ReconfigError> {
-        if change.force || self.unreachable.is_empty() {
-            return Ok(());
-        }
-        Err(ReconfigError::Unreachable {
-            domain: context.domain.name().into(),
-            servers: self.unreachable.clone(),
-        })
-    }
-}
-
-async fn reconfigure(
-    context: &Context,
-    change: &Change,
-    progress: &dyn Fn(Progress),
-) -> Result<ReconfigOutcome, ReconfigError> {
-    let first = choose(context, change).await?;
-    if let Some(after) = change.experimental.leave_off {
-        first.check(context, change)?;
-        return leave_off(context, &first.path[0], &first.new, after).await;
-    }
-    let base = first.path.last().expect("a sequence has an end").clone();
-    let (made, mut chosen) = (first.new.clone(), first);
-    loop {
-        chosen.check(context, change)?;
-        let PlannedChange { path, new, .. } = chosen;
-        let (root, known) = (context.root(), &path[0]);
-        let last = path.last().expect("a sequence has an end");
-        let domain = context.client.domain(known);
-        let done = domain.reconfigure(root, last, new.descriptor(), progress);
-        match done.await.map_err(|error| failed(context, error))? {
-            ares::ReconfigOutcome::Lost(_) => {
-                chosen = choose_again(context, change, (&base, &made)).await?;
-            }
-            done => return Ok(reported(context, &done).await),
-        }
-    }
-}
-
-/// The configuration that the change makes now that another one came first. `made` is what it made of `base`.
-async fn choose_again(
-    context: &Context,
-    change: &Change,
-    (base, made): (&Configuration, &Configuration),
-) -> Result<PlannedChange, ReconfigError> {
-    let path = path(context).await?;
-    let last = path.last().expect("a sequence has an end");
-    let names = context.names_of(&path).await;
-    match rest(change, (base, made), last, &names) {
-        Ok(rest) => choose(context, &rest).await,
-        Err(about) => Err(ReconfigError::Conflict {
-            domain: context.domain.name().into(),
-            configuration: Box::new(names.configuration(last)),
-            about,
-        }),
-    }
-}
-
-async fn reported(context: &Context, done: &ares::ReconfigOutcome) -> ReconfigOutcome {
-    let (ares::ReconfigOutcome::Installed(c)
-    | ares::ReconfigOutcome::Unchanged(c)
-    | ares::ReconfigOutcome::Lost(c)
-    | ares::ReconfigOutcome::Superseded(c)) = done;
-    let names = context.names_of(std::slice::from_ref(c)).await;
-    let info = names.configuration(c);
-    match done {
-        ares::ReconfigOutcome::Installed(_) => ReconfigOutcome::Installed(info),
-        ares::ReconfigOutcome::Unchanged(_) => ReconfigOutcome::Unchanged(info),
-        ares::ReconfigOutcome::Lost(_) | ares::ReconfigOutcome::Superseded(_) => {
-            ReconfigOutcome::Superseded(info)
-        }
-    }
-}
-
 async fn resume(
     context: &Context,
     progress: &dyn Fn(Progress),
@@ -454,22 +378,13 @@ async fn resume(
     let path = path(context).await?;
     let root = context.root();
     let resumed = context.client.domain(&path[0]).resume(root, progress).await;
-    let resumed = resumed.map_err(|error| failed(context, error))?;
-    let Some(c) = resumed else {
-        return Ok(None);
+    let c = match resumed {
+        Ok(Some(c)) => c,
+        Ok(None) => return Ok(None),
+        Err(error) => return Err(failed(context, error).await),
     };
     let names = context.names_of(std::slice::from_ref(&c)).await;
     Ok(Some(names.configuration(&c)))
-}
-
-fn failed(context: &Context, error: ares::AresError) -> ReconfigError {
-    match error {
-        ares::AresError::Invalid(error) => InvalidChoice::InvalidShape { error }.into(),
-        ares::AresError::TooFew { members, least } => {
-            InvalidChoice::TooFewServers { members, least }.into()
-        }
-        error => context.reconfig_error(error).into(),
-    }
 }
 
 /// Members of the new configuration that have to be sent their element (`[X-17 adopted-elements]`).

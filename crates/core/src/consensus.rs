@@ -3,10 +3,12 @@
 //!
 //! What must have one winner is decided here and never by a tagged write: the first configuration of a domain, and each
 //! further one; the fate of an upload, and that of a version at too few members ([`fate`]). [`paxos`] needs no log and no leader.
+//! What is proposed as the next configuration has the changes in it that others posted in the [`mailbox`].
 //! In a domain whose configurations are a lattice [`agreement`] may take its place: what is proposed at the same time is merged.
 
 pub mod agreement;
 pub mod fate;
+pub mod mailbox;
 pub mod outside;
 pub mod paxos;
 

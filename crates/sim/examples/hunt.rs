@@ -50,10 +50,10 @@ fn main() -> ExitCode {
     let report = run(&options, |_| {});
     let seconds = began.elapsed().as_secs_f64();
     let (seeds, operations, events) = (report.seeds, report.operations, report.events);
-    let (moves, adopted) = (report.reconfigurations, report.adopted);
+    let (moves, merged, adopted) = (report.reconfigurations, report.merged, report.adopted);
     println!("{}", report.fired);
     println!(
-        "{seeds} seeds, {operations} operations, {moves} reconfigurations, {adopted} elements adopted, {events} events in {seconds:.1} s: {:.0} operations per second",
+        "{seeds} seeds, {operations} operations, {moves} reconfigurations, {merged} merged, {adopted} elements adopted, {events} events in {seconds:.1} s: {:.0} operations per second",
         operations as f64 / seconds
     );
     match report.violations.first() {

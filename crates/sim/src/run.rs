@@ -106,6 +106,8 @@ pub struct Outcome {
     pub operations: u64,
     /// Configurations that were installed.
     pub reconfigurations: u64,
+    /// Changes that became one configuration with another one.
+    pub merged: u64,
     /// Elements that servers took from earlier configurations (`[X-17 adopted-elements]`).
     pub adopted: u64,
     /// Objects that servers brought themselves (`[X-26 self-repair]`).
@@ -139,6 +141,8 @@ pub struct Report {
     pub operations: u64,
     /// Configurations that were installed.
     pub reconfigurations: u64,
+    /// Changes that became one configuration with another one.
+    pub merged: u64,
     /// Elements that servers took from earlier configurations (`[X-17 adopted-elements]`).
     pub adopted: u64,
     /// Objects that servers brought themselves (`[X-26 self-repair]`).
@@ -186,6 +190,7 @@ pub fn run(options: &Options, mut progress: impl FnMut(&Outcome)) -> Report {
             report.seeds += 1;
             report.operations += outcome.operations;
             report.reconfigurations += outcome.reconfigurations;
+            report.merged += outcome.merged;
             report.adopted += outcome.adopted;
             report.repaired += outcome.repaired;
             report.cross_checked += outcome.cross_checked;
@@ -265,6 +270,7 @@ pub fn restricted(
         hash: mix(world.hash() ^ work.started()),
         operations: work.started(),
         reconfigurations: work.reconfigurations(),
+        merged: work.merged(),
         adopted: world.adopted(),
         repaired: world.repaired(),
         cross_checked: world.cross_checked(),
@@ -289,6 +295,7 @@ fn broken(seed: u64, panic: &str, world: &World) -> Outcome {
         hash: 0,
         operations: 0,
         reconfigurations: 0,
+        merged: 0,
         adopted: 0,
         repaired: 0,
         cross_checked: 0,

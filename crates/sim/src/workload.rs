@@ -24,6 +24,7 @@ mod finale;
 mod large;
 mod lattice;
 mod leaving;
+mod merging;
 mod moving;
 mod operation;
 mod shape;
@@ -62,6 +63,7 @@ pub(crate) struct Workload {
     busy: Cell<usize>,
     /// Configurations that were installed.
     reconfigurations: Cell<u64>,
+    merging: merging::Merging,
     files: files::Files,
     tombstones: large::Tombstones,
 }
@@ -169,6 +171,7 @@ impl Workload {
             tasks: RefCell::new(vec![Vec::new(); PROCESSES]),
             busy: Cell::new(0),
             reconfigurations: Cell::new(0),
+            merging: merging::Merging::default(),
             files: files::Files::default(),
             tombstones: large::Tombstones::default(),
         })
@@ -186,6 +189,11 @@ impl Workload {
     /// Configurations that were installed.
     pub(crate) fn reconfigurations(&self) -> u64 {
         self.reconfigurations.get()
+    }
+
+    /// Changes that became one configuration with another one.
+    pub(crate) fn merged(&self) -> u64 {
+        self.merging.merged()
     }
 
     /// Starts a process with all its tasks.

@@ -28,6 +28,7 @@ fn every_rule_holds_under_faults_and_every_fault_fires() {
     assert_eq!(report.seeds, OPTIONS.seeds);
     assert!(report.operations >= OPTIONS.seeds * OPTIONS.operations);
     assert!(report.adopted > 0, "elements that were never adopted");
+    assert!(report.merged > 0, "changes that were never merged");
     assert!(
         report.cross_checked > 0,
         "elements that were never compared"

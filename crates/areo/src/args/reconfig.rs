@@ -14,9 +14,9 @@ pub(crate) enum Reconfig {
     },
     /// Change a domain while clients read and write
     ///
-    /// If this process dies, reads and writes continue, and any client can finish the change with --resume. If another change is
-    /// decided first, this one is made after it. Ends with 4 if the two contradict each other, with 5 if no change began, with 8 if
-    /// the change may be pending.
+    /// If this process dies, reads and writes continue, and any client can finish the change with --resume. Changes that are started
+    /// at the same time become one configuration, if that passes the checks; if another change is decided first, this one is made after
+    /// it. Ends with 4 if the two contradict each other, with 5 if no change began, with 8 if the change may be pending, or made with the next one.
     Start(Start),
     /// Show the configurations of a domain, pending ones included
     Status {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod at_once;
 mod experiments;
 mod merged;
 mod outside;

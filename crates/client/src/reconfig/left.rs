@@ -14,8 +14,10 @@ pub(super) async fn leave_off(
 ) -> Result<ReconfigOutcome, ReconfigError> {
     let (client, wanted) = (&context.client, new.descriptor());
     let done = client.domain(known).leave_off(wanted, after).await;
-    if let Some(done) = done.map_err(|error| failed(context, error))? {
-        return Ok(reported(context, &done).await);
+    match done {
+        Ok(Some(done)) => return Ok(reported(context, &done).await),
+        Ok(None) => {}
+        Err(error) => return Err(failed(context, error).await),
     }
     let names = context.names_of(std::slice::from_ref(new)).await;
     Ok(ReconfigOutcome::LeftOff(names.configuration(new)))

@@ -201,7 +201,9 @@ impl Context {
             AresError::Removed => self.removed(),
             AresError::Invalid(error) | AresError::Decided(error) => later_version(&error),
             AresError::NotBegun(failed) => self.not_applied(&failed),
-            AresError::TooFew { .. } => unreachable!("a removal leaves any number of servers"),
+            AresError::TooFew { .. } | AresError::Contradicts(..) | AresError::Unwanted(_) => {
+                unreachable!("a removal contradicts nothing, and leaves any number of servers")
+            }
             AresError::Undecided(undecided) => self.undecided(undecided),
             AresError::Pending(failed) => self.unknown(&failed),
         }

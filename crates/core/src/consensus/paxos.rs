@@ -400,7 +400,7 @@ impl Acceptor {
                 },
                 false,
             ),
-            CellRequest::Join(_) => unreachable!("of the cell of lattice agreement alone"),
+            CellRequest::Join(_) => unreachable!("of cells that are joined, not decided"),
         }
     }
 

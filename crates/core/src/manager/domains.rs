@@ -214,14 +214,13 @@ impl<E: Env> Root<E> {
         let Some(found) = found.map_err(RemovalError::Domain)? else {
             return Ok(Removal::NotFound);
         };
-        let mut last = found.clone();
-        while !last.dap().is_removal() {
-            let wanted = last.descriptor().removal();
-            let domain = client.domain(&found);
-            let done = domain.install(&last, &wanted, &|_| {}).await;
-            // Another reconfigurer may have won: then once more after its configuration.
-            last = done.map_err(RemovalError::Reconfig)?.into_configuration();
-        }
+        let last = if found.dap().is_removal() {
+            found.clone()
+        } else {
+            let done = client.domain(&found).append_removal().await;
+            done.map_err(RemovalError::Reconfig)?
+        };
+        assert!(last.dap().is_removal(), "nothing comes after it");
         let removed = client.domain(&last);
         assert_eq!(
             last.id().domain,

@@ -9,8 +9,9 @@ use crate::error::Unavailable;
 use crate::gather::{Fold, Servers};
 use crate::message::{Reply, Request};
 use crate::reconfig::ares::{self, AresError, LeaveOff, ReconfigOutcome, Reconfigurer};
+use crate::reconfig::change::Change;
 use crate::reconfig::transfer::Progress;
-use crate::reconfig::walk;
+use crate::reconfig::{merged, walk};
 use std::sync::Arc;
 
 impl<E: Env> Domain<E> {
@@ -23,32 +24,39 @@ impl<E: Env> Domain<E> {
         walk::path(&self.client.env, self.client.sequences(), &self.known).await
     }
 
-    /// Appends `wanted`, but for its index, to the domain's sequence if that ends with `after`, from which it was made, while clients
-    /// read and write; then tells the directory.
+    /// Makes the change while clients read and write, with those that others make at the same time or after them; then tells the
+    /// directory. `approves`: as [`merged::make`].
     ///
     /// # Errors
     /// [`AresError`].
     pub async fn reconfigure(
         &self,
         root: &Arc<Configuration>,
-        after: &Configuration,
-        wanted: &Descriptor,
+        change: &Change,
+        approves: &impl AsyncFn(&Change) -> bool,
         progress: &dyn Fn(Progress),
     ) -> Result<ReconfigOutcome, AresError> {
-        let done = self.install(after, wanted, progress).await?;
+        let done = self.make(change, approves, progress).await?;
         let c = done.clone().into_configuration();
         self.client.domain(&c).tell_directory(root).await;
         Ok(done)
     }
 
-    /// The same without telling the directory.
+    /// Appends the last configuration, which keeps nothing, without telling the directory.
     ///
     /// # Errors
     /// [`AresError`].
-    pub(super) async fn install(
+    pub(super) async fn append_removal(&self) -> Result<Arc<Configuration>, AresError> {
+        let removal = Change::new(&self.known, &self.known.descriptor().removal());
+        let removal = removal.map_err(AresError::Invalid)?;
+        let done = self.make(&removal, &async |_: &_| true, &|_| {}).await?;
+        Ok(done.into_configuration())
+    }
+
+    async fn make(
         &self,
-        after: &Configuration,
-        wanted: &Descriptor,
+        change: &Change,
+        approves: &impl AsyncFn(&Change) -> bool,
         progress: &dyn Fn(Progress),
     ) -> Result<ReconfigOutcome, AresError> {
         let by = Reconfigurer {
@@ -57,7 +65,7 @@ impl<E: Env> Domain<E> {
             consensus: &consensus::AsDescribed(|| self.client.next_writer()),
             progress,
         };
-        let done = ares::reconfigure_after(&by, &self.known, after, wanted).await?;
+        let done = merged::make(&by, &self.known, change, approves).await?;
         let c = done.clone().into_configuration();
         assert!(
             !c.precedes(&self.known),

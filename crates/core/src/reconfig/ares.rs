@@ -18,11 +18,12 @@
 //! | finalize-config | [`finish`] | 1 |
 //! | gc-config | [`collect`] | 1 |
 
+use super::change::{self, Contradiction};
 use super::lattice;
 use super::sequence::{self, Sequences};
 use super::transfer::{self, Progress, TransferOutcome};
 use super::walk;
-use crate::config::{Configuration, ConfigurationId, Descriptor, InvalidConfiguration};
+use crate::config::{Configuration, Descriptor, InvalidConfiguration};
 use crate::consensus::{Consensus, ProposeError};
 use crate::env::Env;
 use crate::error::{CallError, DeciderError, Unavailable};
@@ -95,12 +96,18 @@ pub enum AresError {
         /// How many there must be.
         least: usize,
     },
+    /// Another change came first, and the two contradict each other. This configuration has that one, and nothing of this one is
+    /// made (`[A-13 change-after-its-base]`).
+    Contradicts(Arc<Configuration>, Contradiction),
+    /// Another change came first, and who asked for this one does not want what both come to, which is this configuration. Nothing
+    /// of it is made.
+    Unwanted(Arc<Configuration>),
     /// What consensus decided cannot be read by this version.
     Decided(InvalidConfiguration),
-    /// No quorum in time, before anybody could see anything of it: the domain is as it was.
+    /// No quorum in time, before any server could have heard of it: the domain is as it was.
     NotBegun(Unavailable),
-    /// The service outside did not decide. Where it was asked, the configuration may be decided, and then whoever
-    /// reconfigures next installs it; no server has heard of it.
+    /// The service outside did not decide. Where it was asked, or where members have the change, it may be made all the same, by the
+    /// next reconfigurer.
     Undecided(DeciderError),
     /// No quorum in time. The configuration may be pending: operations go on in both, any client can resume.
     Pending(Unavailable),
@@ -112,6 +119,8 @@ impl ErrorType for AresError {
             AresError::Removed => "removed",
             AresError::Invalid(_) | AresError::Decided(_) => "invalid",
             AresError::TooFew { .. } => "too_few",
+            AresError::Contradicts(..) => "conflict",
+            AresError::Unwanted(_) => "unwanted",
             AresError::NotBegun(_) => "not_begun",
             AresError::Undecided(_) => "undecided",
             AresError::Pending(_) => "pending",
@@ -124,16 +133,7 @@ impl ErrorType for AresError {
 struct Goal<'a> {
     /// The configuration, but for its index.
     wanted: &'a Descriptor,
-    /// The one that it is made from, if it may follow no other.
-    after: Option<ConfigurationId>,
     until: Option<LeaveOff>,
-}
-
-impl Goal<'_> {
-    /// Whether it may follow this configuration.
-    fn may_follow(&self, last: &Configuration) -> bool {
-        self.after.is_none_or(|after| last.id() == after)
-    }
 }
 
 /// Appends a configuration to the domain's sequence, wherever that ends: `wanted`, but for its index. `known`: any final
@@ -146,39 +146,8 @@ pub async fn reconfigure<E: Env, C: Consensus<E>>(
     known: &Arc<Configuration>,
     wanted: &Descriptor,
 ) -> Result<ReconfigOutcome, AresError> {
-    to_the_end(by, known, (wanted, None)).await
-}
-
-/// The same, but only if the sequence ends with `after`, from which `wanted` was made (`[A-13 change-after-its-base]`). Otherwise the
-/// wanted configuration would undo the change of another reconfigurer: the outcome is [`ReconfigOutcome::Lost`].
-///
-/// # Errors
-/// [`AresError`].
-pub async fn reconfigure_after<E: Env, C: Consensus<E>>(
-    by: &Reconfigurer<'_, E, C>,
-    known: &Arc<Configuration>,
-    after: &Configuration,
-    wanted: &Descriptor,
-) -> Result<ReconfigOutcome, AresError> {
-    assert!(
-        !after.precedes(known),
-        "a change is made from a configuration of its domain, final or later"
-    );
-    to_the_end(by, known, (wanted, Some(after.id()))).await
-}
-
-async fn to_the_end<E: Env, C: Consensus<E>>(
-    by: &Reconfigurer<'_, E, C>,
-    known: &Arc<Configuration>,
-    (wanted, after): (&Descriptor, Option<ConfigurationId>),
-) -> Result<ReconfigOutcome, AresError> {
     let until = None;
-    let goal = Goal {
-        wanted,
-        after,
-        until,
-    };
-    let append = append(by, known, goal);
+    let append = append(by, known, Goal { wanted, until });
     let done = span::watch!(span::of_phase!(span::RECONFIG), append)?;
     Ok(done.expect("it is not left off"))
 }
@@ -193,12 +162,8 @@ pub async fn leave_off<E: Env, C: Consensus<E>>(
     wanted: &Descriptor,
     after: LeaveOff,
 ) -> Result<Option<ReconfigOutcome>, AresError> {
-    let goal = Goal {
-        wanted,
-        after: None,
-        until: Some(after),
-    };
-    append(by, known, goal).await
+    let until = Some(after);
+    append(by, known, Goal { wanted, until }).await
 }
 
 async fn append<E: Env, C: Consensus<E>>(
@@ -217,51 +182,65 @@ async fn append<E: Env, C: Consensus<E>>(
         if last.dap().is_removal() {
             return removed(by, path, goal).await;
         }
-        let next = after(last, goal.wanted).map_err(AresError::Invalid)?;
-        if is_same_but_for_index(last, &next) || !goal.may_follow(last) {
+        let next = change::next(last, goal.wanted).map_err(AresError::Invalid)?;
+        if is_same_but_for_index(last, &next) {
             return conclude(by, path, &next, goal).await;
         }
-        if path.len() > 1 && last.changes_into(&next) {
-            // [W-14 change-of-kind-alone]
-            finish(by, path, None).await?;
+        let Some(path) = extend(by, path, &next).await? else {
             continue;
-        }
-        (by.progress)(Progress::Deciding);
-        let at = Visit::new(last);
-        let propose = by.consensus.propose(by.env, &at, next.encoded());
-        let span = span::in_configuration!(span::CONFIG_ADD, last);
-        let decided = match span::watch!(span, propose) {
-            Ok(Some(decided)) => Configuration::decode(decided).map_err(AresError::Decided)?,
-            // Somebody's decision is known there by now: it is on the path.
-            Ok(None) | Err(ProposeError::Failed(CallError::Moved)) => continue,
-            Err(ProposeError::Failed(CallError::Unavailable(unavailable))) => {
-                return Err(AresError::Pending(unavailable));
-            }
-            Err(ProposeError::Undecided(undecided)) => {
-                return Err(AresError::Undecided(undecided));
-            }
         };
-        assert_eq!(
-            (decided.id().domain, decided.id().index),
-            (next.id().domain, next.id().index),
-            "what is proposed comes next"
-        );
-        let pending = Pointer::pending(&decided);
-        (by.progress)(Progress::Announcing);
-        let shown = sequence::put_config(by.env, last, &pending).await;
-        let shown = shown.map_err(AresError::Pending)?;
-        if shown.is_final() {
-            by.sequences.learn(&shown.configuration);
-        }
-        let path = [path, vec![decided.clone()]].concat();
         // Only what is one's own is left off.
-        let until = goal.until.filter(|_| decided == next);
+        let is_own = path.last() == Some(&next);
+        let until = goal.until.filter(|_| is_own);
         let goal = Goal { until, ..goal };
-        if decided.dap().is_removal() {
+        if path.last().is_some_and(|last| last.dap().is_removal()) {
             return removed(by, path, goal).await;
         }
         return conclude(by, path, &next, goal).await;
     }
+}
+
+/// Has it decided what comes after the path, for which `next` is proposed, and makes that known: the path leads there then.
+/// `None`: what comes next is known there already, or something had to be finished first; the path is to be read again.
+pub(super) async fn extend<E: Env, C: Consensus<E>>(
+    by: &Reconfigurer<'_, E, C>,
+    path: Vec<Arc<Configuration>>,
+    next: &Arc<Configuration>,
+) -> Result<Option<Vec<Arc<Configuration>>>, AresError> {
+    let last = path.last().expect("a sequence has a last configuration");
+    if path.len() > 1 && last.changes_into(next) {
+        // [W-14 change-of-kind-alone]
+        finish(by, path, None).await?;
+        return Ok(None);
+    }
+    (by.progress)(Progress::Deciding);
+    let at = Visit::new(last);
+    let propose = by.consensus.propose(by.env, &at, next.encoded());
+    let span = span::in_configuration!(span::CONFIG_ADD, last);
+    let decided = match span::watch!(span, propose) {
+        Ok(Some(decided)) => Configuration::decode(decided).map_err(AresError::Decided)?,
+        // Another reconfigurer's decision is known there by now: it is on the path.
+        Ok(None) | Err(ProposeError::Failed(CallError::Moved)) => return Ok(None),
+        Err(ProposeError::Failed(CallError::Unavailable(unavailable))) => {
+            return Err(AresError::Pending(unavailable));
+        }
+        Err(ProposeError::Undecided(undecided)) => {
+            return Err(AresError::Undecided(undecided));
+        }
+    };
+    assert_eq!(
+        (decided.id().domain, decided.id().index),
+        (next.id().domain, next.id().index),
+        "what is proposed comes next"
+    );
+    let pending = Pointer::pending(&decided);
+    (by.progress)(Progress::Announcing);
+    let shown = sequence::put_config(by.env, last, &pending).await;
+    let shown = shown.map_err(AresError::Pending)?;
+    if shown.is_final() {
+        by.sequences.learn(&shown.configuration);
+    }
+    Ok(Some([path, vec![decided]].concat()))
 }
 
 /// The sequence ends with the wanted configuration, or with another one: the reconfigurer finishes it, if it is pending.
@@ -294,24 +273,6 @@ async fn conclude<E: Env, C: Consensus<E>>(
             (false, true) => ReconfigOutcome::Superseded(installed),
         }),
     )
-}
-
-/// What is wanted, in the place after this configuration.
-fn after(
-    last: &Configuration,
-    wanted: &Descriptor,
-) -> Result<Arc<Configuration>, InvalidConfiguration> {
-    let next = Configuration::new(Descriptor {
-        index: last.id().index + 1,
-        era: last.era_of_next(wanted.dap),
-        ..wanted.clone()
-    })?;
-    assert!(
-        last.precedes(&next),
-        "a configuration is appended to its own domain"
-    );
-    last.check_next(&next)?;
-    Ok(next)
 }
 
 /// The path ends with a removal, after which nothing comes: it is finished, if it is pending, by the reconfigurer that finds

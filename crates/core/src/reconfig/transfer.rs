@@ -20,6 +20,7 @@ use crate::config::Configuration;
 use crate::consensus::SUCCESSOR_CELL;
 use crate::consensus::agreement::{self, AGREEMENT_CELL};
 use crate::consensus::fate;
+use crate::consensus::mailbox::MAILBOX_CELL;
 use crate::consensus::paxos::{self, Outcome};
 use crate::dap::{listing, registered};
 use crate::env::Env;
@@ -336,8 +337,8 @@ impl<E: Env> Source<'_, E> {
             let page = listed.map_err(|failed| stop(failed, &at))?;
             for cell in page.cells.keys() {
                 // What comes next, and the fate of a version, are those of one configuration.
-                let is_of_configuration =
-                    cell == SUCCESSOR_CELL || cell == AGREEMENT_CELL || fate::is_fate(cell);
+                let of_next = [SUCCESSOR_CELL, AGREEMENT_CELL, MAILBOX_CELL];
+                let is_of_configuration = of_next.contains(&&cell[..]) || fate::is_fate(cell);
                 if !is_of_configuration {
                     self.cell(cell).await?;
                 }

@@ -218,24 +218,43 @@ pub async fn path<E: Env>(
     sequences: &Sequences,
     known: &Arc<Configuration>,
 ) -> Result<Vec<Arc<Configuration>>, Unavailable> {
+    let ask = async |at: &Visit| read_pointers(env, at).await;
+    path_asking(env, sequences, known, ask).await
+}
+
+/// Asks for pointers and nothing else. Without piggybacking the walk does that itself.
+pub(super) async fn read_pointers<E: Env>(env: &E, at: &Visit) -> Result<(), CallError> {
+    if at.c().options().piggyback {
+        sequence::read_config(env, at).await?;
+    }
+    Ok(())
+}
+
+/// The same, with what is asked of each configuration on the way: any request, because members show what comes next with
+/// every reply.
+///
+/// # Errors
+/// As [`path`].
+pub(super) async fn path_asking<E: Env>(
+    env: &E,
+    sequences: &Sequences,
+    known: &Arc<Configuration>,
+    mut ask: impl AsyncFnMut(&Visit) -> Result<(), CallError>,
+) -> Result<Vec<Arc<Configuration>>, Unavailable> {
     let mut path = Vec::new();
     let walk = Walk {
         env,
         sequences,
         start: sequences.start(known),
     };
-    let read_config = async |at: &Visit| {
+    let visit = async |at: &Visit| {
         if sequences.has_final(at.c()) {
             path.clear();
         }
         path.push(at.c().clone());
-        // Without piggybacking the walk asks for the next one itself.
-        if at.c().options().piggyback {
-            sequence::read_config(env, at).await?;
-        }
-        Ok(())
+        ask(at).await
     };
-    walk.to_the_end(read_config).await?;
+    walk.to_the_end(visit).await?;
     // [W-14 change-of-kind-alone]: of several changes of the kind, what comes before the last one was final before.
     let changes = path.windows(2).enumerate();
     let changes = changes.filter(|(_, pair)| pair[0].changes_into(&pair[1]));

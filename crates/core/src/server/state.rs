@@ -12,6 +12,7 @@ use super::record::{ElementHeader, Header, Ledger};
 use crate::config::{Collect, Configuration, ConfigurationId};
 use crate::consensus::agreement::AGREEMENT_CELL;
 use crate::consensus::fate;
+use crate::consensus::mailbox::MAILBOX_CELL;
 use crate::consensus::paxos::Acceptor;
 use crate::dap;
 use crate::dap::kind::of_kind;
@@ -401,6 +402,7 @@ impl ConfigurationState {
             return Err(Refusal::TooLarge);
         }
         let is_agreement = cell == AGREEMENT_CELL;
+        let is_joined = is_agreement || cell == MAILBOX_CELL;
         let mut acceptor = self
             .cells
             .get(cell)
@@ -414,8 +416,9 @@ impl ConfigurationState {
             CellRequest::Join(value) if is_agreement => {
                 acceptor.join(&value).ok_or(Refusal::Malformed)?
             }
-            CellRequest::Query if is_agreement => acceptor.receive(step, false),
-            _ if is_agreement => return Err(Refusal::Malformed),
+            CellRequest::Join(entry) if is_joined => acceptor.post(&entry),
+            CellRequest::Query if is_joined => acceptor.receive(step, false),
+            _ if is_joined => return Err(Refusal::Malformed),
             CellRequest::Join(_) => return Err(Refusal::Malformed),
             step => acceptor.receive(step, !self.next.is_empty()),
         };
@@ -427,7 +430,7 @@ impl ConfigurationState {
 
     pub(super) fn decided(&mut self, cell: &Bytes, value: Bytes, ledger: &mut Ledger) {
         let fits = cell.len() <= limits::CELL_NAME_BYTES && value.len() <= limits::CELL_BYTES;
-        if !fits || cell == AGREEMENT_CELL {
+        if !fits || cell == AGREEMENT_CELL || cell == MAILBOX_CELL {
             return;
         }
         let mut acceptor = self

@@ -225,6 +225,15 @@ macro_rules! like_the_inner_world {
         fn slow(&self, server: areo_core::config::ServerId) -> bool {
             self.env.slow(server)
         }
+
+        async fn decide_outside(
+            &self,
+            service: &areo_core::config::Decider,
+            key: &str,
+            proposal: &bytes::Bytes,
+        ) -> Result<bytes::Bytes, areo_core::error::DeciderError> {
+            self.env.decide_outside(service, key, proposal).await
+        }
     };
 }
 pub(crate) use like_the_inner_world;

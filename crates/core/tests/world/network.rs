@@ -114,6 +114,15 @@ impl Message {
         matches!(request, Request::Configured { body: Body::Cell { step, .. }, .. } if prepare(step))
     }
 
+    /// A reconfigurer posts a change, or is answered.
+    pub fn is_posting(&self) -> bool {
+        let (Content::Request(_, request) | Content::Reply(_, request, _)) = &self.content else {
+            return false;
+        };
+        let join = |step: &CellRequest| matches!(step, CellRequest::Join(_));
+        matches!(request, Request::Configured { body: Body::Cell { step, .. }, .. } if join(step))
+    }
+
     /// It asks what comes next, or answers that.
     pub fn is_config(&self) -> bool {
         let request = match &self.content {

@@ -14,6 +14,7 @@ pub mod becoming;
 pub mod cap;
 pub mod conditional;
 pub mod full;
+mod mailbox;
 pub mod reconfigure;
 pub mod start;
 
@@ -156,6 +157,10 @@ pub const ALL: &[Entry] = &[
     Entry {
         name: "from-abd",
         make: becoming::one,
+    },
+    Entry {
+        name: "mailbox-3",
+        make: mailbox::two,
     },
     Entry {
         name: "la-3",

@@ -1,6 +1,6 @@
 //! The domain with copies in some seeds: its configurations are a lattice, so that changes of several clients are all made.
 
-use super::{One, Workload};
+use super::Workload;
 use crate::cluster::Cluster;
 use crate::random::Random;
 use areo_core::config::{Configuration, Decider, Descriptor, Membership};
@@ -57,30 +57,5 @@ impl Workload {
             let changed = changed.expect("a valid change");
             changed.descriptor().clone()
         })
-    }
-}
-
-impl One<'_> {
-    /// A change over a lattice has what was wanted in it, beside changes of others; in a sequence it follows what it was made of.
-    pub(super) fn check_change(
-        &self,
-        wanted: &Descriptor,
-        (base, made): (&Configuration, &Configuration),
-    ) {
-        let sentence = match &wanted.lattice {
-            Some(membership) => {
-                let has = made.descriptor().lattice.as_ref();
-                if has.is_some_and(|has| membership.is_within(has)) {
-                    return;
-                }
-                format!("undone: {made:?} does not contain the change to {membership:?}")
-            }
-            None if made.id().index <= base.id().index + 1 => return,
-            None => {
-                let (index, base) = (made.id().index, base.id().index);
-                format!("undone: configuration {index} was made from {base}")
-            }
-        };
-        self.work.world.violate(sentence);
     }
 }

@@ -4,6 +4,7 @@ use super::operation::One;
 use super::{DOMAINS, End, MOVING, moving};
 use areo_core::config::{Configuration, ServerId};
 use areo_core::manager::repair::ROOT_DOMAIN;
+use areo_core::reconfig::change::Change;
 use std::sync::Arc;
 
 /// How often a client looks which domains name the server, and changes these.
@@ -89,8 +90,13 @@ impl One<'_> {
         let last = path.last().expect("a sequence has an end");
         let wanted = self.work.any_configuration(last);
         if !wanted.members.contains(&server) {
-            let root = &self.work.root;
-            let _ = one.domain().reconfigure(root, last, &wanted, &|_| {}).await;
+            let Ok(change) = Change::new(last, &wanted) else {
+                return;
+            };
+            self.work.merging.begin(&change);
+            let (root, domain) = (&self.work.root, one.domain());
+            let approves = async |joined: &Change| self.work.approves(joined);
+            let _ = domain.reconfigure(root, &change, &approves, &|_| {}).await;
         }
     }
 }

@@ -4,11 +4,15 @@ use super::operation::One;
 use super::{DOMAINS, End, MOVING, Workload, conditional, configuration, options_of};
 use crate::cluster::Cluster;
 use crate::fault::Fault;
-use crate::history::{Change, Operation, OperationEnd};
+use crate::history::{self, Operation, OperationEnd};
+use crate::world::server_of;
 use areo_core::config::{Configuration, Dap, Descriptor};
+use areo_core::dap;
 use areo_core::reconfig::ares::{AresError, ReconfigOutcome};
+use areo_core::reconfig::change::Change;
 use areo_core::reconfig::transfer::Progress;
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A configuration that is final, if it is not the one that the domain had already; or why there is none.
@@ -47,16 +51,23 @@ impl One<'_> {
             return End::TimedOut;
         };
         let last = path.last().expect("a sequence has an end");
-        let wanted = match self.is_of_root() {
-            true => self.work.any_root(),
-            false => self.work.any_configuration(last),
+        let wanted = match (self.work.world.random().chance(500), self.is_of_root()) {
+            (true, _) if last.descriptor().lattice.is_none() => self.work.any_step(last),
+            (_, true) => self.work.any_root(),
+            (_, false) => self.work.any_configuration(last),
         };
-        let operation = self.begin_change(Some(&wanted));
+        let Ok(change) = Change::new(last, &wanted) else {
+            return End::TimedOut;
+        };
+        self.work.merging.begin(&change);
+        let operation = self.begin_change(Some(change.made().descriptor()));
         let finalized = Cell::new(false);
         let progress = |step| finalized.set(finalized.get() || step == Progress::Collecting);
-        let moved = domain.reconfigure(root, last, &wanted, &progress).await;
+        let approves = async |joined: &Change| self.work.approves(joined);
+        let moved = domain.reconfigure(root, &change, &approves, &progress);
+        let moved = moved.await;
         if let Ok(ReconfigOutcome::Installed(c)) = &moved {
-            self.check_change(&wanted, (last, c));
+            self.work.merging.end(&self.work.world, &change, c);
             match (last.dap().is_conditional(), c.dap().is_conditional()) {
                 (false, true) => self.work.world.plan().note(Fault::BecomesConditional),
                 (true, false) => self.work.world.plan().note(Fault::CeasesToBeConditional),
@@ -100,14 +111,18 @@ impl One<'_> {
     fn end_change(&self, operation: &Operation, installed: &InstallResult, finalized: bool) -> End {
         let work = self.work;
         let (ended, change) = match installed {
-            Ok(Some(c)) if finalized => (self.ended(), Change::Decided(c)),
-            Ok(Some(_)) => (self.ended(), Change::Unknown),
-            Ok(None) => (self.ended(), Change::Nothing),
+            Ok(Some(c)) if finalized => (self.ended(), history::Change::Decided(c)),
+            Ok(Some(_)) => (self.ended(), history::Change::Unknown),
+            Ok(None) => (self.ended(), history::Change::Nothing),
             // Members know a change that leaves too few, and others may make it.
-            Err(AresError::Pending(_) | AresError::Decided(_) | AresError::TooFew { .. }) => {
-                (OperationEnd::from(work.world.now()), Change::Unknown)
-            }
-            Err(_) => (OperationEnd::from(work.world.now()), Change::Nothing),
+            Err(AresError::Pending(_) | AresError::Decided(_) | AresError::TooFew { .. }) => (
+                OperationEnd::from(work.world.now()),
+                history::Change::Unknown,
+            ),
+            Err(_) => (
+                OperationEnd::from(work.world.now()),
+                history::Change::Nothing,
+            ),
         };
         self.end(None, |history| {
             history.end_change(&ended, operation, &change);
@@ -177,6 +192,45 @@ impl Workload {
                 ..like.descriptor().clone()
             }
         })
+    }
+
+    /// The same with one server more or less, or with another one in the place of one of them, or with another slack of lists: a
+    /// change that goes together with those of others.
+    fn any_step(&self, like: &Configuration) -> Descriptor {
+        let random = self.world.random();
+        let all: Vec<usize> = (0..self.world.cluster().servers).collect();
+        let mut free = self.world.ids(&all);
+        free.retain(|server| like.position(*server).is_none());
+        self.wanted(like.descriptor(), || {
+            let mut wanted = like.descriptor().clone();
+            let place = random.index(wanted.members.len());
+            let coming = (!free.is_empty()).then(|| free[random.index(free.len())]);
+            match (random.index(4), coming) {
+                (0, _) => wanted.delta = [0, 1, 5][random.index(3)],
+                (1, _) => drop(wanted.members.remove(place)),
+                (2, Some(coming)) => wanted.members.push(coming),
+                (_, Some(coming)) => wanted.members[place] = coming,
+                (_, None) => {}
+            }
+            match Configuration::new(wanted.clone()) {
+                Ok(c) if self.is_safe(&c) => wanted,
+                _ => like.descriptor().clone(),
+            }
+        })
+    }
+
+    /// Whether the configuration tolerates what may fail, and names no machine twice: of two servers of one machine only the later
+    /// one is there.
+    fn is_safe(&self, c: &Configuration) -> bool {
+        let machines: BTreeSet<usize> = c.members().iter().map(|it| server_of(*it)).collect();
+        let has_quorum = c.n() - c.quorums().quorum() >= self.world.cluster().tolerated();
+        has_quorum && machines.len() == c.n() && (c.options().piggyback || !dap::finalizes(c))
+    }
+
+    /// Whether a client wants what changes that were merged come to.
+    pub(super) fn approves(&self, change: &Change) -> bool {
+        let (c, members) = (change.made(), change.made().members());
+        self.is_safe(c) && !self.world.is_any_leaving(members) && self.world.want(members)
     }
 
     /// The first of a few configurations that tolerates what is lost; or one that was wanted before.

@@ -183,7 +183,10 @@ impl One<'_> {
                 End::Done
             }
             Err(DeleteError::Write(error)) => self.end_write(&operation, &Err(error)),
-            Err(DeleteError::Read(_)) => {
+            Err(DeleteError::Read(failed)) => {
+                if failed.is_not_conditional() {
+                    self.work.world.plan().note(Fault::NotConditional);
+                }
                 self.end(None, |history| history.end_failed(now, &operation));
                 End::TimedOut
             }

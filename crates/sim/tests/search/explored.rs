@@ -203,6 +203,23 @@ fn the_small_cases_hold() {
 }
 
 #[test]
+fn of_two_changes_that_are_posted_one_is_proposed_with_the_other() {
+    let explored = all(cases::find("mailbox-3").expect("it is in the table"));
+    assert_eq!(explored.violation, None);
+    assert!(explored.exhaustive && explored.leaves > 0);
+    let ends = |made: &str| {
+        let is_made = |of: &ObservedOperation| of.ended == Some(Outcome::Other(made.to_owned()));
+        explored
+            .outcomes
+            .iter()
+            .any(|seen| seen.iter().any(is_made))
+    };
+    for made in ["delta", "option", "delta option"] {
+        assert!(ends(made), "{made}");
+    }
+}
+
+#[test]
 fn of_two_decisions_of_lattice_agreement_one_contains_the_other() {
     let explored = all(cases::find("la-3").expect("it is in the table"));
     assert_eq!(explored.violation, None);

@@ -9,6 +9,7 @@ use areo_core::message::{Body, Enrolment, Refusal, Reply, Request, ServerRecord}
 use areo_core::object::DomainId;
 use areo_core::pointer::{Pointer, Successors};
 use areo_core::reconfig::ares::ReconfigOutcome;
+use areo_core::reconfig::change::Change;
 use areo_core::server::record::Header;
 use areo_core::timing;
 use std::sync::Arc;
@@ -103,10 +104,10 @@ fn a_forgotten_server_stays_forgotten_when_the_root_domain_moves() {
 pub fn move_with_directory(world: &World, from: &Actor, next: &Arc<Configuration>) {
     let (client, root, wanted) = (from.client(), from.c.clone(), next.clone());
     let done = world.run(async move {
-        let wanted = wanted.descriptor();
-        client
-            .domain(&root)
-            .reconfigure(&root, &root, wanted, &|_| {})
+        let change = Change::new(&root, wanted.descriptor()).expect("a valid change");
+        let domain = client.domain(&root);
+        domain
+            .reconfigure(&root, &change, &async |_: &_| true, &|_| {})
             .await
     });
     assert_eq!(done, Ok(ReconfigOutcome::Installed(next.clone())));
@@ -148,10 +149,10 @@ fn the_directory_says_where_a_domain_is() {
     let next = successor(&first, 3, 3, Dap::Abd);
     let (client, root_of, from, wanted) = (actor.client(), root, first, next.clone());
     let done = world.run(async move {
-        let wanted = wanted.descriptor();
-        client
-            .domain(&from)
-            .reconfigure(&root_of, &from, wanted, &|_| {})
+        let change = Change::new(&from, wanted.descriptor()).expect("a valid change");
+        let domain = client.domain(&from);
+        domain
+            .reconfigure(&root_of, &change, &async |_: &_| true, &|_| {})
             .await
     });
     done.expect("quorums are up");
