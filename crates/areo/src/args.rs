@@ -141,6 +141,10 @@ pub enum DapWord {
     /// The same, and versions that are superseded go
     #[value(name = "casgc")]
     CasGc,
+    /// The same, bounded, with gossip of servers: state that no run produces is written over and not reported. For caches,
+    /// not for data that must not change unnoticed
+    #[value(name = "casss")]
+    CasSs,
 }
 
 /// How a domain is reconfigured.

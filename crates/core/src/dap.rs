@@ -2,12 +2,13 @@
 //!
 //! They promise (C1) that after a completed put-data(t) every later get returns a tag of at least t, and (C2) that a
 //! returned pair was put, or is the initial one. The configuration's kind decides what is asked, accepted, brought and kept
-//! (`kind`): [`abd`], [`ec`], [`cas`]. What all kinds need stands in `collect` and `store`: asking some members for elements and the
+//! (`kind`): [`abd`], [`ec`], [`cas`], [`casss`]. What all kinds need stands in `collect` and `store`: asking some members for elements and the
 //! others for tags, and bringing one element to each member.
 
 pub mod abd;
 mod adopt;
 pub mod cas;
+pub mod casss;
 mod collect;
 mod complete;
 pub mod conditional;
@@ -231,6 +232,11 @@ fn largest_of(c: &Configuration) -> fn(&HeldVersions) -> Tag {
 /// reads and listings from then on, and not before.
 pub fn finalizes(c: &Configuration) -> bool {
     of_kind!(c, K => K::FINALIZES)
+}
+
+/// Whether a further round says that a quorum has finalized a version, and servers tell each other so ([`casss`]).
+pub fn completes(c: &Configuration) -> bool {
+    of_kind!(c, K => K::COMPLETES)
 }
 
 /// Whether clients of this configuration judge what is at a quorum, and tell its members.

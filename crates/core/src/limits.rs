@@ -37,6 +37,10 @@ pub const CELL_BYTES: usize = 12 << 10;
 pub const CELL_NAME_BYTES: usize = 256;
 /// Elements of one object that no client has confirmed: a put beyond this is answered busy (`[X-3 unconfirmed-cap]`).
 pub const UNCONFIRMED_ELEMENTS: usize = 64;
+/// Bytes of gossip of a server to each other member in one period ([`crate::timing::GOSSIP`], 2.10).
+pub const GOSSIP_BYTES: usize = 64 << 10;
+/// Objects that changed, of which a server speaks before others.
+pub const GOSSIP_CHANGED: usize = 4096;
 /// Versions of a ranked register that a server holds before it takes in a new one only in place of others (`[W-4 cap]`).
 pub const RANKED_VERSIONS: usize = 4;
 /// Ancestors that a version of a ranked register names (`[W-6 ancestors]`).

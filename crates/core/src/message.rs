@@ -9,6 +9,7 @@ use bytes::Bytes;
 use std::sync::Arc;
 
 pub use enrolment::{Enrolment, RecordRank, RegisterKey, ServerRecord};
+pub use gossip::{Gossip, GossipMarks};
 pub use listing::{ListEntry, ListPage, ListRequest};
 pub use ranked::{Ancestor, ChosenVersion, Lineage, Proposal, RankedVersion, RankedVersions};
 pub use refusal::Refusal;
@@ -16,6 +17,7 @@ pub use status::{DomainStanding, ServerStatus};
 
 mod bounds;
 mod enrolment;
+mod gossip;
 mod listing;
 mod ranked;
 mod refusal;
@@ -155,6 +157,8 @@ pub enum Access {
         tag: Tag,
         /// How much of the element here comes with the answer.
         want: Want,
+        /// A quorum has acknowledged a FIN before (FIN2, 2.10).
+        complete: bool,
     },
     /// Evict this version if it is not confirmed: it was decided never to be at a quorum (DROP, `[X-3 unconfirmed-cap]`).
     Drop(Tag),
@@ -342,15 +346,20 @@ pub struct HeldVersions {
     pub stable: Tag,
     /// Versions up to this tag are taken in only if they are here, confirmed, or decided to be kept (`[X-3 unconfirmed-cap]`).
     pub fence: Tag,
+    /// The largest tag of which a quorum has finalized it or a larger one; only where servers gossip (2.10).
+    pub complete: Tag,
+    /// The largest tag that another server has said, if none here is as large; only where servers gossip.
+    pub seen: Tag,
     /// The element of the largest stored tag, where it was wanted.
     pub element: Option<(Tag, ReplyElement)>,
 }
 
 impl HeldVersions {
-    /// What get-tag takes from this reply: `max(List, floor, stable, fence)` (`[X-2 get-tag-maximum]`).
+    /// What get-tag takes from this reply: `max(List, floor, stable, fence, seen)` (`[X-2 get-tag-maximum]`).
     pub fn max_tag(&self) -> Tag {
         let stored = self.stored.last().map_or(Tag::INITIAL, |(tag, _)| *tag);
-        stored.max(self.floor).max(self.stable).max(self.fence)
+        let marks = self.floor.max(self.stable).max(self.fence);
+        stored.max(marks).max(self.seen)
     }
 
     /// Whether this reply lists the tag with an element.
@@ -459,6 +468,8 @@ pub enum Note {
     },
     /// The sender serves since this start: said by a server to others (`[X-21 directory-join]`).
     Serving(ServerRecord),
+    /// What a server knows of objects, said to the other members (2.10).
+    Gossip(Gossip),
     /// The configuration has a final successor.
     Next {
         /// Which configuration.

@@ -8,6 +8,7 @@
 //! | `access` | what is asked of one object |
 //! | `envelope` | what it knows of the sequence: put around every answer |
 //! | `finals` | how far each domain has come |
+//! | `gossip` | what it tells other members about objects, and what it hears |
 //! | `adoption` | what of an earlier configuration serves a later one |
 //! | `ranked` | what it answers of ranked registers |
 //! | `recovery` | how it comes back from its records |
@@ -18,6 +19,7 @@ mod access;
 pub(crate) mod adoption;
 mod envelope;
 mod finals;
+mod gossip;
 mod ranked;
 pub mod record;
 mod recovery;
@@ -33,6 +35,7 @@ use crate::object::Name;
 use crate::tag::Tag;
 use crate::timing;
 use finals::Finals;
+use gossip::Gossiping;
 use record::{Ledger, Step};
 use registry::Registry;
 use standing::Standing;
@@ -81,6 +84,7 @@ pub struct Server {
     /// The first second of this start that it knows of.
     started_s: Option<u32>,
     standing: Standing,
+    gossip: Gossiping,
     /// Objects with several versions, by when they may be quiet.
     quiet: VecDeque<(Instant, ConfigurationId, Name, Tag)>,
 }
@@ -98,6 +102,7 @@ impl Server {
             ledger: Ledger::default(),
             started_s: None,
             standing: Standing::default(),
+            gossip: Gossiping::default(),
             quiet: VecDeque::new(),
         }
     }
@@ -231,6 +236,7 @@ impl Server {
             | Note::Decided { configuration, .. }
             | Note::Forget { configuration, .. }
             | Note::Next { configuration, .. } => configuration,
+            Note::Gossip(gossip) => return self.hear_gossip(now, gossip),
             Note::Serving(record) => {
                 // One that is known better, or makes no sense, changes nothing.
                 let _ = self.registry.know(record.clone(), &mut self.ledger);
@@ -267,7 +273,7 @@ impl Server {
             }
             Note::Decided { cell, value, .. } => state.decided(&cell, value, &mut self.ledger),
             Note::Forget { cell, .. } => state.forget(&cell, &mut self.ledger),
-            Note::Serving(_) => unreachable!("it is of no configuration"),
+            Note::Serving(_) | Note::Gossip(_) => unreachable!("they were handled before"),
             Note::Next {
                 configuration,
                 pointer,
@@ -295,8 +301,10 @@ impl Server {
         }
     }
 
-    /// Lets superseded versions of quiet objects go (`[X-3 unconfirmed-cap]`). To be called about once a second.
+    /// Lets superseded versions of quiet objects go (`[X-3 unconfirmed-cap]`), and speaks to other members. To be called about
+    /// once a second.
     pub(crate) fn tick(&mut self, now: Instant) {
+        self.speak(now);
         while self.quiet.front().is_some_and(|(due, ..)| *due <= now) {
             let (_, key, name, newest) = self.quiet.pop_front().expect("there is one");
             // It may have been collected meanwhile.
@@ -336,7 +344,7 @@ impl Server {
 
     /// Whether [`Server::tick`] has something to do.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
-        self.quiet.front().is_some_and(|(due, ..)| *due <= now)
+        self.gossip_is_due(now) || self.quiet.front().is_some_and(|(due, ..)| *due <= now)
     }
 
     /// What [`Server::take_steps`] would return.

@@ -46,6 +46,9 @@ pub const REPAIR_AGAIN: Duration = Duration::from_secs(1);
 /// The longest time for which an object that could not be repaired is left alone.
 pub const REPAIR_AGAIN_MOST: Duration = Duration::from_mins(1);
 
+/// How often members say to each other which versions of objects they know (2.10).
+pub const GOSSIP: Duration = Duration::from_secs(1);
+
 const _: () = assert!(
     HEDGE.as_nanos() < QUIET.as_nanos(),
     "versions outlive a read that hedges"

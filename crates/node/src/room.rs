@@ -24,6 +24,10 @@ pub(crate) fn of_note(note: &Note) -> u64 {
         Note::Confirm { name, .. } => small_footprint(name.as_bytes().len()),
         Note::Chosen { name, .. } => of_register(name.as_bytes().len()),
         Note::Decided { cell, value, .. } => small_footprint(cell.len() + value.len()),
+        Note::Gossip(gossip) => {
+            let names = gossip.objects.iter().map(|(name, _)| name.as_bytes().len());
+            names.map(small_footprint).sum()
+        }
         // It only frees.
         Note::Forget { .. } => 0,
         Note::Serving(record) => of_record(record),

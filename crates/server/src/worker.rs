@@ -322,9 +322,11 @@ impl Worker {
             network.learn(*cluster, met.into_iter().filter(|record| record.id != *own));
         }
         let until = now + SAYING;
+        // By then other gossip says more.
+        let is_kept = |note: &Note| !matches!(note, Note::Gossip(_));
         let unsaid = sends
             .into_iter()
-            .filter(|(to, note)| !network.tell(*to, note))
+            .filter(|(to, note)| !network.tell(*to, note) && is_kept(note))
             .map(|(to, note)| PendingNote { to, note, until });
         self.unsaid.borrow_mut().extend(unsaid);
     }

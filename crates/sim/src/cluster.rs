@@ -101,6 +101,7 @@ impl Cluster {
     pub(crate) fn coded(random: &Random, k: u8) -> Dap {
         match random.index(6) {
             0 => Dap::Cas { k },
+            1 if k.is_multiple_of(2) => Dap::CasSs { k },
             1 => Dap::CasGc { k },
             _ => Dap::Ec { k },
         }

@@ -75,6 +75,8 @@ pub struct Case {
     pub notes: bool,
     /// Whether servers speak of their own accord. What they say arrives at any moment or never.
     pub speaks: bool,
+    /// Servers that gossip, each once, at any moment or never; the others never do.
+    pub gossips: Vec<ServerId>,
     /// Unconfirmed versions of one object that a server takes (`[X-3 unconfirmed-cap]`).
     pub max_unconfirmed: usize,
     /// Whether servers may let superseded versions go at any moment, as they do after a quiet time

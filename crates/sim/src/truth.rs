@@ -15,7 +15,7 @@ use again::JoinedRecords;
 use areo_core::config::{ConfigurationId, ServerId};
 use areo_core::dap::versions::Fence;
 use areo_core::element::Form;
-use areo_core::message::ServerRecord;
+use areo_core::message::{GossipMarks, ServerRecord};
 use areo_core::object::DomainId;
 use areo_core::server::record::Step;
 use areo_core::tag::Tag;
@@ -64,6 +64,11 @@ impl Objects {
         let text = String::from_utf8_lossy(&name[1..]);
         let domain = key.domain.0 & 0xffff;
         format!("{text} of domain {domain:04x}, configuration {}", key.index)
+    }
+
+    /// The number of the object, if it has one.
+    pub(crate) fn find(&self, key: &ConfigurationId, name: &[u8]) -> Option<ObjectId> {
+        self.numbers.get(key)?.get(name).copied()
     }
 
     /// The numbers of the object, in each configuration of its domain.
@@ -118,8 +123,8 @@ pub(crate) struct Truth {
     records: Vec<Option<KeptRecord>>,
     /// Durable elements by object.
     elements: Vec<Versions>,
-    /// Of each object the largest tag on record as being at a quorum.
-    marks: BTreeMap<ObjectId, Tag>,
+    /// Of each object the largest tag on record as being at a quorum, and as being known there to be.
+    marks: BTreeMap<ObjectId, (Tag, Tag)>,
     /// Of each domain the highest configuration that was ever known here to be final.
     finals: BTreeMap<Domain, u32>,
     /// The same of the servers that were on the machine before.
@@ -215,7 +220,7 @@ impl Truth {
         }
         if let KeptRecord::Marks { object, marks } = &kept {
             let mark = self.marks.entry(*object).or_default();
-            *mark = marks.stable.max(*mark);
+            *mark = (marks.stable.max(mark.0), marks.complete.max(mark.1));
         }
         if let KeptRecord::Marks { object, marks } = &kept
             && let Some(fence) = &marks.fence
@@ -332,7 +337,18 @@ impl Truth {
 
     /// The largest tag that is durably known here to be at a quorum.
     pub(crate) fn mark(&self, object: ObjectId) -> Tag {
-        self.marks.get(&object).copied().unwrap_or_default()
+        self.marks.get(&object).map_or(Tag::INITIAL, |mark| mark.0)
+    }
+
+    /// Whether all that a server says about the object is durable.
+    pub(crate) fn says(&self, object: ObjectId, said: &GossipMarks) -> bool {
+        let (mark, complete) = self.marks.get(&object).copied().unwrap_or_default();
+        let fence = self
+            .fences
+            .get(&object)
+            .map_or(Tag::INITIAL, |fence| fence.upto);
+        let largest = self.newest(object).max(mark).max(fence);
+        said.largest <= largest && said.finalized <= mark && said.complete <= complete
     }
 
     /// Durable versions up to this one.

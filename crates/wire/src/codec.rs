@@ -17,6 +17,7 @@
 
 mod error;
 mod held;
+mod list;
 mod note;
 pub(crate) mod parts;
 pub(crate) mod ranked;

@@ -18,6 +18,7 @@ use areo_core::consensus::paxos::Acceptor;
 use areo_core::dap::versions::{Fence, Marks};
 use areo_core::limits;
 use areo_core::server::record::{ElementHeader, Header};
+use areo_core::tag::Tag;
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -36,6 +37,8 @@ const FINAL: u8 = 7;
 const REGISTER: u8 = 9;
 
 const ELEMENT_DELETED: u8 = 1;
+/// What a quorum is known to have finalized follows the marks.
+const MARKS_COMPLETE: u8 = 1;
 const CELL_ACCEPTED: u8 = 1;
 const CELL_DECIDED: u8 = 2;
 
@@ -83,10 +86,15 @@ impl Encode for Header {
             }
             Header::Element(element) => put_element(out, element),
             Header::Marks { key, name, marks } => {
-                out.put(&[VERSION, MARKS, 0]);
+                let is_complete = !marks.complete.is_initial();
+                let flags = if is_complete { MARKS_COMPLETE } else { 0 };
+                out.put(&[VERSION, MARKS, flags]);
                 parts::put_configuration_id(out, key);
                 parts::put_tag(out, marks.floor);
                 parts::put_tag(out, marks.stable);
+                if is_complete {
+                    parts::put_tag(out, marks.complete);
+                }
                 put_fence(out, marks.fence.as_ref());
                 out.short(name.as_bytes().len());
                 out.put(name.as_bytes());
@@ -184,7 +192,8 @@ fn header(reader: &mut Reader<'_>) -> Result<Header, DecodeError> {
     let known_flags = match kind {
         ELEMENT => ELEMENT_DELETED,
         CELL => CELL_ACCEPTED | CELL_DECIDED,
-        CONFIGURATION | MARKS | REGISTRY | POINTER | FINAL | REGISTER => 0,
+        MARKS => MARKS_COMPLETE,
+        CONFIGURATION | REGISTRY | POINTER | FINAL | REGISTER => 0,
         kind => {
             let (what, value) = ("kind of record", kind.into());
             return Err(DecodeError::UnknownValue { what, value });
@@ -204,6 +213,10 @@ fn header(reader: &mut Reader<'_>) -> Result<Header, DecodeError> {
             let marks = Marks {
                 floor: parts::tag(reader)?,
                 stable: parts::tag(reader)?,
+                complete: match flags & MARKS_COMPLETE {
+                    0 => Tag::INITIAL,
+                    _ => parts::tag(reader)?,
+                },
                 fence: fence(reader)?,
             };
             let name_bytes = reader.short()?;

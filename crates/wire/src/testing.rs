@@ -69,6 +69,7 @@ fn access_name(access: &Access) -> &'static str {
         Access::Adopt(_) => "adopt",
         Access::Fence { .. } => "fence",
         Access::Drop(_) => "drop",
+        Access::Finalize { complete: true, .. } => "finalize-complete",
         Access::Finalize { want, .. } => match want {
             Want::Tags => "finalize",
             _ => "finalize-giving",
@@ -86,6 +87,7 @@ pub fn reply_name(reply: &Reply) -> &'static str {
         Reply::Access(answers) => match answers.first() {
             None => "access-none",
             Some(Answer::Held(held)) if held.element.is_some() => "held-element",
+            Some(Answer::Held(held)) if !held.complete.is_initial() => "held-complete",
             Some(Answer::Held(held)) if !held.fence.is_initial() => "held-fence",
             Some(Answer::Held(_)) => "held",
             Some(Answer::Fetched(_)) => "fetched",
@@ -128,6 +130,7 @@ pub fn note_name(note: &Note) -> &'static str {
         Note::Next { .. } => "next",
         Note::Forget { .. } => "forget",
         Note::Serving(_) => "serving",
+        Note::Gossip(_) => "gossip",
     }
 }
 
@@ -136,6 +139,7 @@ pub fn header_name(header: &Header) -> &'static str {
     match header {
         Header::Configuration(_) => "configuration",
         Header::Element(_) => "element",
+        Header::Marks { marks, .. } if !marks.complete.is_initial() => "marks-complete",
         Header::Marks { .. } => "marks",
         Header::Register { .. } => "register",
         Header::Cell { acceptor, .. } => match (&acceptor.accepted, acceptor.decided) {

@@ -111,6 +111,7 @@ impl From<DapWord> for DapKind {
             DapWord::EcOptimized => DapKind::EcOptimized,
             DapWord::Cas => DapKind::Cas,
             DapWord::CasGc => DapKind::CasGc,
+            DapWord::CasSs => DapKind::CasSs,
         }
     }
 }

@@ -114,7 +114,7 @@ fn errors_are_one_sentence() {
         ("up --max-object 2GiB", "more than 1GiB"),
         (
             "up --dap raid",
-            "[possible values: abd, ec, conditional, cas, casgc]",
+            "[possible values: abd, ec, conditional, cas, casgc, casss]",
         ),
         ("put a --meta colour", "NAME=VALUE"),
         ("put a --meta =blue", "NAME=VALUE"),
@@ -185,7 +185,7 @@ fn experimental_settings_are_one_option_and_the_last_word_wins() {
 fn what_papers_compare_with_is_no_choice_that_is_shown() {
     let create = |dap: &str| parse(&format!("domain create photos --dap {dap}"));
     assert!(create("ec-published").is_ok() && create("ec-optimized").is_ok());
-    assert!(create("cas").is_ok() && create("casgc").is_ok());
+    assert!(create("cas").is_ok() && create("casgc").is_ok() && create("casss").is_ok());
     let sentence = refused("domain create photos --dap paxos");
     assert!(!sentence.contains("ec-published"), "{sentence}");
 }

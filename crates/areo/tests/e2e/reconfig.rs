@@ -105,7 +105,7 @@ fn a_domain_moves_while_clients_read_and_write() {
         wait_until(|| cluster.number(server, "stored_bytes") < Some(stored_before / 2));
     }
 
-    for kind in ["casgc", "cas", "ec"] {
+    for kind in ["casgc", "casss", "cas", "ec"] {
         reconfig(&cluster, "start", "files", &["--dap", kind]).done();
         traffic.goes_on();
         assert_eq!(shape(&cluster, "files").1, format!("{kind} [5,3]"));

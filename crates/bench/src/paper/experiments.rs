@@ -42,12 +42,12 @@ pub(super) const NOT_HERE: &[ListEntry] = &[
     not_here(
         "S4",
         "restart of counters (study of CASSS)",
-        "CASSS is not built",
+        "the restart is not built",
     ),
     not_here(
         "S5",
         "CASSS beside CAS (study of CASSS)",
-        "CASSS is not built",
+        "CASSS is not measured yet",
     ),
 ];
 

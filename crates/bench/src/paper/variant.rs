@@ -90,6 +90,7 @@ impl Variant {
             DapKind::EcOptimized => ("EC", " (EC-DAPopt)"),
             DapKind::Cas => ("CAS", ""),
             DapKind::CasGc => ("CASGC", ""),
+            DapKind::CasSs => ("CASSS", ""),
         };
         let etcd = if self.etcd { " (etcd)" } else { "" };
         format!("{co}ARES{dap}{f}{ec}{}{etcd}", self.extras.suffix())
@@ -121,6 +122,7 @@ impl Variant {
             // What it brought to a quorum it does not write back.
             (Extras::Plain, DapKind::EcOptimized) => (4, 3),
             (Extras::Plain, DapKind::Cas | DapKind::CasGc) => (5, 5),
+            (Extras::Plain, DapKind::CasSs) => (6, 6),
             (Extras::Plain, _) => (4, 4),
             // Every version that is found is written back.
             (
@@ -128,9 +130,13 @@ impl Variant {
                 DapKind::AbdPublished | DapKind::EcPublished,
             ) => (2, 2),
             // A larger element does not come with the reply to QUERY: read-FIN brings it.
-            (Extras::Piggyback | Extras::Collecting, DapKind::Cas | DapKind::CasGc) => {
-                (3, 1 + u64::from(element as u64 > limits::INLINE_BYTES))
-            }
+            (
+                Extras::Piggyback | Extras::Collecting,
+                DapKind::Cas | DapKind::CasGc | DapKind::CasSs,
+            ) => (
+                3 + u64::from(self.dap == DapKind::CasSs),
+                1 + u64::from(element as u64 > limits::INLINE_BYTES),
+            ),
             (Extras::Piggyback | Extras::Collecting, _) => (2, 1),
         }
     }

@@ -102,7 +102,11 @@ fn no_crash_tolerated_has_to_be_allowed() {
 #[test]
 fn kinds_that_finalize_versions_are_refused_without_piggybacking() {
     let five = names(&["s1", "s2", "s3", "s4", "s5"]);
-    for (dap, word) in [(Dap::Cas { k: 3 }, "cas"), (Dap::CasGc { k: 3 }, "casgc")] {
+    for (dap, word) in [
+        (Dap::Cas { k: 3 }, "cas"),
+        (Dap::CasGc { k: 3 }, "casgc"),
+        (Dap::CasSs { k: 3 }, "casss"),
+    ] {
         assert!(create(&on(&[], dap), &five).is_ok());
         let plain = DomainOptions {
             experimental: "piggyback=off".parse().unwrap(),

@@ -28,6 +28,8 @@ pub enum DapKind {
     Cas,
     /// The same, and versions that are superseded go.
     CasGc,
+    /// The same, and servers gossip, so that it recovers by itself from what no execution produces.
+    CasSs,
 }
 
 impl DapKind {
@@ -42,6 +44,7 @@ impl DapKind {
             DapKind::EcOptimized => Dap::EcOptimized { k },
             DapKind::Cas => Dap::Cas { k },
             DapKind::CasGc => Dap::CasGc { k },
+            DapKind::CasSs => Dap::CasSs { k },
         }
     }
 
@@ -72,6 +75,7 @@ impl From<Dap> for DapKind {
             Dap::EcOptimized { .. } => DapKind::EcOptimized,
             Dap::Cas { .. } => DapKind::Cas,
             Dap::CasGc { .. } => DapKind::CasGc,
+            Dap::CasSs { .. } => DapKind::CasSs,
         }
     }
 }

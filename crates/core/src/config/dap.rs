@@ -37,6 +37,9 @@ macro_rules! kinds {
             "The same, and versions go: of those that readers may find the `delta + 1` largest stay."
             CasGc { k }, Quorums::erasure_coded, 0x8012, "casgc", cas::CasGc;
 
+            "The same, and it recovers by itself from what no execution produces: servers gossip, and versions are bounded."
+            CasSs { k }, Quorums::erasure_coded, 0x8016, "casss", casss::CasSs;
+
             "MW-ABD, whose reads always write back, which the papers compare with."
             AbdPublished, |n, _| Quorums::majority(n), 0x8014, "abd-published", abd::published::AbdPublished;
 

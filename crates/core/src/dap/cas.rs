@@ -161,7 +161,7 @@ impl Kind for CasGc {
 }
 
 /// How many finalized versions of an object stay while it is written.
-fn kept(delta: u16) -> usize {
+pub(super) fn kept(delta: u16) -> usize {
     usize::from(delta) + 1
 }
 

@@ -83,6 +83,7 @@ pub(super) async fn collect<E: Env>(
         tally.hope <<= if passes { PASSING_HOPE } else { attempt.min(8) };
         let mut outcome = gather::gather(env, at, tally).await?;
         if let Outcome::Found(collected) = &mut outcome
+            && !collects_unfinalized(at.c(), passed)
             && !cas::finalize(env, at, name, (scope, attempt), collected).await?
         {
             outcome = Outcome::Restart;
@@ -101,6 +102,11 @@ pub(super) async fn collect<E: Env>(
             }
         }
     }
+}
+
+/// Whether versions that no round has finalized are collected: their elements are fetched, and they are put before that round.
+fn collects_unfinalized(c: &Configuration, passed: &PassedVersions) -> bool {
+    passed.finishes && super::completes(c)
 }
 
 impl Collect {
@@ -182,7 +188,8 @@ impl Collect {
         if self.needs_none(tag) || self.enough(tag) {
             return Decision::Done(Outcome::Found(self.collected(tag)));
         }
-        if super::finalizes(&self.configuration) {
+        let c = &self.configuration;
+        if super::finalizes(c) && !collects_unfinalized(c, &self.passed) {
             // Another round is worth while only where the version is not known to be complete, or no element is to come.
             return match self.is_complete(tag) && self.missing(tag) == 0 {
                 true => Decision::Pending,

@@ -32,6 +32,9 @@ pub struct PassedVersions {
     /// Members have no room for the write-back of these. An older version may be returned in their place if the answers show
     /// that none of them is at a quorum.
     pub unplaced: Vec<Tag>,
+    /// Rather the other way round: where a cap holds versions back that no round has finalized, they count, too. The caller
+    /// puts what it finds ([`super::casss`]).
+    pub finishes: bool,
 }
 
 /// What get-data found.

@@ -6,7 +6,7 @@
 //! | get-data | [`Kind::wants`], [`Kind::accepted`], [`Kind::decode`] |
 //! | put-data | [`Kind::elements`] |
 //! | get-tag | [`Kind::largest`] |
-//! | CONFIRM, FIN | [`Kind::CONFIRMS`], [`Kind::FINALIZES`], [`Kind::is_complete`], [`Kind::REMEMBERS`] |
+//! | CONFIRM, FIN, FIN2 | [`Kind::CONFIRMS`], [`Kind::FINALIZES`], [`Kind::COMPLETES`], [`Kind::is_complete`], [`Kind::REMEMBERS`] |
 //! | QUERY, at a server | [`Kind::held`] |
 //! | PUT, at a server | [`Kind::admit`], [`Kind::trim`] |
 //! | LIST, at a server | [`Kind::listed`] |
@@ -42,6 +42,8 @@ pub(crate) trait Kind {
     const CONFIRMS: bool = true;
     /// Whether it is a round that says so, durably, and not a note ([`super::cas`]).
     const FINALIZES: bool = false;
+    /// Whether a further round says that a quorum has finalized it, and servers tell each other so ([`super::casss`]).
+    const COMPLETES: bool = false;
     /// Whether a cap refuses new versions, so that some can be fenced off and dropped (`[X-3 unconfirmed-cap]`).
     const FENCES: bool = false;
     /// What clients remember.

@@ -91,7 +91,7 @@ pub async fn put_data<E: Env>(
 }
 
 /// Makes versions whose elements are at a quorum known there, durably, where the configuration's kind has a round for it
-/// (FIN, `[CAS-1 durable-marks]`).
+/// (FIN, `[CAS-1 durable-marks]`), and known to be complete where it has another one (FIN2).
 ///
 /// # Errors
 /// [`CallError`].
@@ -100,11 +100,26 @@ pub async fn finalize<E: Env>(
     at: &Visit,
     versions: &[(&Name, Tag)],
 ) -> Result<(), CallError> {
-    let c = at.c();
-    if !super::finalizes(c) || versions.is_empty() {
+    if !super::finalizes(at.c()) || versions.is_empty() {
         return Ok(());
     }
-    let call = |(name, tag): &(&Name, Tag)| Finalize::new(c, name, *tag);
+    finalize_round(env, at, versions, |fin| fin).await?;
+    // The versions are there for readers, also if FIN2 fails ([CAS-3 fin-decides]).
+    if super::completes(at.c()) && at.is_last() {
+        let _ = finalize_round(env, at, versions, Finalize::completing).await;
+    }
+    Ok(())
+}
+
+/// FIN or FIN2, as `round` says.
+async fn finalize_round<E: Env>(
+    env: &E,
+    at: &Visit,
+    versions: &[(&Name, Tag)],
+    round: fn(Finalize) -> Finalize,
+) -> Result<(), CallError> {
+    let c = at.c();
+    let call = |(name, tag): &(&Name, Tag)| round(Finalize::new(c, name, *tag));
     if let [version] = versions {
         return gather::gather(env, at, call(version)).await.map(|_| ());
     }

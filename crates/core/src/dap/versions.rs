@@ -5,9 +5,11 @@ use crate::element::{Form, Handle};
 use crate::message::{HeldVersions, Want};
 use crate::tag::Tag;
 
+mod completion;
 mod marks;
 mod stored;
 
+pub use completion::Completion;
 pub use marks::{Fence, Marks};
 pub use stored::StoredVersion;
 
@@ -25,6 +27,8 @@ pub struct Versions {
     damaged: Option<DamagedVersion>,
     /// Few objects have one.
     fence: Option<Box<Fence>>,
+    /// Only where servers gossip.
+    completion: Option<Box<Completion>>,
     /// The record that holds floor, stable and fence, if they need one.
     marks: Option<MarksRecord>,
     /// The object waits for its quiet time.
@@ -175,6 +179,7 @@ impl Versions {
         Marks {
             floor: self.floor,
             stable: self.stable,
+            complete: self.complete(),
             fence: self.fence.as_deref().cloned(),
         }
     }
@@ -325,6 +330,7 @@ impl Versions {
     pub fn recover_marks(&mut self, marks: &Marks, record: Handle) -> Option<Handle> {
         self.raise_floor(marks.floor);
         self.confirm(marks.stable);
+        self.complete_upto(marks.complete);
         let place = |fence: &Fence| (fence.upto, fence.turn);
         let ours = self.fence.as_deref().map(place);
         if marks.fence.as_ref().map(place) > ours {
@@ -438,6 +444,8 @@ impl Versions {
             floor: self.floor,
             stable: self.stable,
             fence: self.fence(),
+            complete: self.complete(),
+            seen: self.seen(),
             element,
         }
     }

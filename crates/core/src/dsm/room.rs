@@ -77,7 +77,10 @@ impl<E: Env> Domain<E> {
         &self,
         name: &Name,
     ) -> Result<(Tag, Arc<Configuration>), Interruption> {
-        let mut passed = PassedVersions::default();
+        let mut passed = PassedVersions {
+            finishes: true,
+            ..PassedVersions::default()
+        };
         loop {
             let found = self.newest_past(name, None, Scope::Whole, &passed).await?;
             let found = found.expect("only dropped versions are passed over");

@@ -75,8 +75,9 @@ impl HeldVersions {
     fn is_possible(&self) -> bool {
         let element = self.element.iter().map(|(tag, _)| tag);
         let stored = self.stored.iter().map(|(tag, _)| tag);
-        let marks = [&self.floor, &self.stable, &self.fence];
-        stored.chain(marks).chain(element).all(Tag::is_possible)
+        let marks = [&self.floor, &self.stable, &self.fence, &self.seen];
+        let complete = self.complete <= self.stable;
+        complete && stored.chain(marks).chain(element).all(Tag::is_possible)
     }
 }
 

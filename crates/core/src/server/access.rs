@@ -5,7 +5,7 @@ use crate::config::ConfigurationId;
 use crate::dap::versions::Arrival;
 use crate::element::{Element, Form};
 use crate::instant::Instant;
-use crate::message::{Access, Answer, RankedVersions, Refusal, Want};
+use crate::message::{Access, Answer, RankedVersions, Refusal};
 use crate::object::Name;
 use crate::tag::Tag;
 
@@ -72,7 +72,7 @@ impl Server {
                 let held = state.fence(of, (upto, spared), &mut self.ledger);
                 held.map_or_else(Answer::Refused, Answer::Held)
             }
-            Access::Finalize { tag, want } => self.finalize(now, of, (tag, want), (answer, reads)),
+            fin @ Access::Finalize { .. } => self.finalize(now, of, &fin, (answer, reads)),
             Access::Drop(tag) => match state.drop_version(of, tag, &mut self.ledger) {
                 Ok(()) => Answer::Dropped,
                 Err(refusal) => Answer::Refused(refusal),
@@ -112,6 +112,7 @@ impl Server {
         }
         match state.put(now, (key, name), (tag, element, arrival), &mut self.ledger) {
             Ok(newest) => {
+                self.has_changed(key, name);
                 self.await_quiet(now, key, name, newest);
                 Answer::Stored
             }
@@ -123,19 +124,28 @@ impl Server {
         &mut self,
         now: Instant,
         (key, name): (ConfigurationId, &Name),
-        (tag, want): (Tag, Want),
+        fin: &Access,
         (answer, reads): (usize, &mut Vec<Read>),
     ) -> Answer {
+        let Access::Finalize {
+            tag,
+            want,
+            complete,
+        } = *fin
+        else {
+            unreachable!("nothing else is handled here")
+        };
         if tag.is_initial() {
             // Of no write, so that there is nothing to finalize.
             return Answer::Refused(Refusal::TooLarge);
         }
         let state = self.states.get_mut(&key).expect("admitted");
-        let newest = match state.finalize((key, name), tag, &mut self.ledger) {
+        let newest = match state.finalize((key, name), (tag, complete), &mut self.ledger) {
             Ok(newest) => newest,
             Err(refusal) => return Answer::Refused(refusal),
         };
         let carried = state.given(name, tag, want);
+        self.has_changed(key, name);
         self.await_quiet(now, key, name, newest);
         let Some(carried) = carried else {
             return Answer::Stored;

@@ -38,7 +38,9 @@ impl Server {
                 let Identity {
                     id, incarnation, ..
                 } = self.identity;
-                self.registry.introduce(id, incarnation)
+                let mut sends = self.registry.introduce(id, incarnation);
+                sends.extend(self.take_gossip());
+                sends
             }
             false => Vec::new(),
         }

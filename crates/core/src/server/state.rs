@@ -2,6 +2,7 @@
 //! said by the server halves of the data access primitives; here it is carried out and recorded.
 
 mod fence;
+mod gossip;
 mod keeping;
 mod listing;
 pub(super) mod ranked;
@@ -288,28 +289,25 @@ impl ConfigurationState {
         enqueue(versions)
     }
 
-    /// FIN: the version is complete, whether its element is here or not (`[CAS-1 durable-marks]`, `[CAS-4 no-zombies]`).
-    /// Returns the object's newest version if it is to wait for its quiet time.
+    /// FIN: the version is finalized, whether its element is here or not (`[CAS-1 durable-marks]`, `[CAS-4 no-zombies]`). FIN2, if it
+    /// is `complete`. Returns the object's newest version if it is to wait for its quiet time.
     pub(super) fn finalize(
         &mut self,
         (key, name): (ConfigurationId, &Name),
-        tag: Tag,
+        (tag, complete): (Tag, bool),
         ledger: &mut Ledger,
     ) -> Result<Option<Tag>, Refusal> {
         self.sound(name)?;
         let (c, _) = self.configuration.as_ref().expect(ADMITTED);
-        if !dap::finalizes(c) {
+        if !dap::finalizes(c) || complete && !dap::completes(c) {
             return Err(Refusal::Malformed);
         }
         let versions = object(&mut self.objects, name);
-        if versions.confirm(tag) {
-            let quiet = is_removed_block(name, versions);
-            let evicted = trim((c, key, name), versions, quiet, ledger);
-            ledger.trimmed += evicted.len() as u64;
-            ledger.supersede_of(name, handles(&evicted));
-            mark(key, name, versions, ledger);
-            assert!(versions.is_marked(), "it is durable with the answer");
+        let rises = versions.confirm(tag) | (complete && versions.complete_upto(tag));
+        if rises {
+            self.marks_rose(key, name, ledger);
         }
+        let versions = object(&mut self.objects, name);
         assert!(versions.stable() >= tag, "reads find it from now on");
         Ok(enqueue(versions))
     }

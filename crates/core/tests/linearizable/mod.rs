@@ -7,6 +7,7 @@ use crate::history::{History, Kind};
 use crate::paper::reconfiguration::reconfigure;
 use crate::world::{Actor, Chaos, World, configuration, successor, text, value};
 use areo_core::config::{Configuration, Dap};
+use areo_core::limits::UNCONFIRMED_ELEMENTS;
 use areo_core::manager::Deletion;
 use planted::{Hasty, read_without_write_back};
 use std::cell::RefCell;
@@ -331,6 +332,33 @@ fn every_history_of_coded_atomic_storage_is_linearizable() {
             if let Err(violation) = run.finish(20) {
                 panic!(
                     "seed {seed}, {dap:?}: {violation}\n{}",
+                    run.history.borrow()
+                );
+            }
+        }
+    }
+}
+
+/// CASSS, whose members speak to each other or not: a cap of one or two versions that no round has finalized, dead writers and full
+/// disks. What was left is finished or dropped, so that every write goes through (`[CASSS-3 bounded-versions]`).
+#[test]
+fn every_history_of_casss_is_linearizable_and_every_write_goes_through() {
+    for seed in 0..SEEDS / 2 {
+        for (shape, (n, k)) in [(3, 1), (4, 2), (5, 3), (6, 4)].into_iter().enumerate() {
+            let c = configuration(n, Dap::CasSs { k }, (seed % 2) as u16, 0);
+            let cap = [1, 2, 3, UNCONFIRMED_ELEMENTS][(seed / 2 % 4) as usize];
+            let world = World::capped(&c, c.n(), seed << 8 | shape as u64, cap);
+            if seed % 3 > 0 {
+                world.let_servers_speak();
+            }
+            let run = Run {
+                fills: seed % 4 < 3,
+                rots: false,
+                ..Run::of(world, &c, Procedure::Sound)
+            };
+            if let Err(violation) = run.finish(30) {
+                panic!(
+                    "seed {seed}, {n}, {k}, cap {cap}: {violation}\n{}",
                     run.history.borrow()
                 );
             }

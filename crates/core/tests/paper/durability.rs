@@ -428,7 +428,7 @@ fn what_is_recorded_is_not_recorded_at_every_start() {
             marks: Marks {
                 floor: tag(2),
                 stable: tag(4),
-                fence: None,
+                ..Marks::default()
             },
         };
         let mut kept = vec![Header::Configuration(c.clone()), confirmed];

@@ -3,6 +3,7 @@
 
 mod baselines;
 mod becoming_conditional;
+mod casss;
 mod ceasing_conditional;
 mod cells;
 mod coded_storage;

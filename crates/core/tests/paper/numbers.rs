@@ -126,7 +126,7 @@ fn a_reply_that_is_not_possible_is_not_believed() {
     let (world, actor) = world(Dap::Abd);
     let before = actor.put("k", "before");
     world.settle();
-    for field in 0..4 {
+    for field in 0..5 {
         world.bend_replies(move |from, reply| {
             let bends = from == server(0) || from == server(1);
             let Some(answers) = reply.answers_mut().filter(|_| bends) else {
@@ -138,6 +138,7 @@ fn a_reply_that_is_not_possible_is_not_believed() {
                         0 => held.stored.push((tag(u64::MAX), Form::Copy)),
                         1 => held.floor = tag(limits::NUMBER),
                         2 => held.fence = tag(u64::MAX),
+                        3 => held.seen = tag(u64::MAX),
                         _ => held.stable = tag(u64::MAX),
                     }
                 }
@@ -152,7 +153,7 @@ fn a_reply_that_is_not_possible_is_not_believed() {
 /// Found on a disk it is damage: the server abstains for that object, also after a restart, and speaks of others.
 #[test]
 fn a_record_that_is_not_possible_is_damage() {
-    for field in 0..4 {
+    for field in 0..5 {
         let (world, actor) = world(Dap::Ec { k: 3 });
         let first = actor.put("k", "before");
         actor.put("other", "value");
@@ -168,6 +169,7 @@ fn a_record_that_is_not_possible_is_damage() {
             } if *of == name("k") => match field {
                 2 => marks.floor = tag(u64::MAX),
                 3 => marks.stable = tag(u64::MAX),
+                4 => marks.complete = tag(u64::MAX),
                 _ => {}
             },
             _ => {}

@@ -11,7 +11,7 @@ use areo_core::message::{
 use areo_core::object::Name;
 use areo_core::pointer::Successors;
 use areo_core::server::Identity;
-use areo_core::shard::{Shard, completes, frees, writes};
+use areo_core::shard::{ReleasedBatch, Shard, completes, frees, writes};
 use areo_core::tag::Tag;
 use std::sync::Arc;
 
@@ -69,18 +69,25 @@ impl Machine {
         self.batch(|shard| shard.receive(now, caller, request))
     }
 
-    /// One batch of one thing: carried out, made durable, released. Nothing happens while the machine is down.
     pub(super) fn batch(
         &mut self,
         act: impl FnOnce(&mut Shard<Caller>),
     ) -> Vec<(Caller, Result<Reply, Refusal>)> {
+        self.released(act).replies
+    }
+
+    /// One batch of one thing: carried out, made durable, released. Nothing happens while the machine is down.
+    pub(super) fn released(
+        &mut self,
+        act: impl FnOnce(&mut Shard<Caller>),
+    ) -> ReleasedBatch<Caller> {
         let Some(shard) = &mut self.shard else {
-            return Vec::new();
+            return ReleasedBatch::default();
         };
         act(shard);
         let steps = shard.close();
         self.disk.apply(steps);
-        shard.release(&self.disk).replies
+        shard.release(&self.disk)
     }
 }
 

@@ -62,6 +62,8 @@ struct Inner {
     bent: RefCell<Option<Bend>>,
     /// Unconfirmed versions of one object that a server takes.
     cap: Cell<usize>,
+    /// What servers say to each other while time passes is sent; otherwise it is lost.
+    speaks: Cell<bool>,
 }
 
 /// What is done to the replies of servers on their way.
@@ -179,6 +181,7 @@ impl World {
             outside: RefCell::default(),
             bent: RefCell::default(),
             cap: Cell::new(cap),
+            speaks: Cell::new(false),
         }));
         for id in (0..servers).map(server) {
             let machine = Machine::new(root);
@@ -279,6 +282,11 @@ impl World {
         output.expect("it has ended")
     }
 
+    /// From now on servers hear what others say of their own accord while time passes.
+    pub fn let_servers_speak(&self) {
+        self.0.speaks.set(true);
+    }
+
     /// Delivers everything that is not held, and what follows from it. No time passes.
     pub fn settle(&self) {
         self.poll();
@@ -330,8 +338,14 @@ impl World {
 
     fn pass_to(&self, time: Instant) {
         self.0.now.set(time);
+        let mut sends = Vec::new();
         for machine in self.0.machines.borrow_mut().values_mut() {
-            machine.batch(|shard| shard.tick(time));
+            sends.extend(machine.released(|shard| shard.tick(time)).sends);
         }
+        let is_known = |to: &ServerId| self.0.machines.borrow().contains_key(to);
+        let heard = sends
+            .into_iter()
+            .filter(|(to, _)| self.0.speaks.get() && is_known(to));
+        heard.for_each(|(to, note)| self.send(to, Content::Note(note)));
     }
 }

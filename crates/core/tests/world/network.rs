@@ -86,6 +86,11 @@ impl Message {
         matches!(self.access(), Some(Access::Finalize { .. }))
     }
 
+    /// FIN2, or its answer.
+    pub fn completes(&self) -> bool {
+        matches!(self.access(), Some(Access::Finalize { complete: true, .. }))
+    }
+
     /// FIN of a reader that takes an element.
     pub fn is_taking(&self) -> bool {
         matches!(self.access(), Some(Access::Finalize { want, .. }) if *want != Want::Tags)

@@ -58,7 +58,8 @@ impl Engine {
                     self.found(server, &from, (*word, Some(whose)), &mut found)?;
                 }
             }
-            for passes in [self.quiet, self.full[server]].into_iter().flatten() {
+            let passes = [self.quiet, self.full[server], self.gossip[server]];
+            for passes in passes.into_iter().flatten() {
                 self.found(server, &from, (passes, None), &mut found)?;
             }
         }

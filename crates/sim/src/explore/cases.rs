@@ -83,6 +83,14 @@ pub const ALL: &[Entry] = &[
         make: casgc_writers,
     },
     Entry {
+        name: "casss-4-2",
+        make: casss,
+    },
+    Entry {
+        name: "casss-writers",
+        make: casss_writers,
+    },
+    Entry {
         name: "one-round-read",
         make: one_round,
     },
@@ -226,6 +234,7 @@ fn plain(c: &Arc<Configuration>) -> Case {
         ticks: 0,
         notes: false,
         speaks: false,
+        gossips: Vec::new(),
         max_unconfirmed: UNCONFIRMED_ELEMENTS,
         quiet: false,
         full: Vec::new(),
@@ -333,6 +342,28 @@ fn cas_writers() -> Case {
 fn casgc_writers() -> Case {
     let c = configuration(2, Dap::CasGc { k: 1 });
     register(&c, &[&["a", "R"], &["b", "R"]])
+}
+
+/// One server says what it knows, once.
+fn casss() -> Case {
+    let c = configuration(4, Dap::CasSs { k: 2 });
+    gossiping(patient(register(&c, &[&["a"], &["R"]])), 1)
+}
+
+fn casss_writers() -> Case {
+    let c = configuration(2, Dap::CasSs { k: 1 });
+    gossiping(register(&c, &[&["a", "R"], &["b"]]), 2)
+}
+
+/// So many of the servers gossip, each once.
+fn gossiping(case: Case, speakers: usize) -> Case {
+    let gossips: Vec<ServerId> = case.servers.iter().copied().take(speakers).collect();
+    Case {
+        description: format!("{}; {speakers} of the servers gossip", case.description),
+        speaks: true,
+        gossips,
+        ..case
+    }
 }
 
 fn one_round() -> Case {

@@ -30,6 +30,8 @@ pub(super) struct Engine {
     pub(super) quiet: Option<u32>,
     /// By server: that its disk becomes full, if the case has it.
     pub(super) full: Vec<Option<u32>>,
+    /// By server: that it gossips, if the case has it.
+    pub(super) gossip: Vec<Option<u32>>,
 }
 
 impl Engine {
@@ -45,6 +47,12 @@ impl Engine {
                 .then(|| words.message(&Message::Full))
         };
         let full = case.servers.iter().map(fills).collect();
+        let speaks = |id| {
+            case.gossips
+                .contains(id)
+                .then(|| words.message(&Message::Gossip))
+        };
+        let gossip = case.servers.iter().map(speaks).collect();
         let clients = (0..case.clients.len())
             .map(|client| clients::Automaton::new(case, &mut words, client, identity))
             .collect();
@@ -62,6 +70,7 @@ impl Engine {
             endings: Table::default(),
             quiet,
             full,
+            gossip,
         }
     }
 

@@ -54,6 +54,8 @@ pub enum Message {
     /// No message: the time after which a server lets superseded versions of quiet objects go
     /// (`[X-3 unconfirmed-cap]`).
     Quiet,
+    /// It is time to gossip.
+    Gossip,
     /// No message: the server's disk has no room for any put from now on.
     Full,
 }

@@ -151,8 +151,13 @@ impl LiveServer {
                 deadline: None,
             },
             Message::Note(note) => Job::Note(note.clone()),
-            Message::Quiet => {
-                let upkeep = self.node.upkeep(Instant(u64::MAX), &mut ());
+            Message::Quiet | Message::Gossip => {
+                // Gossip is due from the start on, and once.
+                let now = match message {
+                    Message::Quiet => Instant(u64::MAX),
+                    _ => Instant::default(),
+                };
+                let upkeep = self.node.upkeep(now, &mut ());
                 let turn = upkeep.expect("memory does not fail").turn;
                 let turn = turn.expect("no commit takes time");
                 assert!(turn.released.replies.is_empty(), "nothing was asked");
@@ -175,6 +180,16 @@ impl LiveServer {
     /// What it has said of its own accord since this was asked last.
     pub(super) fn said(&mut self) -> Vec<(ServerId, Note)> {
         std::mem::take(&mut self.said)
+    }
+
+    /// What it has heard of the subjects and no answer shows, and whether it is to speak.
+    pub(super) fn heard(&self, subjects: &[Subject]) -> Vec<u8> {
+        let server = self.node.shard().server();
+        let heard = subjects
+            .iter()
+            .map(|(c, name)| server.heard_of(c.id(), name));
+        let heard: Vec<_> = heard.collect();
+        format!("{heard:?} {}", server.gossip_is_due(Instant::default())).into_bytes()
     }
 
     /// What it would find again if it started now. A record that it needs no more it frees with the next batch only.
@@ -241,6 +256,7 @@ pub(super) fn bytes_of_message(message: &Message) -> Vec<u8> {
         Message::Note(note) => bytes(1, codec::encode_note(note)),
         Message::Quiet => vec![2],
         Message::Full => vec![3],
+        Message::Gossip => vec![4],
     }
 }
 

@@ -34,6 +34,7 @@ pub(super) fn message(message: &Message) -> String {
         }
         Message::Note(other) => format!("{other:?}"),
         Message::Quiet => "quiet time passes".to_owned(),
+        Message::Gossip => "it gossips".to_owned(),
         Message::Full => "its disk becomes full".to_owned(),
     }
 }
@@ -60,7 +61,12 @@ fn one(key: &str, access: &Access) -> String {
         Access::Adopt(tag) => format!("adopt {tag} of {key}"),
         Access::Fence { upto, .. } => format!("fence off {key} up to {upto}"),
         Access::Drop(tag) => format!("drop {tag} of {key}"),
-        Access::Finalize { tag, want } => match want {
+        Access::Finalize {
+            tag,
+            complete: true,
+            ..
+        } => format!("complete {tag} of {key}"),
+        Access::Finalize { tag, want, .. } => match want {
             Want::Tags => format!("finalize {tag} of {key}"),
             _ => format!("finalize {tag} of {key}, giving the element"),
         },

@@ -47,7 +47,7 @@ struct LastStep {
 /// What tells two states of a server apart.
 struct ServerView {
     answers: Rc<[Answers]>,
-    /// What it has recorded, if the case goes by that.
+    /// What it has recorded, if the case goes by that, and what it has heard, if servers gossip.
     records: Vec<u8>,
 }
 
@@ -170,10 +170,16 @@ impl Automaton {
         }
         let said = server.said();
         // Before it is looked at, which may change it.
-        let records = (case.digest == Digest::Records).then(|| server.found_again());
+        let mut records = match case.digest {
+            Digest::Records => server.found_again(),
+            Digest::Answers => Vec::new(),
+        };
+        if !case.gossips.is_empty() {
+            records.extend(server.heard(&case.subjects));
+        }
         let view = ServerView {
             answers: server.look(&case.subjects, &case.probes).into(),
-            records: records.unwrap_or_default(),
+            records,
         };
         LastStep { answer, said, view }
     }

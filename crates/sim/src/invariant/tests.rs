@@ -5,7 +5,7 @@ use super::*;
 use areo_core::config::{Dap, Descriptor};
 use areo_core::dsm::large;
 use areo_core::element::Form;
-use areo_core::message::ServerRecord;
+use areo_core::message::{Gossip, GossipMarks, ServerRecord};
 use areo_core::object::DomainId;
 use areo_core::pointer::Status;
 use areo_core::tag::Writer;
@@ -221,6 +221,38 @@ fn what_is_said_before_it_is_durable_is_caught() {
     assert!(!is_broken(&says(1, 2)));
     assert!(is_broken(&says(1, 3)), "a later start");
     assert!(is_broken(&says(2, 1)), "another server");
+}
+
+#[test]
+fn gossip_of_what_is_not_durable_is_caught() {
+    let (mut scene, mut rule) = (Scene::new(&[]), told_is_durable::Rule);
+    let (key, name) = (scene.objects.key(0), scene.objects.name(0));
+    let name = Name::from_bytes(Bytes::copy_from_slice(name)).expect("it was a name before");
+    let marks = |finalized, complete| GossipMarks {
+        largest: tag(finalized),
+        finalized: tag(finalized),
+        complete: tag(complete),
+    };
+    let known = KeptRecord::Marks {
+        object: 0,
+        marks: Box::new(areo_core::dap::versions::Marks {
+            stable: tag(3),
+            complete: tag(2),
+            ..Default::default()
+        }),
+    };
+    scene.truths[0].recovered(vec![(0, known)], false);
+    let mut is_broken = |marks| {
+        let note = &Note::Gossip(Gossip {
+            configuration: key,
+            from: ServerId(1),
+            objects: [(name.clone(), marks)].into(),
+        });
+        scene.tell(&mut rule, &Observation::Told { server: 0, note })
+    };
+    assert!(!is_broken(marks(3, 2)) && !is_broken(marks(1, 0)));
+    assert!(is_broken(marks(4, 2)), "a mark");
+    assert!(is_broken(marks(3, 3)), "what a quorum has");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! `[X-10 durable-replies]`: what a server says of its own accord, too, is on its disk.
 
 use super::{Context, Invariant, Observation};
-use areo_core::message::{Note, ServerRecord};
+use areo_core::message::{GossipMarks, Note, ServerRecord};
+use areo_core::object::Name;
 
 #[derive(Default)]
 pub(super) struct Rule;
@@ -15,15 +16,30 @@ impl Invariant for Rule {
         let Observation::Told { server, note } = *observation else {
             return None;
         };
-        let Note::Serving(record) = note else {
-            return Some(format!(
-                "server {server} says what only clients say: {note:?}"
-            ));
+        let truth = &context.truths[server];
+        let record = match note {
+            Note::Serving(record) => record,
+            Note::Gossip(gossip) => {
+                let key = &gossip.configuration;
+                let is_durable = |(name, said): &&(Name, GossipMarks)| {
+                    let object = context.objects.find(key, name.as_bytes());
+                    truth.is_rotten() || object.is_some_and(|it| truth.says(it, said))
+                };
+                let (name, said) = gossip.objects.iter().find(|it| !is_durable(it))?;
+                return Some(format!(
+                    "server {server} says {said:?} of {name:?}, which is not on its disk"
+                ));
+            }
+            _ => {
+                return Some(format!(
+                    "server {server} says what only clients say: {note:?}"
+                ));
+            }
         };
         let ServerRecord {
             id, incarnation, ..
         } = record;
-        (!context.truths[server].knows(record)).then(|| {
+        (!truth.knows(record)).then(|| {
             format!("server {server} says that {id} serves since start {incarnation}, which is not on its disk")
         })
     }

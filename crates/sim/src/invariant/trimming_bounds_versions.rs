@@ -1,6 +1,6 @@
 //! `[X-3 unconfirmed-cap]`, section 2.8: below the confirmed tag a server holds no version that is not among the `delta + 1`
 //! largest; replication holds one version. Where a round finalizes versions, it shows no more of those that are
-//! (`[CAS-6 finalized-trimming]`).
+//! (`[CAS-6 finalized-trimming]`), or are known to be complete (`[CASSS-3 bounded-versions]`).
 
 use super::{Context, Invariant, Observation};
 use areo_core::dap;
@@ -28,7 +28,11 @@ impl Invariant for Rule {
         // What is no register in a conditional domain is kept as with erasure coding.
         let is_trimmed = c.dap().is_coded() || c.dap().is_conditional();
         let too_many = if dap::finalizes(c) {
-            let finalized = stored.iter().filter(|(tag, _)| *tag <= held.stable);
+            let upto = match dap::completes(c) {
+                true => held.complete,
+                false => held.stable,
+            };
+            let finalized = stored.iter().filter(|(tag, _)| *tag <= upto);
             finalized.count() > kept
         } else if is_trimmed {
             let mut older = stored.iter().rev().skip(kept);

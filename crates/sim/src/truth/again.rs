@@ -27,6 +27,7 @@ pub(super) struct JoinedRecords<'a> {
 struct JoinedMarks {
     floor: Tag,
     stable: Tag,
+    complete: Tag,
     /// How far the fence reaches, and how often it has changed.
     fence: Option<(Tag, u64)>,
 }
@@ -48,6 +49,7 @@ impl<'a> JoinedRecords<'a> {
                 let known = self.marks.entry(*object).or_default();
                 known.floor = known.floor.max(marks.floor);
                 known.stable = known.stable.max(marks.stable);
+                known.complete = known.complete.max(marks.complete);
                 let fence = marks.fence.as_ref().map(|fence| (fence.upto, fence.turn));
                 known.fence = known.fence.max(fence);
             }
@@ -93,7 +95,8 @@ impl<'a> JoinedRecords<'a> {
                 // A confirmed version ends the fence below it.
                 let is_over = fence.is_some_and(|(upto, _)| upto <= found.stable);
                 let fenced = found.fence >= fence || is_over;
-                found.floor >= marks.floor && found.stable >= marks.stable && fenced
+                let marked = found.stable >= marks.stable && found.complete >= marks.complete;
+                found.floor >= marks.floor && marked && fenced
             }),
             KeptRecord::Cell {
                 key,

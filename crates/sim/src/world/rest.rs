@@ -140,7 +140,8 @@ impl Watch {
     fn bounds_versions(&self, truth: &Truth, object: usize) -> bool {
         let c = self.shapes.get(&self.objects.key(object));
         match c.map(|c| c.dap()) {
-            Some(Dap::Cas { .. }) => false,
+            // What CASSS knows to be complete is judged by what the server shows.
+            Some(Dap::Cas { .. } | Dap::CasSs { .. }) => false,
             Some(Dap::CasGc { .. }) => truth.versions_upto(object, truth.mark(object)) > 1,
             _ => true,
         }

@@ -155,10 +155,11 @@ fn over_conditional_in_every_order() {
     assert!(explored.exhaustive, "every schedule was followed");
 }
 
-/// `[CAS-2 quorum-of-marks]`, `[CAS-6 finalized-trimming]`: two writers that read, in every order of their rounds.
+/// `[CAS-2 quorum-of-marks]`, `[CAS-6 finalized-trimming]`: two writers that read, in every order of their rounds; and what
+/// servers say to each other among them.
 #[test]
 fn coded_atomic_storage_is_linearizable_in_every_order() {
-    for name in ["cas-3", "cas-writers", "casgc-writers"] {
+    for name in ["cas-3", "cas-writers", "casgc-writers", "casss-writers"] {
         let explored = all(cases::find(name).expect("a case of this name"));
         assert_eq!(explored.violation, None, "{name}");
         assert!(explored.exhaustive, "{name}: every schedule was followed");

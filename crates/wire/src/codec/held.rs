@@ -11,8 +11,10 @@ use areo_core::tag::Tag;
 const ELEMENT: u8 = 1;
 /// The fence follows the confirmed tag.
 const FENCE: u8 = 2;
+/// What a quorum is known to have finalized, and what other servers have said, follow.
+const GOSSIP: u8 = 4;
 /// All flags.
-pub(super) const FLAGS: u8 = ELEMENT | FENCE;
+pub(super) const FLAGS: u8 = ELEMENT | FENCE | GOSSIP;
 /// Of a version: none. Kinds of configurations that keep more of it give them a meaning.
 const VERSION_FLAGS: u8 = 0;
 const VERSION_BYTES: usize = TAG_BYTES + FORM_BYTES + 1;
@@ -20,7 +22,11 @@ const VERSION_BYTES: usize = TAG_BYTES + FORM_BYTES + 1;
 pub(super) fn flags(held: &HeldVersions) -> u8 {
     let element = held.element.as_ref().map_or(0, |_| ELEMENT);
     let fence = if held.fence.is_initial() { 0 } else { FENCE };
-    element | fence
+    element | fence | if knows_by_gossip(held) { GOSSIP } else { 0 }
+}
+
+fn knows_by_gossip(held: &HeldVersions) -> bool {
+    !held.complete.is_initial() || !held.seen.is_initial()
 }
 
 pub(super) fn put_held<S: Sink>(out: &mut S, held: &HeldVersions) {
@@ -32,6 +38,10 @@ pub(super) fn put_held<S: Sink>(out: &mut S, held: &HeldVersions) {
     parts::put_tag(out, held.stable);
     if !held.fence.is_initial() {
         parts::put_tag(out, held.fence);
+    }
+    if knows_by_gossip(held) {
+        parts::put_tag(out, held.complete);
+        parts::put_tag(out, held.seen);
     }
     out.long(held.stored.len());
     for (tag, form) in &held.stored {
@@ -50,6 +60,10 @@ pub(super) fn held(reader: &mut Reader<'_>, flags: u8) -> Result<HeldVersions, D
     let fence = match flags & FENCE {
         0 => Tag::INITIAL,
         _ => parts::tag(reader)?,
+    };
+    let (complete, seen) = match flags & GOSSIP {
+        0 => (Tag::INITIAL, Tag::INITIAL),
+        _ => (parts::tag(reader)?, parts::tag(reader)?),
     };
     let count = reader.long()?;
     let version = |reader: &mut Reader<'_>| {
@@ -71,6 +85,8 @@ pub(super) fn held(reader: &mut Reader<'_>, flags: u8) -> Result<HeldVersions, D
         floor,
         stable,
         fence,
+        complete,
+        seen,
         element,
     })
 }

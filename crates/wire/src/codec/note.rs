@@ -5,7 +5,9 @@ use super::parts;
 use super::ranked;
 use super::reader::Reader;
 use super::writer::{Encode, Sink};
-use areo_core::message::Note;
+use areo_core::config::{ConfigurationId, ServerId};
+use areo_core::limits;
+use areo_core::message::{Gossip, GossipMarks, Note};
 
 const CONFIRM: u8 = 1;
 const DECIDED: u8 = 2;
@@ -13,6 +15,7 @@ const NEXT: u8 = 3;
 const FORGET: u8 = 4;
 const SERVING: u8 = 5;
 const CHOSEN: u8 = 7;
+const GOSSIP: u8 = 8;
 
 impl Encode for Note {
     fn write<S: Sink>(&self, out: &mut S) {
@@ -66,6 +69,7 @@ impl Encode for Note {
                 out.put(&[SERVING, 0]);
                 out.put(&parts::server_fields(server));
             }
+            Note::Gossip(gossip) => put_gossip(out, gossip),
             Note::Next {
                 configuration,
                 pointer,
@@ -78,9 +82,26 @@ impl Encode for Note {
     }
 }
 
+fn put_gossip<S: Sink>(out: &mut S, gossip: &Gossip) {
+    out.put(&[GOSSIP, 0]);
+    parts::put_configuration_id(out, &gossip.configuration);
+    out.put(&gossip.from.0.to_le_bytes());
+    out.long(gossip.objects.len());
+    for (name, marks) in &*gossip.objects {
+        parts::put_tag(out, marks.largest);
+        parts::put_tag(out, marks.finalized);
+        parts::put_tag(out, marks.complete);
+        out.short(name.as_bytes().len());
+        out.put(name.as_bytes());
+    }
+}
+
 pub(super) fn note(reader: &mut Reader<'_>) -> Result<Note, DecodeError> {
     let kind = reader.u8()?;
-    if !matches!(kind, CONFIRM | DECIDED | NEXT | FORGET | SERVING | CHOSEN) {
+    if !matches!(
+        kind,
+        CONFIRM | DECIDED | NEXT | FORGET | SERVING | CHOSEN | GOSSIP
+    ) {
         let (what, value) = ("kind of note", kind.into());
         return Err(DecodeError::UnknownValue { what, value });
     }
@@ -123,10 +144,33 @@ pub(super) fn note(reader: &mut Reader<'_>) -> Result<Note, DecodeError> {
                 cell: parts::cell(reader, cell_bytes)?,
             }
         }
+        GOSSIP => gossip(reader, configuration)?,
         NEXT => Note::Next {
             configuration,
             pointer: parts::pointer(reader)?,
         },
         _ => unreachable!("the kind was checked before"),
     })
+}
+
+fn gossip(reader: &mut Reader<'_>, configuration: ConfigurationId) -> Result<Note, DecodeError> {
+    let from = ServerId(u128::from_le_bytes(reader.array()?));
+    let count = reader.long()?;
+    let object = |reader: &mut Reader<'_>| {
+        let marks = GossipMarks {
+            largest: parts::tag(reader)?,
+            finalized: parts::tag(reader)?,
+            complete: parts::tag(reader)?,
+        };
+        let name_bytes = reader.short()?;
+        Ok((parts::name(reader, name_bytes)?, marks))
+    };
+    let least_bytes = GossipMarks::bytes(1);
+    let limit = limits::GOSSIP_BYTES / least_bytes;
+    let objects = reader.list("objects", count, limit, least_bytes, object)?;
+    Ok(Note::Gossip(Gossip {
+        configuration,
+        from,
+        objects: objects.into(),
+    }))
 }

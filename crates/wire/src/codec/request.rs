@@ -1,16 +1,15 @@
 //! Requests.
 
 use super::error::DecodeError;
+use super::list;
 use super::parts::{self, Part, TAG_BYTES};
 use super::ranked;
 use super::reader::Reader;
 use super::writer::{Encode, Sink};
 use areo_core::config::{Configuration, ConfigurationId};
 use areo_core::limits;
-use areo_core::message::{
-    Access, Announcement, Body, CellRequest, Enrolment, ListRequest, Request, Want,
-};
-use areo_core::object::{DomainId, Kind, Name};
+use areo_core::message::{Access, Announcement, Body, CellRequest, Enrolment, Request, Want};
+use areo_core::object::{DomainId, Name};
 use areo_core::pointer::Successors;
 use areo_core::tag::Tag;
 use bytes::Bytes;
@@ -56,6 +55,8 @@ const WANT_METADATA: u8 = 1;
 const WANT_FRAGMENT: u8 = 2;
 const WANT_ELEMENT: u8 = 3;
 const WANT_MASK: u8 = 3;
+/// Of a FIN: it is FIN2.
+const FINALIZE_COMPLETE: u8 = 4;
 /// What the asker is going to put follows the name: the length of the value, and that of an element.
 const QUERY_ANNOUNCED: u8 = 4;
 /// Of a question for a ranked register: the ballot to be promised follows the name.
@@ -146,7 +147,7 @@ fn put_body<S: Sink>(out: &mut S, body: &Body) {
                 put_access(out, name, access);
             }
         }
-        Body::List(request) => put_list(out, request),
+        Body::List(request) => list::put_list(out, request),
         Body::Cell { cell, step } => put_cell(out, cell, step),
         Body::Register { record, .. } => out.put(&parts::server_fields(record)),
         Body::ReadConfig | Body::Servers => {}
@@ -179,7 +180,14 @@ fn put_access<S: Sink>(out: &mut S, name: &Name, access: &Access) {
         Access::Adopt(tag) => (ADOPT, 0, *tag),
         Access::Fence { upto, .. } => (FENCE, 0, *upto),
         Access::Drop(tag) => (DROP, 0, *tag),
-        Access::Finalize { tag, want } => (FINALIZE, want_byte(*want), *tag),
+        Access::Finalize {
+            tag,
+            want,
+            complete,
+        } => {
+            let round = if *complete { FINALIZE_COMPLETE } else { 0 };
+            (FINALIZE, want_byte(*want) | round, *tag)
+        }
         Access::Rank { ballot, want, have } => {
             let promised = ballot.map_or(0, |_| RANK_BALLOT);
             (RANK, want_byte(*want) | promised, *have)
@@ -224,18 +232,6 @@ fn want_byte(want: Want) -> u8 {
         Want::Fragment => WANT_FRAGMENT,
         Want::Element => WANT_ELEMENT,
     }
-}
-
-/// Prefix, start and delimiter come from the caller: if they are too long the server refuses them.
-fn put_list<S: Sink>(out: &mut S, request: &ListRequest) {
-    out.u8(request.kind as u8);
-    out.u16(request.limit);
-    out.long(request.prefix.len());
-    out.long(request.after.len());
-    out.long(request.delimiter.len());
-    out.put(request.prefix.as_bytes());
-    out.put(request.after.as_bytes());
-    out.put(request.delimiter.as_bytes());
 }
 
 fn put_cell<S: Sink>(out: &mut S, cell: &Bytes, step: &CellRequest) {
@@ -353,7 +349,7 @@ fn body(reader: &mut Reader<'_>, kind: u8) -> Result<Body, DecodeError> {
             let (limit, least_bytes) = (limits::ACCESSES, ACCESS_LEAST_BYTES);
             Body::Access(reader.list("accesses", count, limit, least_bytes, access)?)
         }
-        LIST => Body::List(list(reader)?),
+        LIST => Body::List(list::list(reader)?),
         READ_CONFIG => Body::ReadConfig,
         REGISTER => register(reader, Enrolment::Register)?,
         ASK_TO_REGISTER => register(reader, Enrolment::Ask)?,
@@ -381,7 +377,7 @@ fn access(reader: &mut Reader<'_>) -> Result<(Name, Access), DecodeError> {
         QUERY => WANT_MASK | QUERY_ANNOUNCED,
         FETCH => FETCH_PAYLOAD,
         PUT => PUT_WRITE_BACK,
-        FINALIZE => WANT_MASK,
+        FINALIZE => WANT_MASK | FINALIZE_COMPLETE,
         ADOPT | KEEP | FENCE | DROP => 0,
         RANK => WANT_MASK | RANK_BALLOT,
         ACCEPT_RANKED => ranked::PROPOSAL_FLAGS,
@@ -415,6 +411,7 @@ fn access(reader: &mut Reader<'_>) -> Result<(Name, Access), DecodeError> {
         FINALIZE => Access::Finalize {
             tag,
             want: want(flags),
+            complete: flags & FINALIZE_COMPLETE != 0,
         },
         RANK => Access::Rank {
             ballot: match flags & RANK_BALLOT {
@@ -452,21 +449,6 @@ fn query(reader: &mut Reader<'_>, flags: u8, have: Tag) -> Result<Access, Decode
         want: want(flags),
         have,
         announced,
-    })
-}
-
-fn list(reader: &mut Reader<'_>) -> Result<ListRequest, DecodeError> {
-    let kind = reader.u8()?;
-    let kind = Kind::from_byte(kind).ok_or_else(|| unknown("kind of object", kind))?;
-    let limit = reader.u16()?;
-    let (prefix_bytes, after_bytes) = (reader.long()?, reader.long()?);
-    let delimiter_bytes = reader.long()?;
-    Ok(ListRequest {
-        kind,
-        prefix: reader.text("prefix of keys", prefix_bytes, limits::KEY_BYTES)?,
-        after: reader.text("key", after_bytes, limits::KEY_BYTES)?,
-        delimiter: reader.text("delimiter", delimiter_bytes, limits::KEY_BYTES)?,
-        limit,
     })
 }
 

@@ -95,7 +95,7 @@ fn a_later_version_kind_or_flag_is_refused() {
             );
         }
         let known: u32 = match header {
-            Header::Element(_) => 1,
+            Header::Element(_) | Header::Marks { .. } => 1,
             Header::Cell { .. } => 2,
             _ => 0,
         };

@@ -6,8 +6,8 @@ use areo_core::config::{ConfigurationId, ServerId};
 use areo_core::element::{Element, Form, ReplyElement};
 use areo_core::message::{
     Access, Announcement, Answer, Ballot, Body, CellReply, CellRequest, CellSummary, Directory,
-    DomainStanding, Enrolment, HeldVersions, ListEntry, ListPage, ListRequest, Note, Refusal,
-    Reply, Request, ServerRecord, ServerStatus, Want,
+    DomainStanding, Enrolment, Gossip, GossipMarks, HeldVersions, ListEntry, ListPage, ListRequest,
+    Note, Refusal, Reply, Request, ServerRecord, ServerStatus, Want,
 };
 use areo_core::object::{Blocks, DomainId, Etag, Kind, Metadata, Name, Part};
 use areo_core::pointer::{Pointer, Successors};
@@ -171,7 +171,7 @@ fn write_back() -> Access {
 }
 
 /// What is asked about room for versions.
-fn room() -> [Access; 6] {
+fn room() -> [Access; 7] {
     let announcing = Access::Query {
         want: Want::Tags,
         have: Tag::INITIAL,
@@ -188,13 +188,15 @@ fn room() -> [Access; 6] {
         tag: tag(0x19),
         element: fragment(2),
     };
-    let finalize = |want| Access::Finalize {
+    let finalize = |want, complete| Access::Finalize {
         tag: tag(0x1c),
         want,
+        complete,
     };
-    let (finalize, giving) = (finalize(Want::Tags), finalize(Want::Fragment));
+    let completing = finalize(Want::Tags, true);
+    let (finalize, giving) = (finalize(Want::Tags, false), finalize(Want::Fragment, false));
     let drop = Access::Drop(tag(0x1a));
-    [announcing, keep, fence, drop, finalize, giving]
+    [announcing, keep, fence, drop, finalize, giving, completing]
 }
 
 fn page_of_blocks() -> ListRequest {
@@ -449,8 +451,12 @@ fn answers() -> Vec<Reply> {
         stored: vec![(tag(0x31), fragment(2).form), (tag(0x32), Form::Copy)],
         floor: tag(0x30),
         stable: tag(0x31),
-        fence: Tag::INITIAL,
-        element: None,
+        ..HeldVersions::default()
+    };
+    let complete = HeldVersions {
+        complete: tag(0x31),
+        seen: tag(0x34),
+        ..held.clone()
     };
     let fenced = HeldVersions {
         fence: tag(0x33),
@@ -475,6 +481,7 @@ fn answers() -> Vec<Reply> {
         vec![Answer::Stored],
         vec![Answer::Needed],
         vec![Answer::Held(fenced)],
+        vec![Answer::Held(complete)],
         vec![Answer::Dropped],
         vec![Answer::Refused(Refusal::Damaged)],
     ]
@@ -517,6 +524,16 @@ pub fn notes() -> Vec<Note> {
         cell: cell(),
     };
     let serving = Note::Serving(server(4));
+    let marks = GossipMarks {
+        largest: tag(0x54),
+        finalized: tag(0x53),
+        complete: tag(0x52),
+    };
+    let gossip = Note::Gossip(Gossip {
+        configuration: id(),
+        from: ServerId(0x0102),
+        objects: [(name("k"), marks), (name("photos/ä.jpg"), marks)].into(),
+    });
     vec![
         confirm,
         decided,
@@ -524,5 +541,6 @@ pub fn notes() -> Vec<Note> {
         forget,
         serving,
         super::ranked::note(),
+        gossip,
     ]
 }

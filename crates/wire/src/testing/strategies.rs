@@ -12,8 +12,8 @@ use areo_core::element::{Element, Form, ReplyElement};
 use areo_core::limits;
 use areo_core::message::{
     Access, Announcement, Answer, Ballot, Body, CellReply, CellRequest, CellSummary, Directory,
-    DomainStanding, Enrolment, HeldVersions, ListEntry, ListPage, ListRequest, Note, Refusal,
-    Reply, Request, ServerRecord, ServerStatus, Want,
+    DomainStanding, Enrolment, Gossip, GossipMarks, HeldVersions, ListEntry, ListPage, ListRequest,
+    Note, Refusal, Reply, Request, ServerRecord, ServerStatus, Want,
 };
 use areo_core::object::{DomainId, Etag, Kind, Name};
 use areo_core::pointer::{Pointer, Successors};
@@ -84,7 +84,11 @@ fn access() -> impl Strategy<Value = Access> {
         }),
     );
     prop_oneof![
-        (want(), tag()).prop_map(|(want, tag)| Access::Finalize { tag, want }),
+        (want(), tag(), any::<bool>()).prop_map(|(want, tag, complete)| Access::Finalize {
+            tag,
+            want,
+            complete,
+        }),
         (want(), tag(), announced).prop_map(|(want, have, announced)| Access::Query {
             want,
             have,
@@ -168,14 +172,19 @@ fn held() -> impl Strategy<Value = HeldVersions> {
     let stored = btree_map(tag(), listed_form(), 0..8);
     let element = option::of((tag(), answered_element()));
     let fence = prop_oneof![Just(Tag::INITIAL), tag()];
-    let fields = (stored, tag(), tag(), fence, element);
-    fields.prop_map(|(stored, floor, stable, fence, element)| HeldVersions {
-        stored: stored.into_iter().collect(),
-        floor,
-        stable,
-        fence,
-        element,
-    })
+    let gossip = prop_oneof![Just((Tag::INITIAL, Tag::INITIAL)), (tag(), tag())];
+    let fields = (stored, (tag(), tag()), fence, gossip, element);
+    fields.prop_map(
+        |(stored, (floor, stable), fence, (complete, seen), element)| HeldVersions {
+            stored: stored.into_iter().collect(),
+            floor,
+            stable,
+            fence,
+            complete,
+            seen,
+            element,
+        },
+    )
 }
 
 /// An element, perhaps without the payload that was not asked for.
@@ -308,12 +317,27 @@ pub fn note() -> impl Strategy<Value = Note> {
             cell,
         }),
         server().prop_map(Note::Serving),
+        gossip().prop_map(Note::Gossip),
         super::ranked::any_note(),
         (configuration_id(), pointer()).prop_map(|(configuration, pointer)| Note::Next {
             configuration,
             pointer,
         }),
     ]
+}
+
+fn gossip() -> impl Strategy<Value = Gossip> {
+    let marks = (tag(), tag(), tag()).prop_map(|(largest, finalized, complete)| GossipMarks {
+        largest,
+        finalized,
+        complete,
+    });
+    let objects = vec((name(), marks), 0..4);
+    (configuration_id(), any::<u128>(), objects).prop_map(|(configuration, from, objects)| Gossip {
+        configuration,
+        from: ServerId(from),
+        objects: objects.into(),
+    })
 }
 
 /// Any header of a record.
@@ -326,9 +350,12 @@ pub fn header() -> impl Strategy<Value = Header> {
         spared,
         held,
     });
-    let marks = (tag(), tag(), option::of(fence)).prop_map(|(floor, stable, fence)| Marks {
+    let complete = prop_oneof![Just(Tag::INITIAL), tag()];
+    let marks = (tag(), tag(), complete, option::of(fence));
+    let marks = marks.prop_map(|(floor, stable, complete, fence)| Marks {
         floor,
         stable,
+        complete,
         fence,
     });
     let marks = (key(), name(), marks);
@@ -377,7 +404,7 @@ pub(super) fn key() -> impl Strategy<Value = ConfigurationId> {
 pub fn configuration() -> impl Strategy<Value = Arc<Configuration>> {
     let members = btree_set(any::<u128>(), 1..9);
     let numbers = any::<(u128, u32, u32, u16, u32)>();
-    let dap = (any::<proptest::sample::Index>(), 0..6);
+    let dap = (any::<proptest::sample::Index>(), 0..7);
     let shape = (dap, options(), decider());
     (members, shape, numbers).prop_map(|(members, ((dap, kind), options, decided_by), numbers)| {
         let (domain, partition, index, delta, copy_bytes) = numbers;
@@ -392,6 +419,7 @@ pub fn configuration() -> impl Strategy<Value = Arc<Configuration>> {
                 (k, 1) => Dap::EcOptimized { k },
                 (k, 2) => Dap::Cas { k },
                 (k, 3) => Dap::CasGc { k },
+                (k, 4) => Dap::CasSs { k },
                 (k, _) => Dap::Ec { k },
             },
             members: members.into_iter().map(ServerId).collect(),

@@ -1,4 +1,4 @@
-//! The tally of FIN: a quorum raises its mark, durably (`[CAS-1 durable-marks]`). A reader takes the elements that it lacks
+//! The tally of FIN, and of FIN2: a quorum raises its mark, durably (`[CAS-1 durable-marks]`). A reader takes the elements that it lacks
 //! out of the acknowledgements: of the members that were chosen for them at first, then of all.
 
 use crate::config::Configuration;
@@ -17,6 +17,8 @@ pub(in crate::dap) struct Finalize {
     configuration: Arc<Configuration>,
     name: Name,
     tag: Tag,
+    /// It is FIN2: a quorum has acknowledged FIN.
+    complete: bool,
     /// How much of the value the elements are to make; `None`: none are needed.
     scope: Option<Scope>,
     members: Vec<Member>,
@@ -76,12 +78,21 @@ impl Finalize {
             configuration: c.clone(),
             name: name.clone(),
             tag,
+            complete: false,
             scope: None,
             members: std::iter::repeat_with(member).take(c.n()).collect(),
             asks_all: false,
             ticks: 0,
             hope: HOPE,
             damaged: false,
+        }
+    }
+
+    /// FIN2 of the version.
+    pub(in crate::dap) fn completing(self) -> Finalize {
+        Finalize {
+            complete: true,
+            ..self
         }
     }
 
@@ -224,8 +235,11 @@ impl ConfiguredTally for Finalize {
         let member = &self.members[position];
         let needs_element = member.want != Want::Tags && member.element.is_none();
         let asks = !member.refused && (!member.acknowledged || needs_element);
-        let (tag, want) = (self.tag, member.want);
-        let finalize = Access::Finalize { tag, want };
+        let finalize = Access::Finalize {
+            tag: self.tag,
+            want: member.want,
+            complete: self.complete,
+        };
         asks.then(|| Body::Access(vec![(self.name.clone(), finalize)]))
     }
 

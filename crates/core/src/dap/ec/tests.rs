@@ -50,8 +50,7 @@ fn held(
         stored: numbers.iter().map(|number| (tag(*number), form)).collect(),
         floor: named(floor),
         stable: named(stable),
-        fence: Tag::INITIAL,
-        element: None,
+        ..HeldVersions::default()
     }
 }
 

@@ -9,6 +9,8 @@ pub struct Marks {
     pub floor: Tag,
     /// The largest tag confirmed.
     pub stable: Tag,
+    /// The largest tag known to be confirmed at a quorum; only where servers gossip, and at most `stable`.
+    pub complete: Tag,
     /// The fence, if it has one.
     pub fence: Option<Fence>,
 }
@@ -26,6 +28,7 @@ impl Marks {
         fenced
             .chain([&self.floor, &self.stable])
             .all(Tag::is_possible)
+            && self.complete <= self.stable
     }
 }
 

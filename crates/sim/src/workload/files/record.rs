@@ -106,7 +106,11 @@ impl Watch for Recorder {
             return;
         };
         for ((name, access), answer) in accesses.iter().zip(answers) {
-            if let (Access::Finalize { tag, .. }, Answer::Stored) = (access, answer) {
+            let fin = match access {
+                Access::Finalize { tag, complete, .. } if !complete => Some(tag),
+                _ => None,
+            };
+            if let (Some(tag), Answer::Stored) = (fin, answer) {
                 let mut blocks = self.blocks.borrow_mut();
                 let Some(progress) = blocks.get_mut(name) else {
                     continue;

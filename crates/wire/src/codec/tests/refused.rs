@@ -140,8 +140,8 @@ fn unknown_flags_are_refused() {
         let end = if of_no_configuration { 8 } else { 7 };
         refuses_flags(&encode_reply(&reply), 1, u32::from(flagged)..end, "reply");
         match name {
-            "held" | "held-element" | "held-fence" => {
-                refuses_flags(&encode_reply(&reply), 5, 2..8, "answer");
+            "held" | "held-element" | "held-fence" | "held-complete" => {
+                refuses_flags(&encode_reply(&reply), 5, 3..8, "answer");
             }
             "fetched" | "evicted" | "stored" | "dropped" | "refused" => {
                 refuses_flags(&encode_reply(&reply), 5, 0..8, "answer");
@@ -158,7 +158,7 @@ fn unknown_flags_are_refused() {
     refuses_flags(
         &encode_request(&example("finalize")),
         access + 1,
-        2..8,
+        3..8,
         "access",
     );
     refuses_flags(

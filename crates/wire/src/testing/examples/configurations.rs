@@ -33,10 +33,11 @@ pub(super) fn next() -> Arc<Configuration> {
 }
 
 /// One with each kind of the papers.
-pub(super) fn baselines() -> [Arc<Configuration>; 5] {
+pub(super) fn baselines() -> [Arc<Configuration>; 6] {
     let coded = [Dap::EcPublished { k: 3 }, Dap::EcOptimized { k: 3 }];
     let atomic = [Dap::Cas { k: 3 }, Dap::CasGc { k: 3 }];
-    [coded[0], coded[1], atomic[0], atomic[1], Dap::AbdPublished].map(|dap| {
+    let [first, second] = [Dap::AbdPublished, Dap::CasSs { k: 3 }];
+    [coded[0], coded[1], atomic[0], atomic[1], first, second].map(|dap| {
         let descriptor = Descriptor {
             dap,
             ..configuration().descriptor().clone()

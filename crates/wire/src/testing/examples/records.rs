@@ -17,12 +17,28 @@ fn marks() -> Marks {
     Marks {
         floor: tag(0x62),
         stable: tag(0x63),
+        complete: Tag::INITIAL,
         fence: Some(Fence {
             upto: tag(0x65),
             turn: 2,
             spared: tag(0x66),
             held: vec![tag(0x61), tag(0x64)],
         }),
+    }
+}
+
+fn complete_marks() -> Marks {
+    Marks {
+        complete: tag(0x62),
+        ..marks()
+    }
+}
+
+fn marked(key: &str, marks: Marks) -> Header {
+    Header::Marks {
+        key: id(),
+        name: name(key),
+        marks,
     }
 }
 
@@ -63,11 +79,8 @@ pub fn headers() -> Vec<Header> {
             bytes: 0,
             metadata: manifest().metadata,
         }),
-        Header::Marks {
-            key,
-            name: name("k"),
-            marks: marks(),
-        },
+        marked("k", marks()),
+        marked("l", complete_marks()),
         cell_of(Acceptor {
             promised: ballot(9),
             ..Acceptor::default()
