@@ -31,9 +31,14 @@ pub const TRANSFER_PAUSE: Duration = Duration::from_millis(25);
 pub const PROPOSER_PAUSE: Duration = Duration::from_millis(5);
 /// The same of a proposer of a version, after so many failures in a row: the more of them, the more proposers there seem to be.
 pub const fn proposer_pause(failures: u32) -> Duration {
-    let doublings = if failures < 6 { failures } else { 6 };
+    let doublings = if failures < 4 { failures } else { 4 };
     PROPOSER_PAUSE.saturating_mul(1 << doublings)
 }
+/// How long a proposal that one member refused waits for the others: what they say may be all that is ever known of it
+/// (`[W-15 conclusive-refusal]`).
+pub const REFUSAL_GRACE: Duration = Duration::from_millis(5);
+/// How long a proposer that does not know what became of its proposal pauses before it asks, at most (`[W-6 ancestors]`).
+pub const FATE_PAUSE: Duration = Duration::from_millis(1);
 /// How long a get-data pauses, at most, after its second attempt; twice as long after each further one, up to 32 times.
 pub const RESTART_PAUSE: Duration = Duration::from_micros(500);
 /// How long a look at what members hold waits for silent ones.

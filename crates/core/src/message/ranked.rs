@@ -159,6 +159,13 @@ impl RankedVersions {
             .is_some_and(|listed| listed.form != Form::Trimmed)
     }
 
+    /// Whether the server has accepted nothing at this ballot, and never will (`[W-15 conclusive-refusal]`). What it accepts at a
+    /// ballot goes only where something is listed, or known to be chosen, at a larger one.
+    pub fn never_accepts(&self, ballot: Ballot) -> bool {
+        let is_below = |it: &RankedVersion| it.ballot < ballot;
+        self.promised > ballot && self.chosen.ballot < ballot && self.versions.iter().all(is_below)
+    }
+
     /// Whether some execution produces it (`[N-1 bounded-numbers]`).
     pub fn is_possible(&self) -> bool {
         let listed = self.versions.iter();

@@ -19,6 +19,7 @@ mod numbers;
 mod outcomes;
 pub mod reconfiguration;
 pub mod redundancy;
+mod refusals;
 mod replication;
 mod room;
 mod trimming;

@@ -167,6 +167,11 @@ impl World {
         self.0.latency.set(time);
     }
 
+    /// And up to so much longer, by chance.
+    pub fn jitter(&self, most: Duration) {
+        self.0.jitter.set(most);
+    }
+
     /// Hints to clients that this server was slow lately.
     pub fn hint_slow(&self, number: usize) {
         self.0.slow.borrow_mut().insert(server(number));
@@ -224,7 +229,11 @@ impl World {
     }
 
     pub(super) fn send(&self, server: ServerId, content: Content) {
-        let due = self.now().plus(self.0.latency.get());
+        let mut due = self.now().plus(self.0.latency.get());
+        let jitter = self.0.jitter.get().as_nanos() as u64;
+        if jitter > 0 {
+            due = due.plus(Duration::from_nanos(self.draw() % jitter));
+        }
         if due > self.now() {
             self.0.timers.borrow_mut().insert(due);
         }

@@ -1,4 +1,7 @@
 //! The tally of ACCEPT: acknowledged by a quorum, the version is chosen.
+//!
+//! A refusal does not end it, because the others may be a quorum. If they are not, it waits a little longer for refusals after which
+//! no proposer ever finds the version (`[W-15 conclusive-refusal]`).
 
 use crate::config::Configuration;
 use crate::dap::single;
@@ -6,6 +9,8 @@ use crate::element::Element;
 use crate::gather::{ConfiguredTally, Decision, Event};
 use crate::message::{Access, Answer, Ballot, Body, Proposal, Refusal};
 use crate::object::Name;
+use crate::timing;
+use std::time::Duration;
 
 pub(super) struct Accept {
     name: Name,
@@ -13,15 +18,25 @@ pub(super) struct Accept {
     /// What each member is brought, by position; `None`: it said that it holds its element.
     elements: Vec<Option<Element>>,
     quorum: usize,
+    /// Refusals after which the version is never current.
+    conclusive: usize,
     members: Vec<State>,
+    /// The largest ballot with which a member refused.
+    overtaken: Option<Ballot>,
+    /// Time has passed since a member refused.
+    late: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Asked,
+    /// It is out of reach, and may accept later.
+    Away,
     Accepted,
     Full,
     Refused,
+    /// It has accepted nothing at this ballot, and never will.
+    NeverAccepts,
 }
 
 /// How it ends.
@@ -29,8 +44,10 @@ enum State {
 pub enum AcceptOutcome {
     /// A quorum accepted: the version is chosen.
     Chosen,
-    /// A larger ballot was promised.
+    /// A larger ballot was promised. The version may be chosen all the same, by others who find it.
     Overtaken(Ballot),
+    /// The same, and it is never chosen (`[W-15 conclusive-refusal]`).
+    Void(Ballot),
     /// A configuration comes after this one.
     Closed,
     /// Members hold as many versions as they may, or the version is not held any more where it was: begin again.
@@ -49,12 +66,17 @@ impl Accept {
         assert!(proposal.element.is_none(), "each member has its own");
         let is_possible = proposal.ballot.is_possible() && proposal.tag.is_possible();
         assert!(is_possible, "servers refuse others");
+        let conclusive = c.n() + 1 - c.quorums().intersection();
+        assert!(conclusive <= c.n(), "two quorums share a member");
         Accept {
             name: name.clone(),
             proposal,
             quorum: c.quorums().quorum(),
+            conclusive,
             members: vec![State::Asked; elements.len()],
             elements,
+            overtaken: None,
+            late: false,
         }
     }
 
@@ -62,16 +84,34 @@ impl Accept {
         self.members.iter().filter(|it| **it == state).count()
     }
 
+    /// Whether no quorum is left that may accept.
+    fn is_refused(&self) -> bool {
+        let may_accept = [State::Accepted, State::Asked, State::Away];
+        let may_accept: usize = may_accept.map(|state| self.count(state)).iter().sum();
+        may_accept < self.quorum
+    }
+
+    /// Whether those that are asked can make the version chosen or void. What is settled is held by others, and never void.
+    fn is_worth_waiting(&self, asked: usize, never: usize) -> bool {
+        let may_choose = self.count(State::Accepted) + asked >= self.quorum;
+        let may_be_void = !self.proposal.settles && never + asked >= self.conclusive;
+        asked > 0 && (may_choose || may_be_void)
+    }
+
     fn evaluate(&self) -> Decision<AcceptOutcome> {
         if self.count(State::Accepted) >= self.quorum {
             return Decision::Done(AcceptOutcome::Chosen);
         }
-        if self.count(State::Accepted) + self.count(State::Asked) >= self.quorum {
-            return Decision::Pending;
-        }
-        match self.count(State::Full) {
-            0 => Decision::Impossible,
-            _ => Decision::Done(AcceptOutcome::Again),
+        let (never, asked) = (self.count(State::NeverAccepts), self.count(State::Asked));
+        match self.overtaken {
+            Some(by) if never >= self.conclusive && !self.proposal.settles => {
+                Decision::Done(AcceptOutcome::Void(by))
+            }
+            Some(_) if !self.late && self.is_worth_waiting(asked, never) => Decision::Pending,
+            Some(by) => Decision::Done(AcceptOutcome::Overtaken(by)),
+            None if !self.is_refused() => Decision::Pending,
+            None if self.count(State::Full) > 0 => Decision::Done(AcceptOutcome::Again),
+            None => Decision::Impossible,
         }
     }
 }
@@ -98,6 +138,7 @@ impl ConfiguredTally for Accept {
     fn add(&mut self, from: usize, event: Event) -> Decision<AcceptOutcome> {
         let is_closing = self.proposal.ballot.is_closing();
         let state = match event {
+            Event::Unreachable if self.members[from] == State::Asked => State::Away,
             Event::Unreachable => return self.evaluate(),
             Event::Refused(_) => State::Refused,
             Event::Reply(reply) => match single(reply) {
@@ -106,7 +147,11 @@ impl ConfiguredTally for Accept {
                     return Decision::Done(AcceptOutcome::Closed);
                 }
                 Some(Answer::Ranked(answer)) => {
-                    return Decision::Done(AcceptOutcome::Overtaken(answer.promised));
+                    self.overtaken = self.overtaken.max(Some(answer.promised));
+                    match answer.never_accepts(self.proposal.ballot) {
+                        true => State::NeverAccepts,
+                        false => State::Refused,
+                    }
                 }
                 // It was held when it was asked, and went: another proposer got on.
                 Some(Answer::Needed | Answer::Refused(Refusal::Busy)) => State::Full,
@@ -119,4 +164,17 @@ impl ConfiguredTally for Accept {
         }
         self.evaluate()
     }
+
+    fn tick(&mut self) -> Decision<AcceptOutcome> {
+        self.late = true;
+        self.evaluate()
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        let is_refused = self.overtaken.is_some() && !self.late;
+        is_refused.then_some(timing::REFUSAL_GRACE)
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -94,7 +94,9 @@ async fn decide<E: Env>(
                     if let Some(ballot) = ballot {
                         match propose(env, at, name, (ballot, &last), &answers.holders).await? {
                             AcceptOutcome::Chosen => return Ok(Some(last)),
-                            AcceptOutcome::Overtaken(by) => above = above.max(by.place()),
+                            AcceptOutcome::Overtaken(by) | AcceptOutcome::Void(by) => {
+                                above = above.max(by.place());
+                            }
                             AcceptOutcome::Closed | AcceptOutcome::Again => {}
                         }
                     }

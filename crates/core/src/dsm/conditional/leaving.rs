@@ -85,7 +85,8 @@ impl<E: Env> Proposer<'_, E> {
             )) => Err(WriteError::Unknown(failed)),
             Err(PutInterruption::Ranked { .. }) => {
                 let era = next.era() - 1;
-                self.own = vec![OwnVersion { tag, era }];
+                let ballot = self.proposed_at();
+                self.own = vec![OwnVersion { tag, era, ballot }];
                 self.sent = true;
                 Box::pin(super::decide(self)).await
             }

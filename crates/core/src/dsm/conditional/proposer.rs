@@ -19,7 +19,6 @@ use crate::message::{Ballot, ChosenVersion, Lineage};
 use crate::object::Name;
 use crate::reconfig::walk::{Step, WalkOutcome};
 use crate::tag::{Tag, Writer};
-use crate::timing;
 use base::{Base, Inheritance};
 pub(super) use fate::Fate;
 use std::sync::Arc;
@@ -44,12 +43,12 @@ pub(super) struct Proposer<'a, E> {
     /// What the cell of its upload decides before it proposes, if it writes a manifest.
     upload: Option<UploadCommit<'a>>,
     writer: Writer,
-    /// The versions that it put or proposed, in order: one is chosen at most.
+    /// The versions that it put or proposed and that may be chosen yet, in order: one is at most.
     pub(super) own: Vec<OwnVersion>,
     /// The one of them that it put before the domain became conditional.
     put: Option<Tag>,
-    /// The ballot of the last of them.
-    proposed_at: Ballot,
+    /// The largest version that it put or proposed.
+    largest: Tag,
     /// Where the last attempt proposed, or would have.
     last: Option<Visit>,
     /// One of them was handed to a connection.
@@ -62,6 +61,8 @@ pub(super) struct OwnVersion {
     pub(super) tag: Tag,
     /// How often the domain had ceased to be conditional.
     pub(super) era: u32,
+    /// The ballot at which it was proposed; 0 of one that was put.
+    pub(super) ballot: Ballot,
 }
 
 /// The last version of a register that its domain has left, where one of the operation's own is that or an ancestor of it.
@@ -114,7 +115,7 @@ impl<'a, E: Env> Proposer<'a, E> {
             writer,
             own: Vec::new(),
             put: None,
-            proposed_at: Ballot::default(),
+            largest: Tag::INITIAL,
             last: None,
             sent: false,
         }
@@ -129,12 +130,12 @@ impl<'a, E: Env> Proposer<'a, E> {
     /// The same of an operation that put this version before the domain became conditional.
     pub(super) fn after(self, put: Option<Tag>) -> Proposer<'a, E> {
         assert!(self.own.is_empty(), "it has proposed nothing yet");
+        let (era, ballot) = (0, Ballot::default());
+        let own = put.map(|tag| OwnVersion { tag, era, ballot });
         Proposer {
-            own: put
-                .map(|tag| OwnVersion { tag, era: 0 })
-                .into_iter()
-                .collect(),
+            own: own.into_iter().collect(),
             sent: put.is_some(),
+            largest: put.unwrap_or_default(),
             put,
             ..self
         }
@@ -227,8 +228,9 @@ impl<'a, E: Env> Proposer<'a, E> {
                 Turn::Again => {}
                 Turn::Overtaken(by) => self.domain.client.heard_of_ballot(by.number),
             }
-            // A random while, the longer the more proposers there seem to be ([R-9 random-backoff]).
-            self.env().pause(timing::proposer_pause(failures)).await;
+            if let Some(ended) = self.back_off(failures).await? {
+                return Ok(ended);
+            }
             failures += 1;
         }
     }
@@ -348,11 +350,7 @@ impl<'a, E: Env> Proposer<'a, E> {
         wish: Wish<'_>,
     ) -> Result<Turn, CallError> {
         // Another number in every attempt, so that a version has one base.
-        let largest = self
-            .own
-            .last()
-            .map_or(current.tag, |own| current.tag.max(own.tag));
-        let tag = largest.next(self.writer);
+        let tag = self.largest.max(current.tag).next(self.writer);
         let tag = tag.map_err(|used_up| CallError::Unavailable(used_up.into()))?;
         assert!(tag > current.tag, "a version follows its base");
         assert!(
@@ -360,8 +358,8 @@ impl<'a, E: Env> Proposer<'a, E> {
             "each attempt has a version of its own"
         );
         let era = at.c().era();
-        self.own.push(OwnVersion { tag, era });
-        self.proposed_at = ballot;
+        self.own.push(OwnVersion { tag, era, ballot });
+        self.largest = tag;
         let proposed = ProposedVersion {
             ballot,
             tag,
@@ -381,6 +379,11 @@ impl<'a, E: Env> Proposer<'a, E> {
                 conditional::confirm(self.env(), at, self.name, chosen);
                 let replaced = current.tag;
                 Turn::Ended(ProposalEnd::Written { tag, replaced })
+            }
+            AcceptOutcome::Void(by) => {
+                self.own.pop();
+                self.sent &= !self.own.is_empty();
+                Turn::Overtaken(by)
             }
             AcceptOutcome::Overtaken(by) => Turn::Overtaken(by),
             AcceptOutcome::Closed | AcceptOutcome::Again => Turn::Again,
@@ -418,7 +421,7 @@ impl<'a, E: Env> Proposer<'a, E> {
         }
         // Others may have what it proposed at a larger ballot chosen ([W-6 ancestors]).
         let chosen = base.current.chosen;
-        let is_chosen = chosen.is_some_and(|ballot| ballot >= self.proposed_at);
+        let is_chosen = chosen.is_some_and(|ballot| ballot >= self.proposed_at());
         if is_chosen && !matches!(self.aim, Aim::Again) {
             return Ok(None);
         }
@@ -439,7 +442,7 @@ impl<'a, E: Env> Proposer<'a, E> {
                     self.confirm(at, &base.current, Some(ballot));
                     None
                 }
-                AcceptOutcome::Overtaken(by) => Some(Turn::Overtaken(by)),
+                AcceptOutcome::Overtaken(by) | AcceptOutcome::Void(by) => Some(Turn::Overtaken(by)),
                 AcceptOutcome::Closed | AcceptOutcome::Again => Some(Turn::Again),
             },
         )

@@ -118,7 +118,9 @@ impl<E: Env> Source<'_, E> {
                         match self.propose(&to, &name, ballot, &moved).await? {
                             AcceptOutcome::Chosen => return Ok(moved.value.length()),
                             AcceptOutcome::Closed => return Err(Stop::Overtaken),
-                            AcceptOutcome::Overtaken(by) => above = by.place(),
+                            AcceptOutcome::Overtaken(by) | AcceptOutcome::Void(by) => {
+                                above = by.place();
+                            }
                             AcceptOutcome::Again => {}
                         }
                     }

@@ -1,11 +1,17 @@
-//! What became of the versions that an operation has put or proposed, as far as others say (`[W-6 ancestors]`).
+//! What became of the versions that an operation has put or proposed, as far as others say (`[W-6 ancestors]`), and what it waits
+//! for where they do not say it yet.
 
-use super::{Aim, Condition, OwnVersion, Proposer};
+use super::{Aim, Condition, OwnVersion, ProposalEnd, Proposer};
 use crate::config::Configuration;
-use crate::dap::conditional::CurrentVersion;
+use crate::dap::conditional::{self, CurrentVersion, SurveyOutcome};
 use crate::env::Env;
+use crate::error::{CallError, Unavailable};
+use crate::gather::Visit;
+use crate::message::Ballot;
 use crate::tag::Tag;
+use crate::timing;
 use std::cmp::Ordering;
+use std::time::Duration;
 
 /// What became of the versions that an operation has proposed.
 pub(in super::super) enum Fate {
@@ -18,6 +24,66 @@ pub(in super::super) enum Fate {
 }
 
 impl<E: Env> Proposer<'_, E> {
+    /// The ballot of the last of its versions that may be chosen.
+    pub(in super::super) fn proposed_at(&self) -> Ballot {
+        let ballots = self.own.iter().map(|own| own.ballot);
+        ballots.max().unwrap_or_default()
+    }
+
+    /// Pauses a random while, the longer the more proposers there seem to be (`[R-9 random-backoff]`). Versions may come meanwhile, more
+    /// than say what became of its own: in all pauses but the first, which is short, it asks for that.
+    pub(super) async fn back_off(
+        &mut self,
+        failures: u32,
+    ) -> Result<Option<ProposalEnd>, Unavailable> {
+        let most = timing::proposer_pause(failures).as_micros();
+        let most = u64::try_from(most).expect("a pause is short");
+        let mut rest = Duration::from_micros(self.env().random() % most);
+        while failures > 0 && !self.own.is_empty() && rest > timing::FATE_PAUSE {
+            self.env().sleep(timing::FATE_PAUSE).await;
+            rest -= timing::FATE_PAUSE;
+            if let Some(ended) = self.look().await? {
+                return Ok(Some(ended));
+            }
+        }
+        self.env().sleep(rest).await;
+        Ok(None)
+    }
+
+    /// Asks what is chosen where it proposed last, and promises nothing. What is chosen at the ballot of its own versions, or above it, says
+    /// what became of them (`[W-6 ancestors]`): none may be left that is chosen yet. Returns the end if one was.
+    async fn look(&mut self) -> Result<Option<ProposalEnd>, Unavailable> {
+        let Some(at) = self.last.as_ref().map(|last| Visit::new(last.c())) else {
+            return Ok(None);
+        };
+        let asked = conditional::survey(self.env(), &at, self.name, (None, false), self.wanted());
+        let current = match asked.await {
+            Ok(SurveyOutcome::Answered(answers)) => answers.current,
+            // Others decide there, or elsewhere: the next attempt hears of it.
+            Ok(_) | Err(CallError::Moved) => return Ok(None),
+            Err(CallError::Unavailable(failed)) => return Err(failed),
+        };
+        let is_chosen = current.chosen.is_some_and(|at| at >= self.proposed_at());
+        let Aim::Write(wish) = self.aim else {
+            return Ok(None);
+        };
+        if !is_chosen || current.tag.is_initial() {
+            return Ok(None);
+        }
+        match self.fate(&current, wish.request, at.c()) {
+            Fate::Applied(tag) => {
+                let replaced = current.before(tag);
+                return Ok(Some(ProposalEnd::Written { tag, replaced }));
+            }
+            Fate::NotApplied => {
+                self.own.clear();
+                self.sent = false;
+            }
+            Fate::Unknown => {}
+        }
+        Ok(None)
+    }
+
     /// What became of the versions that it proposed, as far as the current version of this configuration says (`[W-6 ancestors]`).
     pub(in super::super) fn fate(
         &self,
