@@ -465,36 +465,112 @@ fn move_on(world: &World, by: &Actor, c: &Arc<Configuration>, next: &Arc<Configu
     assert!(is_there, "{done:?}");
 }
 
-/// What was decided at a minority is not: each of those who decide asks a quorum, and the largest closing ballot counts.
-#[test]
-fn what_a_minority_has_accepted_last_is_not_decided() {
-    let c = configuration(3, Dap::Conditional { k: 1 }, 1, 8);
-    let next = successor(&c, 3, 3, Dap::Abd);
-    for (unheard, then) in (0..3).flat_map(|a| (0..3).map(move |b| (a, b))) {
-        let (world, a, b) = world(&c);
+/// PREPARE at a closing ballot.
+fn is_closing_prepare(m: &Message) -> bool {
+    matches!(m.access(), Some(Access::Rank { ballot: Some(it), .. }) if it.is_closing())
+}
+
+/// A conditional write on the first version, "one", which as many members have accepted as make it current, while the domain ceases to be
+/// conditional: it may be the last version, or not.
+struct OpenVersion {
+    world: World,
+    reader: Actor,
+    late: Rc<RefCell<Option<Result<CoverableOutcome, WriteError>>>>,
+    held: Vec<Message>,
+}
+
+impl OpenVersion {
+    fn new(c: &Arc<Configuration>, next: &Arc<Configuration>) -> OpenVersion {
+        let (world, a, reader) = world(c);
         let first = a.put("k", "the first value");
         world.settle();
-        let (_late, held) = begin(&world, &[0], a.cover("k", "the late value", first));
-        drop(held);
-        announce(&world, &c, &Pointer::pending(&next));
-        // A reader has it accepted by one member, and ends.
-        world.crash(unheard);
-        let one = usize::from(unheard == 0);
-        world.hold(move |m| m.is_closing_proposal() && (m.is_reply() || !m.at(&[one])));
-        let _reads = world.spawn(b.read("k"));
-        world.settle();
-        world.lose(Message::is_closing_proposal);
-        world.release();
-        world.restart(unheard, false);
-        world.crash(then);
-        let seen = world.actor(&c).get("k");
-        world.restart(then, false);
-        world.crash((then + 1) % 3);
-        assert_eq!(world.actor(&c).get("k"), seen, "{unheard}, {then}");
-        let over = world.actor(&c).put("k", "a later value");
-        world.restart((then + 1) % 3, false);
-        move_on(&world, &world.actor(&c), &c, &next);
-        assert_eq!(world.actor(&c).get("k").0, over, "{unheard}, {then}");
+        let members: Vec<usize> = (0..c.quorums().intersection()).collect();
+        let (late, held) = begin(&world, &members, a.cover("k", "one", first));
+        announce(&world, c, &Pointer::pending(next));
+        OpenVersion {
+            world,
+            reader,
+            late,
+            held,
+        }
+    }
+
+    /// The writer goes on: it has won exactly if its value was seen.
+    fn end(self, seen: Option<&str>, case: &str) -> Won {
+        self.world.put_back(self.held);
+        let has_won = won(case, &self.world.finish(&self.late));
+        let expected = match has_won {
+            Won::Yes => "one",
+            Won::No => "the first value",
+        };
+        assert_eq!(seen, Some(expected), "{case}");
+        has_won
+    }
+}
+
+/// A client has what it found accepted by one member at a closing ballot, and dies. What others find is decided once all the same,
+/// whichever members they hear from.
+#[test]
+fn what_a_dead_client_began_to_decide_is_decided_once() {
+    for (c, next) in moves() {
+        let n = c.n();
+        let mut winners = [0, 0];
+        for code in 0..n.pow(4) {
+            let at = |place: u32| code / n.pow(place) % n;
+            let [mute, taken, unheard, then] = [at(0), at(1), at(2), at(3)];
+            let case = format!("{c:?}, without {mute} at {taken}, without {unheard}, then {then}");
+            let open = OpenVersion::new(&c, &next);
+            let (world, reader) = (open.world.clone(), open.reader.clone());
+            let is_lost = move |m: &Message| m.is_reply() || !m.at(&[taken]);
+            world.hold(move |m| m.at(&[mute]) || (m.is_closing_proposal() && is_lost(m)));
+            let dead = world.spawn(world.actor(&c).read("k"));
+            world.settle();
+            assert!(dead.borrow().is_none(), "{case}: it hears no more");
+            world.lose(|m| m.at(&[mute]) || m.is_closing_proposal());
+            world.release();
+            world.crash(unheard);
+            let seen = reader.get("k").1;
+            let over = reader.put("k", "a later value");
+            world.restart(unheard, false);
+            world.crash(then);
+            let newest = (over, Some("a later value".to_owned()));
+            assert_eq!(world.actor(&c).get("k"), newest, "{case}");
+            let has_won = open.end(seen.as_deref(), &case);
+            winners[usize::from(has_won == Won::Yes)] += 1;
+            world.restart(then, false);
+            move_on(&world, &reader, &c, &next);
+            assert_eq!(world.actor(&c).get("k"), newest, "{case}");
+        }
+        assert!(winners.iter().all(|count| *count > 0), "{winners:?}");
+    }
+}
+
+/// A client has asked what is current, and another one decides before it is promised its closing ballot: what it found before is nothing to
+/// propose.
+#[test]
+fn what_was_found_before_a_promise_is_not_decided() {
+    for (c, next) in moves() {
+        let mut winners = [0, 0];
+        for (unheard, then) in (0..c.n()).flat_map(|a| (0..c.n()).map(move |b| (a, b))) {
+            let case = format!("{c:?}, without {unheard}, then {then}");
+            let open = OpenVersion::new(&c, &next);
+            let (world, reader) = (open.world.clone(), open.reader.clone());
+            world.hold(move |m| m.at(&[unheard]) || is_closing_prepare(m));
+            let slow = world.spawn(world.actor(&c).read("k"));
+            world.settle();
+            let promises = world.set_aside(is_closing_prepare);
+            world.lose(|m| m.at(&[unheard]));
+            world.release();
+            world.crash(then);
+            let seen = reader.get("k");
+            world.restart(then, false);
+            world.put_back(promises);
+            let read = world.finish(&slow).expect("a quorum is there");
+            assert_eq!(read.tag, seen.0, "{case}");
+            let has_won = open.end(seen.1.as_deref(), &case);
+            winners[usize::from(has_won == Won::Yes)] += 1;
+        }
+        assert!(winners.iter().all(|count| *count > 0), "{winners:?}");
     }
 }
 
