@@ -125,6 +125,7 @@ pub(super) fn wanted(
         index: current.index + 1,
         members,
         dap,
+        era: last.era_of_next(dap),
         delta: change.delta.unwrap_or(current.delta),
         options: change.experimental.of(current.options),
         decided_by: change

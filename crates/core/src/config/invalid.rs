@@ -29,6 +29,13 @@ pub enum InvalidConfiguration {
     Index,
     /// The era is not below [`limits::ERAS`]: the domain has ceased to be conditional as often as it can.
     Eras,
+    /// It does not follow in its domain, which would have ceased to be conditional another number of times.
+    Era {
+        /// What it says.
+        era: u32,
+        /// What it would have to say.
+        expected: u32,
+    },
     /// Its index or its members are not those of its membership, or it does not keep copies.
     Lattice,
     /// A domain was to become conditional, or to cease to be so, that cannot.
@@ -69,6 +76,12 @@ impl fmt::Display for InvalidConfiguration {
                     f,
                     "a domain ceases to be conditional at most {} times",
                     limits::ERAS
+                )
+            }
+            InvalidConfiguration::Era { era, expected } => {
+                write!(
+                    f,
+                    "era {era} does not follow here, where era {expected} does"
                 )
             }
             InvalidConfiguration::Lattice => {

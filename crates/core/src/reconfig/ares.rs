@@ -233,6 +233,7 @@ pub(super) async fn extend<E: Env, C: Consensus<E>>(
         (next.id().domain, next.id().index),
         "what is proposed comes next"
     );
+    last.check_next(&decided).map_err(AresError::Decided)?;
     let pending = Pointer::pending(&decided);
     (by.progress)(Progress::Announcing);
     let shown = sequence::put_config(by.env, last, &pending).await;

@@ -18,7 +18,7 @@ mod configurations;
 mod records;
 
 pub(super) use configurations::of_lattice;
-use configurations::{baselines, configuration, next, outside, several};
+use configurations::{baselines, ceased, configuration, next, outside, several};
 pub use records::headers;
 
 pub(super) fn id() -> ConfigurationId {
@@ -389,6 +389,7 @@ fn replies_of_sequences() -> Vec<Reply> {
     replies.push(repairing());
     replies.extend(super::ranked::answers().map(Reply::Access));
     replies.push(standing());
+    replies.push(Reply::Latest(Some(ceased())));
     replies
 }
 

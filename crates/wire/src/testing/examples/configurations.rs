@@ -56,6 +56,15 @@ pub(super) fn outside() -> Arc<Configuration> {
     Configuration::new(descriptor).expect("3 of 5 is a code")
 }
 
+/// One of a domain that has ceased to be conditional three times.
+pub(super) fn ceased() -> Arc<Configuration> {
+    let descriptor = Descriptor {
+        era: 3,
+        ..configuration().descriptor().clone()
+    };
+    Configuration::new(descriptor).expect("3 of 5 is a code")
+}
+
 /// The one of a lattice with this membership.
 pub(in crate::testing) fn of_lattice(membership: &Membership) -> Arc<Configuration> {
     let descriptor = Descriptor {
