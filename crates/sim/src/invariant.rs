@@ -10,6 +10,7 @@ mod nothing_unsynced_is_shown;
 mod one_value_per_tag;
 mod promises_are_kept;
 mod quorum_holds;
+mod successors_are_ordered;
 mod tags_never_go_back;
 mod told_is_durable;
 mod trimming_bounds_versions;
@@ -149,6 +150,7 @@ pub(crate) fn all() -> Vec<Box<dyn Invariant>> {
         Box::<one_value_per_tag::Rule>::default(),
         Box::<promises_are_kept::Rule>::default(),
         Box::<quorum_holds::Rule>::default(),
+        Box::<successors_are_ordered::Rule>::default(),
         Box::<tags_never_go_back::Rule>::default(),
         Box::<told_is_durable::Rule>::default(),
         Box::<trimming_bounds_versions::Rule>::default(),

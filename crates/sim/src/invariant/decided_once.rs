@@ -1,33 +1,18 @@
 //! `[X-20 decided-once]`, agreement of Paxos: a decided-once cell has one value. Every server that says it, at any time and
-//! in any configuration of its domain, says the same. What comes after a configuration is decided once in each; and wherever
-//! it was decided, all pointers of a domain lead to one configuration of each index.
+//! in any configuration of its domain, says the same. What comes after a configuration is decided once in each.
 
 use super::{Context, Invariant, Observation};
 use crate::truth::{Domain, Truth, domain_of};
-use areo_core::config::Configuration;
 use areo_core::consensus::SUCCESSOR_CELL;
 use areo_core::dsm::large;
 use areo_core::object::Name;
-use areo_core::pointer::Fork;
 use areo_core::tag::{Tag, Writer};
 use bytes::Bytes;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 #[derive(Default)]
 pub(super) struct Rule {
     decided: BTreeMap<(Domain, u32, Bytes), Bytes>,
-    /// What a pointer was seen to lead to.
-    configurations: BTreeMap<(Domain, u32), Arc<Configuration>>,
-}
-
-impl Rule {
-    fn lead_to(&mut self, c: &Arc<Configuration>) -> Option<String> {
-        let place = (domain_of(&c.id()), c.id().index);
-        let first = self.configurations.entry(place);
-        let first = first.or_insert_with(|| c.clone());
-        Fork::check(first, c).err().map(|fork| fork.to_string())
-    }
 }
 
 impl Invariant for Rule {
@@ -36,10 +21,8 @@ impl Invariant for Rule {
     }
 
     fn observe(&mut self, observation: &Observation<'_>, context: &Context<'_>) -> Option<String> {
-        let (key, cell, value) = match observation {
-            Observation::CellShown { key, cell, value } => (key, cell, value),
-            Observation::PointerShown { pointer } => return self.lead_to(&pointer.configuration),
-            _ => return None,
+        let Observation::CellShown { key, cell, value } = observation else {
+            return None;
         };
         let index = if *cell == SUCCESSOR_CELL {
             key.index

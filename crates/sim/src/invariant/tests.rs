@@ -2,7 +2,7 @@
 //! to notice gets the credit; here each has to notice by itself.
 
 use super::*;
-use areo_core::config::{Dap, Descriptor};
+use areo_core::config::{Dap, Descriptor, Membership};
 use areo_core::dsm::large;
 use areo_core::element::Form;
 use areo_core::message::{Gossip, GossipMarks, ServerRecord};
@@ -181,7 +181,7 @@ fn the_cell_of_an_upload_that_a_register_did_not_choose_may_be_forgotten() {
 
 #[test]
 fn an_index_with_two_configurations_is_caught() {
-    let (scene, mut rule) = (Scene::new(&[]), decided_once::Rule::default());
+    let (scene, mut rule) = (Scene::new(&[]), successors_are_ordered::Rule::default());
     let pointer = |index, delta| {
         let members = vec![areo_core::config::ServerId(1)];
         let descriptor = Descriptor {
@@ -201,6 +201,34 @@ fn an_index_with_two_configurations_is_caught() {
     };
     assert!(!shown(pointer(3, 1)) && !shown(same) && !shown(pointer(4, 2)));
     assert!(shown(pointer(3, 2)));
+}
+
+#[test]
+fn configurations_of_a_lattice_that_are_beside_each_other_are_caught() {
+    let first = Membership::first((1..=3).map(ServerId));
+    let added = |ids: &[u128]| {
+        let membership = ids
+            .iter()
+            .fold(first.clone(), |all, id| all.with(ServerId(*id)));
+        let descriptor = Descriptor {
+            index: membership.size().unwrap(),
+            lattice: Some(membership.clone()),
+            ..Descriptor::new(DomainId(1), membership.members(), Dap::Abd)
+        };
+        Pointer::pending(&Configuration::new(descriptor).unwrap())
+    };
+    let shown = |ids: [&[u128]; 3]| {
+        let (scene, mut rule) = (Scene::new(&[]), successors_are_ordered::Rule::default());
+        ids.map(|ids| {
+            let pointer = &added(ids);
+            scene.tell(&mut rule, &Observation::PointerShown { pointer })
+        })
+    };
+    let chain: [&[u128]; 3] = [&[4, 5, 6], &[4], &[4, 5]];
+    assert_eq!(shown(chain), [false; 3]);
+    for beside in [&[5][..], &[5, 6], &[4, 5, 7, 8]] {
+        assert_eq!(shown([&[4, 5, 6], &[4], beside]), [false, false, true]);
+    }
 }
 
 #[test]

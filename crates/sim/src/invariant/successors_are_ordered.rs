@@ -1,0 +1,41 @@
+//! `[A-2 pointers-rise]`, `[L-1 one-order]`: wherever it was established, of two configurations to which pointers of a domain lead,
+//! pending or final, one precedes the other. So there is one of each index; in a lattice one contains the other, and those that
+//! operations may start at are a chain.
+
+use super::{Context, Invariant, Observation};
+use crate::truth::{Domain, domain_of};
+use areo_core::config::Configuration;
+use areo_core::pointer::Fork;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+#[derive(Default)]
+pub(super) struct Rule {
+    /// What a pointer was seen to lead to, by index: a chain.
+    configurations: BTreeMap<(Domain, u32), Arc<Configuration>>,
+}
+
+impl Invariant for Rule {
+    fn name(&self) -> &'static str {
+        "successors_are_ordered"
+    }
+
+    fn observe(&mut self, observation: &Observation<'_>, _: &Context<'_>) -> Option<String> {
+        let Observation::PointerShown { pointer } = observation else {
+            return None;
+        };
+        let c = &pointer.configuration;
+        let (domain, index) = (domain_of(&c.id()), c.id().index);
+        let known = &self.configurations;
+        let upto = known.range((domain, 0)..=(domain, index)).next_back();
+        let above = known.range((domain, index)..=(domain, u32::MAX)).next();
+        let fork = [upto, above].into_iter().flatten();
+        let fork = fork
+            .map(|(_, known)| Fork::check(known, c))
+            .find_map(Result::err);
+        if fork.is_none() {
+            self.configurations.insert((domain, index), c.clone());
+        }
+        fork.map(|fork| fork.to_string())
+    }
+}
