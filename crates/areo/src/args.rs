@@ -156,6 +156,8 @@ pub(crate) enum ReconfigWord {
     Rambo,
     /// SM: without consensus, and concurrent changes become one; replicated, and only servers can change
     Sm,
+    /// SpSn: as sm, in rounds, to compare with
+    Spsn,
 }
 
 /// What an acknowledgement means.
@@ -354,7 +356,7 @@ pub(crate) enum Domain {
 pub(crate) struct DomainCreate {
     /// Name: 1 to 63 characters out of a-z, 0-9, '-', '_' and '.'
     pub(crate) name: String,
-    /// How values are kept [default: ec; with --reconfig rambo or sm: abd]
+    /// How values are kept [default: ec; with another --reconfig than ares: abd]
     #[arg(long)]
     pub(crate) dap: Option<DapWord>,
     /// How the domain is reconfigured

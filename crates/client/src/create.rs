@@ -157,6 +157,7 @@ fn first(reconfig: ReconfigKind, chosen: Descriptor) -> Result<Descriptor, Inval
         ReconfigKind::Ares => return Ok(chosen),
         ReconfigKind::Rambo => Decider::Members,
         ReconfigKind::Sm => Decider::Agreement,
+        ReconfigKind::Spsn => Decider::Speculation,
     };
     if !chosen.dap.is_replicated() || chosen.decided_by != Decider::Members {
         return Err(InvalidChoice::NotInALattice { reconfig });

@@ -14,6 +14,8 @@ pub enum ReconfigKind {
     Rambo,
     /// SM: without consensus; changes of servers that are made at the same time become one.
     Sm,
+    /// SpSn: the same by a speculating snapshot.
+    Spsn,
 }
 
 impl ReconfigKind {
@@ -22,6 +24,7 @@ impl ReconfigKind {
         match (&c.descriptor().lattice, &c.descriptor().decided_by) {
             (None, _) => ReconfigKind::Ares,
             (Some(_), Decider::Agreement) => ReconfigKind::Sm,
+            (Some(_), Decider::Speculation) => ReconfigKind::Spsn,
             (Some(_), _) => ReconfigKind::Rambo,
         }
     }
@@ -32,6 +35,7 @@ impl ReconfigKind {
             ReconfigKind::Ares => "ares",
             ReconfigKind::Rambo => "rambo",
             ReconfigKind::Sm => "sm",
+            ReconfigKind::Spsn => "spsn",
         }
     }
 }

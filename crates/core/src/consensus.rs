@@ -4,22 +4,29 @@
 //! What must have one winner is decided here and never by a tagged write: the first configuration of a domain, and each
 //! further one; the fate of an upload, and that of a version at too few members ([`fate`]). [`paxos`] needs no log and no leader.
 //! What is proposed as the next configuration has the changes in it that others posted in the [`mailbox`].
-//! In a domain whose configurations are a lattice [`agreement`] may take its place: what is proposed at the same time is merged.
+//! In a domain whose configurations are a lattice [`agreement`] or [`speculating`] may take its place ([`merging`]): what is
+//! proposed at the same time is merged.
 
 pub mod agreement;
 pub mod fate;
 pub mod mailbox;
+pub mod merging;
 pub mod outside;
 pub mod paxos;
+pub mod speculating;
 
 use crate::config::{Decider, ServerId};
 use crate::env::Env;
 use crate::error::{CallError, DeciderError};
 use crate::gather::Visit;
 use crate::limits;
+use crate::message::CellReply;
 use crate::span::ErrorType;
 use crate::tag::Writer;
+use agreement::AGREEMENT_CELL;
 use bytes::Bytes;
+use mailbox::MAILBOX_CELL;
+use paxos::Acceptor;
 
 /// Why it was not decided which configuration comes next.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -105,11 +112,33 @@ impl<E: Env, F: Fn() -> Writer> Consensus<E> for AsDescribed<F> {
         let service = &at.c().descriptor().decided_by;
         match service {
             Decider::Members => Members(&self.0).propose(env, at, proposal).await,
-            Decider::Agreement => unreachable!("in a lattice, which is not a sequence"),
+            Decider::Agreement | Decider::Speculation => {
+                unreachable!("in a lattice, which is not a sequence")
+            }
             Decider::Etcd { .. } => outside::propose(env, at, service, proposal)
                 .await
                 .map(Some)
                 .map_err(ProposeError::Undecided),
         }
+    }
+}
+
+/// Whether what is sent to the cell is joined there, and nothing is decided.
+pub(crate) fn keeps_joins(cell: &[u8]) -> bool {
+    cell == AGREEMENT_CELL || cell == MAILBOX_CELL || cell.starts_with(speculating::ROUNDS)
+}
+
+/// Joins a value to what an acceptor keeps of this cell. Returns the answer, and whether that changed; `None`: it does not fit, or
+/// nothing is joined in this cell.
+pub(crate) fn join(
+    acceptor: &mut Acceptor,
+    cell: &[u8],
+    value: &Bytes,
+) -> Option<(CellReply, bool)> {
+    match cell {
+        AGREEMENT_CELL => acceptor.join(value),
+        MAILBOX_CELL => Some(acceptor.post(value)),
+        cell if cell.starts_with(speculating::ROUNDS) => acceptor.propose(value),
+        _ => None,
     }
 }

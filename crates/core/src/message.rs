@@ -212,8 +212,8 @@ pub enum CellRequest {
         /// The value.
         value: Bytes,
     },
-    /// Keep the join of this and of what you have, and say what that is. Only of the cell of lattice agreement, with a membership,
-    /// and of that of the mailbox, with a change.
+    /// Keep the join of this and of what you have, and say what that is. Only of the cells of lattice agreement and of a speculating
+    /// snapshot, with a membership, and of that of the mailbox, with a change.
     Join(Bytes),
 }
 

@@ -96,6 +96,7 @@ impl From<ReconfigWord> for ReconfigKind {
             ReconfigWord::Ares => ReconfigKind::Ares,
             ReconfigWord::Rambo => ReconfigKind::Rambo,
             ReconfigWord::Sm => ReconfigKind::Sm,
+            ReconfigWord::Spsn => ReconfigKind::Spsn,
         }
     }
 }

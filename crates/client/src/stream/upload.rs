@@ -81,7 +81,9 @@ impl Upload {
         match self.domain.reconfig_kind() {
             ReconfigKind::Ares => self.options.block_bytes as usize,
             // The first one is the whole value.
-            ReconfigKind::Rambo | ReconfigKind::Sm => limits::MAX_BLOCK_BYTES as usize,
+            ReconfigKind::Rambo | ReconfigKind::Sm | ReconfigKind::Spsn => {
+                limits::MAX_BLOCK_BYTES as usize
+            }
         }
     }
 

@@ -18,10 +18,20 @@ pub enum Decider {
     /// Its members, in a domain whose configurations are a lattice: by lattice agreement, as in SM. Changes that are made at
     /// the same time are merged.
     Agreement,
+    /// The same by a speculating snapshot, as in SpSn-Store.
+    Speculation,
+}
+
+impl Decider {
+    /// Whether changes that are made at the same time are merged: in a lattice, and without consensus.
+    pub fn merges(&self) -> bool {
+        matches!(self, Decider::Agreement | Decider::Speculation)
+    }
 }
 
 const MEMBERS: &str = "members";
 const AGREEMENT: &str = "lattice-agreement";
+const SPECULATION: &str = "speculating-snapshot";
 const ETCD: &str = "etcd=";
 
 impl fmt::Display for Decider {
@@ -29,6 +39,7 @@ impl fmt::Display for Decider {
         match self {
             Decider::Members => f.write_str(MEMBERS),
             Decider::Agreement => f.write_str(AGREEMENT),
+            Decider::Speculation => f.write_str(SPECULATION),
             Decider::Etcd { endpoints } => write!(f, "{ETCD}{}", endpoints.join(",")),
         }
     }
@@ -61,6 +72,7 @@ impl FromStr for Decider {
         match text {
             MEMBERS => return Ok(Decider::Members),
             AGREEMENT => return Ok(Decider::Agreement),
+            SPECULATION => return Ok(Decider::Speculation),
             _ => {}
         }
         let listed = text.strip_prefix(ETCD).unwrap_or_default();
@@ -90,6 +102,7 @@ mod tests {
         for text in [
             "members",
             "lattice-agreement",
+            "speculating-snapshot",
             "etcd=127.0.0.1:2379",
             "etcd=a:1,[::1]:2,c.example:3",
         ] {

@@ -193,7 +193,7 @@ impl Configuration {
     pub(super) fn check_lattice(&self) -> Result<(), InvalidConfiguration> {
         let descriptor = &self.descriptor;
         let fits = match &descriptor.lattice {
-            None => descriptor.decided_by != Decider::Agreement,
+            None => !descriptor.decided_by.merges(),
             Some(membership) => {
                 let keeps_copies = descriptor.dap.is_replicated() || membership.removed;
                 membership.size() == Some(descriptor.index)
@@ -409,6 +409,11 @@ mod tests {
             },
             Descriptor {
                 decided_by: Decider::Agreement,
+                lattice: None,
+                ..right()
+            },
+            Descriptor {
+                decided_by: Decider::Speculation,
                 lattice: None,
                 ..right()
             },

@@ -23,11 +23,17 @@ use crate::error::CallError;
 use crate::gather::{self, Fold, Quorum, Visit};
 use crate::limits;
 use crate::message::{Ballot, Body, CellReply, CellRequest, Reply};
-use crate::tag::Writer;
+use crate::tag::{ClientId, Writer};
 use bytes::Bytes;
 
 /// The cell in which the members of a configuration keep the join of the memberships that were proposed there.
 pub const AGREEMENT_CELL: &[u8] = b"agreement";
+
+/// Whose ballot a join has that is marked: of none that proposes anything.
+const SEVERAL: Writer = Writer {
+    client: ClientId(u64::MAX),
+    counter: u64::MAX,
+};
 
 // ---- client half ----------------------------------------------------------------------------------------------------
 
@@ -43,8 +49,7 @@ pub async fn propose<E: Env>(
 ) -> Result<Membership, CallError> {
     let mut proposed = membership.clone();
     loop {
-        let step = CellRequest::Join(proposed.encode());
-        let joined = call(env, at, step, proposed.clone()).await?;
+        let joined = join(env, at, AGREEMENT_CELL, &proposed).await?.membership;
         assert!(
             membership.is_within(&joined),
             "what is decided contains what was proposed"
@@ -62,9 +67,8 @@ pub async fn propose<E: Env>(
 /// # Errors
 /// [`CallError`] without a quorum in time.
 pub async fn read<E: Env>(env: &E, at: &Visit) -> Result<Option<Membership>, CallError> {
-    let nothing = Membership::first([]);
-    let joined = call(env, at, CellRequest::Query, nothing.clone()).await?;
-    Ok(Some(joined).filter(|joined| *joined != nothing))
+    let kept = query(env, at, AGREEMENT_CELL).await?;
+    Ok(kept.map(|kept| kept.membership))
 }
 
 /// Brings what was decided in an earlier configuration to a quorum here, so that nothing is decided here that does not contain
@@ -77,37 +81,77 @@ pub async fn hand_on<E: Env>(
     at: &Visit,
     membership: &Membership,
 ) -> Result<(), CallError> {
-    let step = CellRequest::Join(membership.encode());
-    let joined = call(env, at, step, membership.clone()).await?;
+    let joined = join(env, at, AGREEMENT_CELL, membership).await?.membership;
     assert!(membership.is_within(&joined), "a quorum has it now");
     Ok(())
 }
 
-/// Joins what a quorum says to what is known.
+/// What a quorum keeps in a cell.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KeptJoin {
+    /// The join of what its members keep.
+    pub membership: Membership,
+    /// One of them says that several proposals came ([`Acceptor::take_in`]).
+    pub is_marked: bool,
+}
+
+/// Joins a membership to what a quorum keeps in the cell.
+pub(super) async fn join<E: Env>(
+    env: &E,
+    at: &Visit,
+    cell: &[u8],
+    membership: &Membership,
+) -> Result<KeptJoin, CallError> {
+    let kept = call(env, at, cell, CellRequest::Join(membership.encode())).await?;
+    let kept = kept.expect("who joins something keeps something");
+    let membership = kept.membership.join(membership);
+    Ok(KeptJoin { membership, ..kept })
+}
+
+/// What a quorum keeps in the cell, if anything.
+pub(super) async fn query<E: Env>(
+    env: &E,
+    at: &Visit,
+    cell: &[u8],
+) -> Result<Option<KeptJoin>, CallError> {
+    call(env, at, cell, CellRequest::Query).await
+}
+
 async fn call<E: Env>(
     env: &E,
     at: &Visit,
+    cell: &[u8],
     step: CellRequest,
-    known: Membership,
-) -> Result<Membership, CallError> {
+) -> Result<Option<KeptJoin>, CallError> {
+    let is_join = matches!(step, CellRequest::Join(_));
     let body = Body::Cell {
-        cell: Bytes::from_static(AGREEMENT_CELL),
+        cell: Bytes::copy_from_slice(cell),
         step,
     };
-    let fold = |known: &mut Membership, _from: usize, reply: Reply| match reply {
-        Reply::Cell(CellReply::Promised { accepted: None }) => Fold::Count,
+    let fold = move |known: &mut Option<KeptJoin>, _from: usize, reply: Reply| match reply {
+        Reply::Cell(CellReply::Promised { accepted: None }) if !is_join => Fold::Count,
         Reply::Cell(CellReply::Promised {
-            accepted: Some((_, value)),
+            accepted: Some((ballot, value)),
         }) => match Membership::decode(&value) {
             Ok(kept) => {
-                *known = known.join(&kept);
+                let is_marked = ballot.proposer == SEVERAL;
+                *known = Some(match known.take() {
+                    None => KeptJoin {
+                        membership: kept,
+                        is_marked,
+                    },
+                    Some(known) => KeptJoin {
+                        membership: known.membership.join(&kept),
+                        is_marked: known.is_marked || is_marked,
+                    },
+                });
                 Fold::Count
             }
             Err(_) => Fold::Ignore,
         },
         _ => Fold::Ignore,
     };
-    gather::gather(env, at, Quorum::of(at.c(), body, known, fold)).await
+    gather::gather(env, at, Quorum::of(at.c(), body, None, fold)).await
 }
 
 // ---- server half ----------------------------------------------------------------------------------------------------
@@ -118,6 +162,15 @@ impl Acceptor {
     ///
     /// What is kept stands under a ballot whose number is its size: it only rises, so that recovery takes the last one.
     pub fn join(&mut self, value: &Bytes) -> Option<(CellReply, bool)> {
+        self.take_in(value, |_, _| false)
+    }
+
+    /// The same; the ballot has a mark from when on `marks` says so, of the old value and the new one.
+    pub(super) fn take_in(
+        &mut self,
+        value: &Bytes,
+        marks: impl FnOnce(&Membership, &Membership) -> bool,
+    ) -> Option<(CellReply, bool)> {
         let new = Membership::decode(value).ok()?;
         let known = match &self.accepted {
             Some((_, known)) => Some(Membership::decode(known).ok()?),
@@ -128,19 +181,22 @@ impl Acceptor {
         if size >= limits::INDEX || joined.versions().len() > limits::LATTICE_SERVERS {
             return None;
         }
-        let changed = known.is_none_or(|known| known.precedes(&joined));
+        let before = self.accepted.as_ref().map(|(ballot, _)| *ballot);
+        let was_marked = before.is_some_and(|before| before.proposer == SEVERAL);
+        let is_marked = was_marked || known.as_ref().is_some_and(|known| marks(known, &new));
+        let ballot = Ballot {
+            number: u64::from(size),
+            proposer: if is_marked {
+                SEVERAL
+            } else {
+                Writer::default()
+            },
+        };
+        let changed = before.is_none_or(|before| before < ballot);
         if changed {
-            let ballot = Ballot {
-                number: u64::from(size),
-                proposer: Writer::default(),
-            };
-            assert!(
-                self.accepted
-                    .as_ref()
-                    .is_none_or(|(known, _)| *known < ballot),
-                "the size rises along the order"
-            );
             self.accepted = Some((ballot, joined.encode()));
+        } else {
+            assert_eq!(known, Some(joined), "the size rises along the order");
         }
         let accepted = self.accepted.clone();
         Some((CellReply::Promised { accepted }, changed))

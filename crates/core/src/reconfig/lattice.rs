@@ -5,25 +5,26 @@
 //! configuration contains its change and has received the state of those before it. Changes of others are never undone, so that
 //! each of them is made.
 //!
-//! The algorithms differ in how a successor is established, which the configuration says ([`Decider`]):
+//! The algorithms differ in how a successor is established, which the configuration says ([`Decider`](crate::config::Decider)):
 //!
 //! | | by | `r` changes at once make |
 //! |---|---|---|
 //! | Rambo | consensus of the members, one configuration for each proposal | `r` configurations |
 //! | SM | lattice agreement, which merges what is proposed | 1 to `r` |
+//! | SpSn | a speculating snapshot, which merges what is proposed | 1 to `r` |
 //!
 //! | pseudocode | here | rounds |
 //! |---|---|---|
 //! | reconf(change) | [`append`] | those below |
 //! | next configuration of DAG | [`walk::path`] | 1 for each configuration |
-//! | establish&collect | [`establish`] | Rambo 3, SM 2 undisturbed |
+//! | establish&collect | [`establish`] | Rambo 3, SM and SpSn 2 undisturbed |
 //! | SET-STATE, START | [`ares::finish`] | as Ares |
 
 use super::ares::{self, AresError, LeaveOff, ReconfigOutcome, Reconfigurer};
 use super::transfer::Progress;
 use super::{sequence, walk};
-use crate::config::{Configuration, Decider, Descriptor, Membership};
-use crate::consensus::{Consensus, ProposeError, agreement};
+use crate::config::{Configuration, Descriptor, Membership};
+use crate::consensus::{Consensus, ProposeError, merging};
 use crate::env::Env;
 use crate::error::CallError;
 use crate::gather::Visit;
@@ -136,11 +137,11 @@ async fn establish<E: Env, C: Consensus<E>>(
 ) -> Result<(Membership, Option<Arc<Configuration>>), AresError> {
     let last = path.last().expect("there is a first configuration");
     let (mut joined, mut is_last) = (todo.clone(), true);
-    if last.descriptor().decided_by == Decider::Agreement {
+    if last.descriptor().decided_by.merges() {
         // In each of them, before a successor is established anywhere ([R-17 agreement-everywhere]).
         for c in path {
             let at = Visit::new(c);
-            let agreed = agreement::propose(by.env, &at, &joined).await;
+            let agreed = merging::propose(by.env, &at, &joined).await;
             (joined, is_last) = match agreed {
                 Ok(agreed) => (agreed, at.is_last()),
                 Err(CallError::Moved) => return Ok((joined, None)),

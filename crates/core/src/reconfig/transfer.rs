@@ -16,12 +16,11 @@
 mod objects;
 mod registers;
 
-use crate::config::Configuration;
-use crate::consensus::SUCCESSOR_CELL;
-use crate::consensus::agreement::{self, AGREEMENT_CELL};
-use crate::consensus::fate;
+use crate::config::{Configuration, Membership};
+use crate::consensus::agreement::AGREEMENT_CELL;
 use crate::consensus::mailbox::MAILBOX_CELL;
 use crate::consensus::paxos::{self, Outcome};
+use crate::consensus::{SUCCESSOR_CELL, fate, merging, speculating};
 use crate::dap::{listing, registered};
 use crate::env::Env;
 use crate::error::{CallError, Unavailable};
@@ -133,7 +132,7 @@ pub async fn transfer<E: Env>(
             puts(plain, conditional, source).await
         }));
     }
-    if target.descriptor().lattice.is_some() {
+    if target.descriptor().decided_by.merges() {
         parts.push(Box::pin(everything_else(sources, source, async |source| {
             source.agreement().await
         })));
@@ -338,7 +337,9 @@ impl<E: Env> Source<'_, E> {
             for cell in page.cells.keys() {
                 // What comes next, and the fate of a version, are those of one configuration.
                 let of_next = [SUCCESSOR_CELL, AGREEMENT_CELL, MAILBOX_CELL];
-                let is_of_configuration = of_next.contains(&&cell[..]) || fate::is_fate(cell);
+                let is_of_configuration = of_next.contains(&&cell[..])
+                    || cell.starts_with(speculating::ROUNDS)
+                    || fate::is_fate(cell);
                 if !is_of_configuration {
                     self.cell(cell).await?;
                 }
@@ -350,15 +351,20 @@ impl<E: Env> Source<'_, E> {
         }
     }
 
-    /// What was decided here by lattice agreement is contained in all that is decided in the target (`[R-16 agreement-moves]`).
+    /// What proposers of changes that are merged are done with here is contained in what they are done with in the target
+    /// (`[R-16 agreement-moves]`).
     async fn agreement(&self) -> Result<(), Stop> {
         let at = self.closed();
-        let agreed = agreement::read(self.env, &at).await;
-        let Some(agreed) = agreed.map_err(|failed| stop(failed, &at))? else {
+        let agreed = merging::read(self.env, &at).await;
+        let agreed = agreed.map_err(|failed| stop(failed, &at))?;
+        // What is proposed in the target contains the target.
+        let has = self.target.descriptor().lattice.as_ref();
+        let is_new = |agreed: &Membership| has.is_none_or(|has| !agreed.is_within(has));
+        let Some(agreed) = agreed.filter(is_new) else {
             return Ok(());
         };
         let to = Visit::new(self.target);
-        let known = agreement::hand_on(self.env, &to, &agreed).await;
+        let known = merging::hand_on(self.env, &to, &agreed).await;
         known.map_err(|failed| stop(failed, &to))
     }
 

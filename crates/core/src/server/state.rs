@@ -11,10 +11,8 @@ mod tombstones;
 
 use super::record::{ElementHeader, Header, Ledger};
 use crate::config::{Collect, Configuration, ConfigurationId};
-use crate::consensus::agreement::AGREEMENT_CELL;
-use crate::consensus::fate;
-use crate::consensus::mailbox::MAILBOX_CELL;
 use crate::consensus::paxos::Acceptor;
+use crate::consensus::{self, fate, keeps_joins};
 use crate::dap;
 use crate::dap::kind::of_kind;
 use crate::dap::versions::{Admission, Arrival, StoredVersion, Versions};
@@ -399,8 +397,6 @@ impl ConfigurationState {
         if !fits || !step.is_possible() {
             return Err(Refusal::TooLarge);
         }
-        let is_agreement = cell == AGREEMENT_CELL;
-        let is_joined = is_agreement || cell == MAILBOX_CELL;
         let mut acceptor = self
             .cells
             .get(cell)
@@ -411,13 +407,12 @@ impl ConfigurationState {
         }
         let (reply, changed) = match step {
             // Also where a successor is known: the reply shows that one, and it goes before what is decided.
-            CellRequest::Join(value) if is_agreement => {
-                acceptor.join(&value).ok_or(Refusal::Malformed)?
+            CellRequest::Join(value) => {
+                consensus::join(&mut acceptor, cell, &value).ok_or(Refusal::Malformed)?
             }
-            CellRequest::Join(entry) if is_joined => acceptor.post(&entry),
-            CellRequest::Query if is_joined => acceptor.receive(step, false),
-            _ if is_joined => return Err(Refusal::Malformed),
-            CellRequest::Join(_) => return Err(Refusal::Malformed),
+            CellRequest::Prepare { .. } | CellRequest::Accept { .. } if keeps_joins(cell) => {
+                return Err(Refusal::Malformed);
+            }
             step => acceptor.receive(step, !self.next.is_empty()),
         };
         if changed {
@@ -428,7 +423,7 @@ impl ConfigurationState {
 
     pub(super) fn decided(&mut self, cell: &Bytes, value: Bytes, ledger: &mut Ledger) {
         let fits = cell.len() <= limits::CELL_NAME_BYTES && value.len() <= limits::CELL_BYTES;
-        if !fits || cell == AGREEMENT_CELL || cell == MAILBOX_CELL {
+        if !fits || keeps_joins(cell) {
             return;
         }
         let mut acceptor = self

@@ -9,7 +9,7 @@ use reconfigure::Transfer;
 use std::rc::Rc;
 use std::sync::Arc;
 
-mod agreement;
+pub mod agreement;
 pub mod becoming;
 pub mod cap;
 pub mod conditional;
@@ -173,6 +173,14 @@ pub const ALL: &[Entry] = &[
     Entry {
         name: "la-3",
         make: agreement::two,
+    },
+    Entry {
+        name: "spsn-3",
+        make: || agreement::speculating(agreement::Helper::Proposing),
+    },
+    Entry {
+        name: "spsn-3-handed",
+        make: agreement::handed_on,
     },
     Entry {
         name: "rolled-back-start",

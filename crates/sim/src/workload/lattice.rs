@@ -10,11 +10,13 @@ use std::sync::Arc;
 /// Tells this draw apart from others.
 const LATTICE: u64 = 0x1a77;
 
-/// How successors are established, in a quarter of all seeds: by Rambo, or by SM. `None`: configurations are a sequence.
+/// How successors are established, in a quarter of all seeds: by Rambo, SM or SpSn. `None`: configurations are a sequence.
 pub(super) fn drawn(random: &Random) -> Option<Decider> {
-    match random.beside(LATTICE) % 8 {
-        0 => Some(Decider::Members),
-        1 => Some(Decider::Agreement),
+    let drawn = random.beside(LATTICE);
+    match (drawn % 8, drawn / 8 % 3) {
+        (0 | 1, 0) => Some(Decider::Speculation),
+        (0, _) => Some(Decider::Members),
+        (1, _) => Some(Decider::Agreement),
         _ => None,
     }
 }

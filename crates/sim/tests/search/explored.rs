@@ -5,6 +5,7 @@ use areo_core::gather::{self, Fold, Quorum, Visit};
 use areo_core::message::{Access, Answer, Body, Reply, Want};
 use areo_core::object::Name;
 use areo_core::tag::Tag;
+use areo_sim::explore::cases::agreement::Helper;
 use areo_sim::explore::cases::reconfigure::Transfer;
 use areo_sim::explore::script::Script;
 use areo_sim::explore::{
@@ -234,6 +235,19 @@ fn of_two_decisions_of_lattice_agreement_one_contains_the_other() {
         let is_decided = |seen: &Vec<ObservedOperation>| decided(seen, own);
         assert!(explored.outcomes.iter().any(is_decided), "{own}");
     }
+}
+
+/// `[R-23 propose-first]`: two proposers and a helper. As published the helper commits what a quorum was never shown.
+#[test]
+fn of_two_commits_of_a_speculating_snapshot_one_contains_the_other() {
+    let explored = all(cases::find("spsn-3").expect("it is in the table"));
+    assert_eq!(explored.violation, None);
+    assert!(explored.exhaustive && explored.leaves > 0);
+    assert_eq!(explored.identity, Identity::Said);
+    let published = all(cases::agreement::speculating(Helper::Published));
+    let violation = published.violation.expect("the published helper is wrong");
+    let rule = violation.rule;
+    assert!(rule.starts_with("decisions_are_comparable"), "{rule}");
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! SM step by step (`docs/spec` 6.5): reconfigurers that stop between their calls, so that each rule of lattice agreement decides.
+//! SM and SpSn step by step (`docs/spec` 6.5): reconfigurers that stop between their calls, so that each rule of what merges
+//! changes decides.
 
 use super::gate::{Gate, GatedEnv};
 use super::merging::{changed, first, installed, membership};
@@ -92,9 +93,12 @@ impl Staged {
     }
 }
 
-/// Four servers that decide by lattice agreement, and three changes, each of which brings one.
-fn agreeing() -> (World, Arc<Configuration>, [Arc<Configuration>; 3]) {
-    let c = first(Decider::Agreement, 4);
+/// How changes are merged.
+const MERGING: [Decider; 2] = [Decider::Agreement, Decider::Speculation];
+
+/// Four servers, and three changes, each of which brings one.
+fn merging(decided_by: Decider) -> (World, Arc<Configuration>, [Arc<Configuration>; 3]) {
+    let c = first(decided_by, 4);
     let world = World::of(&c, 7, 1);
     world.actor(&c).put("k", "v");
     let changes = [4, 5, 6].map(|new| changed(&c, |it| it.with(server(new))));
@@ -116,59 +120,67 @@ fn assert_merged(world: &World, c: &Arc<Configuration>, changes: &[Arc<Configura
 /// `[R-5 look-again]`: an operation passed to a larger configuration before the nearer one was announced.
 #[test]
 fn a_reconfigurer_looks_again_when_it_has_announced() {
-    let (world, c, [one, other, _]) = agreeing();
-    // Looks, and has it decided.
-    let first = Staged::begin(&world, &c, &one, 2);
-    // It looks, has it decided in two rounds, and announces it.
-    let second = Staged::begin(&world, &c, &other, 4);
-    let written = world.actor(&c).put("k", "w");
-    let last = first.finish(&world).expect("it is final");
-    let (tag, text) = world.actor(&last).get("k");
-    assert_eq!((tag, text.as_deref()), (written, Some("w")));
-    second.finish(&world);
-    assert_merged(&world, &c, &[one, other]);
+    for decided_by in MERGING {
+        let (world, c, [one, other, _]) = merging(decided_by);
+        // Looks, and has it decided.
+        let first = Staged::begin(&world, &c, &one, 2);
+        // It looks, has it decided in two rounds, and announces it.
+        let second = Staged::begin(&world, &c, &other, 4);
+        let written = world.actor(&c).put("k", "w");
+        let last = first.finish(&world).expect("it is final");
+        let (tag, text) = world.actor(&last).get("k");
+        assert_eq!((tag, text.as_deref()), (written, Some("w")));
+        second.finish(&world);
+        assert_merged(&world, &c, &[one, other]);
+    }
 }
 
 /// `[R-16 agreement-moves]`: what was decided before the successor was announced is made a configuration after another one began
 /// at the successor.
 #[test]
 fn what_was_decided_goes_to_the_successor() {
-    let (world, c, [one, other, third]) = agreeing();
-    let first = Staged::begin_to_leave_off(&world, &c, &one, 2);
-    let second = Staged::begin(&world, &c, &other, 3);
-    assert_eq!(first.finish(&world), None, "everything is in the successor");
-    let client = world.actor(&one).client();
-    let done = world.run(reconfigure(client, &one, &third));
-    installed(done, "from the successor");
-    second.finish(&world);
-    assert_merged(&world, &c, &[one, other, third]);
+    for decided_by in MERGING {
+        let (world, c, [one, other, third]) = merging(decided_by);
+        let first = Staged::begin_to_leave_off(&world, &c, &one, 2);
+        let second = Staged::begin(&world, &c, &other, 3);
+        assert_eq!(first.finish(&world), None, "everything is in the successor");
+        let client = world.actor(&one).client();
+        let done = world.run(reconfigure(client, &one, &third));
+        installed(done, "from the successor");
+        second.finish(&world);
+        assert_merged(&world, &c, &[one, other, third]);
+    }
 }
 
 /// `[R-17 agreement-everywhere]`: one proposes where the path ends, the other one has something decided where it begins.
 #[test]
 fn changes_are_agreed_on_along_the_path() {
-    let (world, c, [one, other, third]) = agreeing();
-    let first = Staged::begin(&world, &c, &one, 2);
-    let second = Staged::begin(&world, &c, &other, 3);
-    // It announces, and nothing more.
-    first.go_on(&world, 1);
-    let done = world.run(reconfigure(world.actor(&c).client(), &c, &third));
-    installed(done, "along the path");
-    second.finish(&world);
-    first.finish(&world);
-    assert_merged(&world, &c, &[one, other, third]);
+    for decided_by in MERGING {
+        let (world, c, [one, other, third]) = merging(decided_by);
+        let first = Staged::begin(&world, &c, &one, 2);
+        let second = Staged::begin(&world, &c, &other, 3);
+        // It announces, and nothing more.
+        first.go_on(&world, 1);
+        let done = world.run(reconfigure(world.actor(&c).client(), &c, &third));
+        installed(done, "along the path");
+        second.finish(&world);
+        first.finish(&world);
+        assert_merged(&world, &c, &[one, other, third]);
+    }
 }
 
 /// The same: what is decided where there is a successor already is proposed there, and made none beside it.
 #[test]
 fn what_is_decided_beside_a_successor_goes_on_from_that() {
-    let (world, c, [one, other, third]) = agreeing();
-    let second = Staged::begin(&world, &c, &other, 1);
-    let first = Staged::begin_to_leave_off(&world, &c, &one, 2);
-    assert_eq!(first.finish(&world), None, "everything is in the successor");
-    // It looks, has its change decided at the successor, and announces it there.
-    let later = Staged::begin(&world, &one, &third, 3);
-    second.finish(&world);
-    later.finish(&world);
-    assert_merged(&world, &c, &[one, other, third]);
+    for decided_by in MERGING {
+        let (world, c, [one, other, third]) = merging(decided_by);
+        let second = Staged::begin(&world, &c, &other, 1);
+        let first = Staged::begin_to_leave_off(&world, &c, &one, 2);
+        assert_eq!(first.finish(&world), None, "everything is in the successor");
+        // It looks, has its change decided at the successor, and announces it there.
+        let later = Staged::begin(&world, &one, &third, 3);
+        second.finish(&world);
+        later.finish(&world);
+        assert_merged(&world, &c, &[one, other, third]);
+    }
 }

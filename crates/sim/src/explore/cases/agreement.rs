@@ -1,10 +1,13 @@
-//! Lattice agreement among the members of a configuration ([`areo_core::consensus::agreement`]): of two decisions one contains the
-//! other, and each contains what its proposer brought.
+//! Lattice agreement among the members of a configuration ([`areo_core::consensus::agreement`]), and their speculating snapshot
+//! ([`areo_core::consensus::speculating`]): of two decisions one contains the other, and each contains what its proposer brought.
 
-use super::super::{Case, Judge, Kind, ObservedOperation, Operation, Outcome};
+use super::super::{Case, ExploreEnv, Judge, Kind, ObservedOperation, Operation, Outcome};
 use super::{configuration, plain};
-use areo_core::config::{Configuration, Dap, Membership, ServerId};
-use areo_core::consensus::agreement::{self, AGREEMENT_CELL};
+use areo_core::config::{Configuration, Dap, Decider, Descriptor, Membership, ServerId};
+use areo_core::consensus::agreement::AGREEMENT_CELL;
+use areo_core::consensus::{merging, speculating};
+use areo_core::dsm::Client;
+use areo_core::error::CallError;
 use areo_core::gather::Visit;
 use areo_core::message::{Body, CellRequest, Request};
 use areo_core::pointer::Successors;
@@ -14,41 +17,163 @@ use std::sync::Arc;
 
 /// The first server that is added.
 const FIRST: u128 = 4;
+/// What is handed on, and what is proposed afterwards.
+const HANDED: u128 = 6;
+const LATE: u128 = 7;
+/// What a helper adds.
+const NOTHING: u128 = 0;
 
 /// Each of two proposers adds a server of its own.
 pub(super) fn two() -> Case {
     let c = configuration(3, Dap::Abd);
-    let kept = Request::Configured {
+    let program = |added| [operation(&c, added, propose)].into_iter().collect();
+    Case {
+        description: "lattice agreement n=3: two proposers, each of a server of its own".to_owned(),
+        probes: vec![kept(&c, Bytes::from_static(AGREEMENT_CELL))],
+        clients: (FIRST..FIRST + 2).map(program).collect(),
+        ..merged(&c)
+    }
+}
+
+/// The production proposal.
+async fn propose(
+    client: Client<ExploreEnv>,
+    c: Arc<Configuration>,
+    own: Membership,
+) -> Result<Membership, CallError> {
+    merging::propose(&client.env, &Visit::new(&c), &own).await
+}
+
+/// What a helper does with the proposals that it sees in the first round: it has none of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Helper {
+    /// As published: it goes on to the next round with them, and no proposer of this one hears of that.
+    Published,
+    /// It proposes them in this round (`[R-23 propose-first]`).
+    Proposing,
+}
+
+/// Rounds in which something is proposed.
+const ROUNDS: u32 = 4;
+
+/// Each of two proposers adds a server of its own, of which one died when one member had its proposal; a helper sees what it sees.
+pub fn speculating(helper: Helper) -> Case {
+    let c = speculating_three();
+    let help = move |client: Client<ExploreEnv>, c: Arc<Configuration>, first: Membership| async move {
+        let (env, at) = (&client.env, &Visit::new(&c));
+        match (speculating::read_round(env, at, 0).await?, helper) {
+            (None, _) => Ok(first),
+            (Some(seen), Helper::Proposing) => merging::propose(env, at, &seen).await,
+            (Some(seen), Helper::Published) => speculating::propose_from(env, at, 1, &seen).await,
+        }
+    };
+    let clients = [
+        operation(&c, FIRST + 1, propose),
+        operation(&c, NOTHING, help),
+    ];
+    Case {
+        description: format!(
+            "speculating snapshot n=3: two proposers, of which one is dead, and a helper; {helper:?}"
+        ),
+        before: vec![dead(&c)],
+        probes: rounds(&c),
+        clients: clients.map(|of| [of].into_iter().collect()).into(),
+        ..merged(&c)
+    }
+}
+
+/// What was decided in an earlier configuration is handed on; then its client proposes something else, beside another proposer. A third
+/// one died when one member had its proposal.
+pub(super) fn handed_on() -> Case {
+    let c = speculating_three();
+    let hand_on = |client: Client<ExploreEnv>, c: Arc<Configuration>, nothing| async move {
+        let (at, handed) = (Visit::new(&c), added(&c, HANDED));
+        let handed = merging::hand_on(&client.env, &at, &handed).await;
+        handed.map(|()| nothing)
+    };
+    let clients = [
+        vec![
+            operation(&c, NOTHING, hand_on),
+            operation(&c, LATE, propose),
+        ],
+        vec![operation(&c, FIRST + 1, propose)],
+    ];
+    Case {
+        description:
+            "speculating snapshot n=3: something is handed on, then a proposal || a proposal"
+                .to_owned(),
+        before: vec![dead(&c)],
+        probes: rounds(&c),
+        clients: clients.map(|of| of.into_iter().collect()).into(),
+        ..merged(&c)
+    }
+}
+
+/// Three servers of a lattice whose changes a speculating snapshot merges.
+fn speculating_three() -> Arc<Configuration> {
+    let plain = configuration(3, Dap::Abd);
+    Configuration::new(Descriptor {
+        lattice: Some(Membership::first(plain.members().iter().copied())),
+        decided_by: Decider::Speculation,
+        ..plain.descriptor().clone()
+    })
+    .expect("a valid descriptor")
+}
+
+/// A proposal that one member has, of a proposer that died.
+fn dead(c: &Arc<Configuration>) -> (ServerId, Request) {
+    let body = Body::Cell {
+        cell: speculating::round_cell(0),
+        step: CellRequest::Join(added(c, FIRST).encode()),
+    };
+    (c.members()[0], request(c, body))
+}
+
+fn rounds(c: &Arc<Configuration>) -> Vec<Request> {
+    let cell = |round| kept(c, speculating::round_cell(round));
+    (0..ROUNDS).map(cell).collect()
+}
+
+/// What members keep in a cell.
+fn kept(c: &Arc<Configuration>, cell: Bytes) -> Request {
+    let step = CellRequest::Query;
+    request(c, Body::Cell { cell, step })
+}
+
+fn request(c: &Arc<Configuration>, body: Body) -> Request {
+    Request::Configured {
         configuration: c.id(),
         descriptor: None,
         successors: Successors::default(),
-        body: Body::Cell {
-            cell: Bytes::from_static(AGREEMENT_CELL),
-            step: CellRequest::Query,
-        },
-    };
-    let program = |added| [propose(&c, added)].into_iter().collect();
+        body,
+    }
+}
+
+/// What these cases share.
+fn merged(c: &Arc<Configuration>) -> Case {
     Case {
-        description: "lattice agreement n=3: two proposers, each of a server of its own".to_owned(),
-        probes: vec![kept],
-        clients: (FIRST..FIRST + 2).map(program).collect(),
         judge: Judge {
             seen: comparable,
             held: |_, _, _| None,
         },
-        ..plain(&c)
+        ..plain(c)
     }
 }
 
-/// The production proposal. It ends with the added servers that it decides on.
-fn propose(c: &Arc<Configuration>, added: u128) -> Operation {
+/// What it proposes adds a server to those of the configuration, and it ends with the added servers that it decides on.
+fn operation<F>(
+    c: &Arc<Configuration>,
+    server: u128,
+    propose: impl Fn(Client<ExploreEnv>, Arc<Configuration>, Membership) -> F + Clone + 'static,
+) -> Operation
+where
+    F: Future<Output = Result<Membership, CallError>> + 'static,
+{
     let c = c.clone();
-    Operation::new(&format!("propose {added}"), Kind::Other, move |client| {
-        let c = c.clone();
+    Operation::new(&format!("propose {server}"), Kind::Other, move |client| {
+        let proposed = propose(client, c.clone(), added(&c, server));
         async move {
-            let first = Membership::first(c.members().iter().copied());
-            let own = first.with(ServerId(added));
-            match agreement::propose(&client.env, &Visit::new(&c), &own).await {
+            match proposed.await {
                 Ok(decided) => {
                     let members = decided.members();
                     let added = members.iter().filter(|it| it.0 >= FIRST);
@@ -61,10 +186,19 @@ fn propose(c: &Arc<Configuration>, added: u128) -> Operation {
     })
 }
 
+fn added(c: &Configuration, server: u128) -> Membership {
+    let first = Membership::first(c.members().iter().copied());
+    match server {
+        NOTHING => first,
+        server => first.with(ServerId(server)),
+    }
+}
+
 fn comparable(observed: &[ObservedOperation]) -> Option<String> {
     let decided = |of: &ObservedOperation| match &of.ended {
         Some(Outcome::Other(added)) => {
-            let added: BTreeSet<String> = added.split(' ').map(ToOwned::to_owned).collect();
+            let added = added.split(' ').filter(|it| !it.is_empty());
+            let added: BTreeSet<String> = added.map(ToOwned::to_owned).collect();
             Some((of.label.clone(), added))
         }
         _ => None,
@@ -72,8 +206,11 @@ fn comparable(observed: &[ObservedOperation]) -> Option<String> {
     let decisions: Vec<_> = observed.iter().filter_map(decided).collect();
     for (label, one) in &decisions {
         let own = label.rsplit(' ').next().expect("a label has a word");
-        if !one.contains(own) {
+        if own != NOTHING.to_string() && !one.contains(own) {
             return Some(format!("decisions_are_comparable: {label} decides {one:?}"));
+        }
+        if one.contains(&LATE.to_string()) && !one.contains(&HANDED.to_string()) {
+            return Some(format!("agreement_moves: {label} decides {one:?}"));
         }
         let beside =
             |(_, other): &&(_, BTreeSet<String>)| !one.is_subset(other) && !other.is_subset(one);

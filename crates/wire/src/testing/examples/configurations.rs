@@ -77,6 +77,17 @@ pub(in crate::testing) fn of_lattice(membership: &Membership) -> Arc<Configurati
     Configuration::new(descriptor).expect("it has members")
 }
 
+/// One of a lattice whose changes a speculating snapshot merges.
+pub(super) fn speculating() -> Arc<Configuration> {
+    let descriptor = Descriptor {
+        decided_by: Decider::Speculation,
+        ..of_lattice(&Membership::first((1..=3).map(ServerId)))
+            .descriptor()
+            .clone()
+    };
+    Configuration::new(descriptor).expect("it has members")
+}
+
 /// A final successor in a lattice, and two pending ones beside it.
 pub(super) fn several() -> Successors {
     let first = Membership::first((1..=3).map(ServerId));

@@ -5,7 +5,9 @@ use super::{
     ballot, cell, configuration, fragment, id, in_memory, manifest, metadata, name, next, server,
     tag, value,
 };
+use areo_core::config::{ConfigurationId, Membership, ServerId};
 use areo_core::consensus::paxos::Acceptor;
+use areo_core::consensus::speculating;
 use areo_core::dap::versions::{Fence, Marks};
 use areo_core::element::Form;
 use areo_core::pointer::Pointer;
@@ -109,5 +111,22 @@ pub fn headers() -> Vec<Header> {
             metadata: Bytes::new(),
         }),
         ranked::header(),
+        round(key),
     ]
+}
+
+/// Of a round of a speculating snapshot, in which several proposals came.
+fn round(key: ConfigurationId) -> Header {
+    let mut acceptor = Acceptor::default();
+    let one = Membership::first((1..=3).map(ServerId));
+    for proposal in [&one, &one.with(ServerId(4))] {
+        let kept = acceptor.propose(&proposal.encode());
+        kept.expect("a membership");
+    }
+    let cell = speculating::round_cell(1);
+    Header::Cell {
+        key,
+        cell,
+        acceptor,
+    }
 }
