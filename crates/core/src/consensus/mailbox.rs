@@ -86,6 +86,9 @@ impl Acceptor {
             );
         }
         let accepted = self.accepted.clone();
+        let kept = |(_, value): &(Ballot, Bytes)| entries(value).any(|it| it == entry);
+        let is_kept = accepted.as_ref().is_some_and(kept);
+        assert_eq!(is_kept, is_known || changed, "an entry that came is shown");
         (CellReply::Promised { accepted }, changed)
     }
 }

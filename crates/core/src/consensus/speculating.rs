@@ -25,6 +25,7 @@ use crate::config::Membership;
 use crate::env::Env;
 use crate::error::CallError;
 use crate::gather::Visit;
+use crate::limits;
 use crate::message::CellReply;
 use bytes::Bytes;
 
@@ -85,7 +86,9 @@ pub async fn exchange<E: Env>(
     round: u32,
     proposed: &Membership,
 ) -> Result<KeptJoin, CallError> {
-    agreement::join(env, at, &round_cell(round), proposed).await
+    let cell = round_cell(round);
+    assert!(cell.len() <= limits::CELL_NAME_BYTES, "members take it");
+    agreement::join(env, at, &cell, proposed).await
 }
 
 /// The join of all that was committed here, and perhaps more; `None` if nothing was proposed. In a visit that closes the
