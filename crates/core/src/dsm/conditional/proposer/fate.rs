@@ -31,7 +31,7 @@ impl<E: Env> Proposer<'_, E> {
     }
 
     /// Pauses a random while, the longer the more proposers there seem to be (`[R-9 random-backoff]`). Versions may come meanwhile, more
-    /// than say what became of its own: in all pauses but the first, which is short, it asks for that.
+    /// than say what became of its own: in all pauses but the first, which is short, it asks for that. Returns the end if there is one.
     pub(super) async fn back_off(
         &mut self,
         failures: u32,
@@ -47,7 +47,12 @@ impl<E: Env> Proposer<'_, E> {
             }
         }
         self.env().sleep(rest).await;
-        Ok(None)
+        if !matches!(self.aim, Aim::Read { .. }) {
+            return Ok(None);
+        }
+        // A reader needs no ballot where a quorum shows by now what is chosen: writers do not overtake it for ever.
+        let found = self.read_at_once().await?;
+        Ok(found.map(|(found, lineage)| ProposalEnd::Found(found, lineage)))
     }
 
     /// Asks what is chosen where it proposed last, and promises nothing. What is chosen at the ballot of its own versions, or above it, says
