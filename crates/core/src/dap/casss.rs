@@ -1,8 +1,9 @@
-//! CASSS: coded atomic storage that stabilizes by itself (`docs/spec` 2.10; the study of self-stabilizing coded storage).
+//! CASSS: coded atomic storage whose servers gossip (`docs/spec` 2.10, which says what of it is not built; the study of self-stabilizing coded
+//! storage).
 //!
 //! It is [`super::cas`] with three additions. A *fourth round* of a write, FIN2, says that a quorum has finalized the version,
 //! so that members may forget what is below it. Members *gossip*: each says to the others, again and again, which tags it knows
-//! ([`crate::server::gossip`]), so that what a writer left in the middle of FIN becomes known everywhere without a client.
+//! (`server/gossip.rs`), so that what a writer left in the middle of FIN becomes known everywhere without a client.
 //! And what an object has at a member is *bounded* (`[CASSS-3 bounded-versions]`): versions that writers left half way are
 //! finished or dropped.
 //!
