@@ -5,7 +5,7 @@ use crate::config::ConfigurationId;
 use crate::dap::versions::Arrival;
 use crate::element::{Element, Form};
 use crate::instant::Instant;
-use crate::message::{Access, Answer, RankedVersions, Refusal};
+use crate::message::{Access, Answer, RankedVersions, Refusal, Want};
 use crate::object::Name;
 use crate::tag::Tag;
 
@@ -72,7 +72,11 @@ impl Server {
                 let held = state.fence(of, (upto, spared), &mut self.ledger);
                 held.map_or_else(Answer::Refused, Answer::Held)
             }
-            fin @ Access::Finalize { .. } => self.finalize(now, of, &fin, (answer, reads)),
+            Access::Finalize {
+                tag,
+                want,
+                complete,
+            } => self.finalize(now, of, (tag, complete), want, (answer, reads)),
             Access::Drop(tag) => match state.drop_version(of, tag, &mut self.ledger) {
                 Ok(()) => Answer::Dropped,
                 Err(refusal) => Answer::Refused(refusal),
@@ -112,7 +116,9 @@ impl Server {
         }
         match state.put(now, (key, name), (tag, element, arrival), &mut self.ledger) {
             Ok(newest) => {
-                self.has_changed(key, name);
+                if state.gossips() {
+                    self.has_changed(key, name);
+                }
                 self.await_quiet(now, key, name, newest);
                 Answer::Stored
             }
@@ -124,17 +130,10 @@ impl Server {
         &mut self,
         now: Instant,
         (key, name): (ConfigurationId, &Name),
-        fin: &Access,
+        (tag, complete): (Tag, bool),
+        want: Want,
         (answer, reads): (usize, &mut Vec<Read>),
     ) -> Answer {
-        let Access::Finalize {
-            tag,
-            want,
-            complete,
-        } = *fin
-        else {
-            unreachable!("nothing else is handled here")
-        };
         if tag.is_initial() {
             // Of no write, so that there is nothing to finalize.
             return Answer::Refused(Refusal::TooLarge);
@@ -145,7 +144,9 @@ impl Server {
             Err(refusal) => return Answer::Refused(refusal),
         };
         let carried = state.given(name, tag, want);
-        self.has_changed(key, name);
+        if state.gossips() {
+            self.has_changed(key, name);
+        }
         self.await_quiet(now, key, name, newest);
         let Some(carried) = carried else {
             return Answer::Stored;

@@ -36,14 +36,10 @@ pub(super) struct Gossiping {
 type ChosenMarks = BTreeMap<ConfigurationId, BTreeMap<Name, GossipMarks>>;
 
 impl Server {
-    /// The object has changed: it is spoken of before others, where members gossip.
+    /// The object has changed, in a configuration whose members gossip: it is spoken of before others.
     pub(super) fn has_changed(&mut self, key: ConfigurationId, name: &Name) {
         let changed = &mut self.gossip.changed;
-        let gossips = self
-            .states
-            .get(&key)
-            .is_some_and(ConfigurationState::gossips);
-        if gossips && changed.len() < limits::GOSSIP_CHANGED {
+        if changed.len() < limits::GOSSIP_CHANGED {
             // The name came as a part of the request's frame; what stays is a copy of its own.
             let name = Bytes::copy_from_slice(name.as_bytes());
             let name = Name::from_bytes(name).expect("it was a name before");
