@@ -355,6 +355,27 @@ fn a_change_that_contradicts_another_one_is_refused_by_name() {
     }
 }
 
+/// What was posted is no reason to refuse another change: its reconfigurer may be dead, and then only that one is made.
+#[test]
+fn a_change_that_contradicts_one_that_was_only_posted_is_made() {
+    let base = configuration(3, Dap::Ec { k: 1 }, 1, 8);
+    for (pair, about) in contradictions(&base) {
+        let world = World::of(&base, 6, 1);
+        // Members know the configuration, so that one message posts.
+        world.actor(&base).put("k", "v");
+        world.settle();
+        let gate = Gate::after(1);
+        let client = Client::new(GatedEnv::new(world.env(), &gate));
+        let dead = world.run(until_death(gate, make(client, &pair[0])));
+        assert!(dead.is_none(), "it posts its change and hears no answer");
+        world.settle();
+        let done = world.run(make(world.actor(&base).client(), &pair[1]));
+        let done = made(done, "nothing is decided against it");
+        assert!(pair[1].is_in(&done) && !pair[0].is_in(&done), "{about:?}");
+        world.assert_one_chain();
+    }
+}
+
 /// Two that each leave enough servers would leave too few together. The first one is made, the second one is refused.
 #[test]
 fn what_is_merged_is_checked_as_what_is_planned() {
