@@ -18,7 +18,11 @@ impl Server {
         access: Access,
         (answer, reads): (usize, &mut Vec<Read>),
     ) -> Answer {
-        if !access.is_possible() {
+        let announced = match &access {
+            Access::Query { announced, .. } => announced.map_or(0, |it| it.length),
+            _ => 0,
+        };
+        if !access.is_possible() || announced > self.identity.max_value_bytes {
             return Answer::Refused(Refusal::TooLarge);
         }
         let of = (key, name);
@@ -31,12 +35,6 @@ impl Server {
             tag,
         };
         match access {
-            Access::Query {
-                announced: Some(announced),
-                ..
-            } if announced.length > self.identity.max_value_bytes => {
-                Answer::Refused(Refusal::TooLarge)
-            }
             Access::Query {
                 want,
                 have,
@@ -77,10 +75,10 @@ impl Server {
                 want,
                 complete,
             } => self.finalize(now, of, (tag, complete), want, (answer, reads)),
-            Access::Drop(tag) => match state.drop_version(of, tag, &mut self.ledger) {
-                Ok(()) => Answer::Dropped,
-                Err(refusal) => Answer::Refused(refusal),
-            },
+            Access::Drop(tag) => {
+                let dropped = state.drop_version(of, tag, &mut self.ledger);
+                dropped.map_or_else(Answer::Refused, |()| Answer::Dropped)
+            }
             ranked @ (Access::Rank { .. } | Access::Accept(_)) => {
                 self.ranked(now, of, ranked, (answer, reads))
             }
