@@ -34,7 +34,11 @@ async fn rm(session: &Session, args: &args::Rm) -> Outcome {
         None => (domain.delete(key).await, None),
         Some(version) => {
             let promise = Promise::of(&domain, args.require_one_winner)?;
-            (domain.delete_if(key, version).await, Some(promise))
+            let deleted = match promise {
+                Promise::OneWinner => domain.compare_and_delete(key, version).await,
+                Promise::Coverable => domain.delete_if(key, version).await,
+            };
+            (deleted, Some(promise))
         }
     };
     let version = version.map_err(failure)?;

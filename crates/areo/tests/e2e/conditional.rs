@@ -180,6 +180,31 @@ fn a_conditional_domain_in_use_becomes_another_kind() {
     assert!(put("new", b"x").starts_with("2000000000000-"));
 }
 
+/// A handle that has not heard of it yet promises one winner, and must not delete as the new kind does, where two may win.
+#[test]
+fn a_handle_of_before_neither_writes_nor_deletes_weakly() {
+    let cluster = cluster();
+    let client = wait(Client::connect(&*cluster.addresses())).unwrap();
+    let before = wait(client.domain("one")).unwrap();
+    let options = PutOptions::default;
+    let first = wait(before.put("k", "x", options())).unwrap();
+    let change = ["reconfig", "start", "one", "--dap", "abd"];
+    cluster.run(&change).done();
+    // Another handle of the same client hears of it.
+    wait(wait(client.domain("one")).unwrap().get("k")).unwrap();
+    assert!(before.has_one_winner(), "it has not heard of it");
+    let deleted = wait(before.compare_and_delete("k", first)).unwrap_err();
+    let deleted = deleted.to_string();
+    assert!(deleted.contains("ceased to be conditional"), "{deleted}");
+    assert!(!before.has_one_winner(), "now it has");
+    let refused = wait(before.compare_and_delete("k", first)).unwrap_err();
+    let refused = refused.to_string();
+    assert!(refused.contains("'one' is not conditional"), "{refused}");
+    let object = wait(before.get("k")).unwrap();
+    assert_eq!(object.version, first, "nothing was written");
+    wait(before.delete_if("k", first)).unwrap();
+}
+
 /// A domain in use gets one winner: small and large values, files and deletions stay what they were.
 #[test]
 fn a_domain_in_use_becomes_conditional() {

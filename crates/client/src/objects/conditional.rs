@@ -6,7 +6,7 @@ use crate::error::{Error, Invalid, Operation};
 use crate::metrics::{CountedOperation, counted};
 use crate::object::{Metadata, Object, PutOptions, now_ms};
 use crate::session::Context;
-use crate::stream::{StreamError, conflict, value_to_put, version_conflict};
+use crate::stream::{StreamError, conflict, version_conflict};
 use areo_core::dsm::conditional::{Condition, Wish, WriteDecision};
 use areo_core::element::Value;
 use areo_core::object::Name;
@@ -73,10 +73,12 @@ impl Domain {
     /// As [`Domain::compare_and_put`].
     pub async fn compare_and_delete(&self, key: &str, version: Version) -> Result<Version, Error> {
         self.require_one_winner()?;
+        let tombstone = tombstone_on(version)?;
+        let wish = (Condition::Version(version), 0);
         counted!(
             self.metrics(),
             CountedOperation::Delete,
-            self.tombstone_on(key, version)
+            self.decide(Operation::Delete, key, tombstone, wish)
         )
     }
 
@@ -89,22 +91,14 @@ impl Domain {
         counted!(
             self.metrics(),
             CountedOperation::Delete,
-            self.tombstone_on(key, version)
+            self.delete_covering(key, version)
         )
     }
 
-    async fn tombstone_on(&self, key: &str, version: Version) -> Result<Version, Error> {
+    async fn delete_covering(&self, key: &str, version: Version) -> Result<Version, Error> {
         use areo_core::dsm::coverable::CoverableOutcome;
-        if version.is_initial() {
-            let reason = Invalid::InitialVersion;
-            return Err(Error::Invalid { reason });
-        }
+        let tombstone = tombstone_on(version)?;
         let name = Name::user(key)?;
-        let metadata = Metadata {
-            written_at_ms: now_ms(),
-            ..Metadata::default()
-        };
-        let tombstone = Value::tombstone(metadata.encode()?);
         let delete = move |context: Context| async move {
             let deleted = context
                 .handle()
@@ -182,16 +176,16 @@ impl Domain {
         Err(Error::Invalid { reason })
     }
 
-    /// Writes a value that is no longer than a block, on a condition.
+    /// Writes a value that is no longer than a block, on a condition, for the request of this name. Not applied where the domain has
+    /// ceased to be conditional, also if this handle has not heard of that.
     pub(crate) async fn decide(
         &self,
+        operation: Operation,
         key: &str,
-        value: Bytes,
-        (condition, options): (Condition, PutOptions),
+        value: Value,
+        (condition, request): (Condition, u128),
     ) -> Result<Version, Error> {
         let name = Name::user(key)?;
-        let request = options.request;
-        let value = value_to_put(value, options)?;
         let write = move |context: Context| async move {
             let domain = context.handle();
             let wish = Wish {
@@ -201,9 +195,22 @@ impl Domain {
             let decided = domain.put_decided(context.name(), wish).await;
             decided.map_err(|error| context.write_error(&error))
         };
-        match self.run(Operation::Put, name, write).await? {
+        match self.run(operation, name, write).await? {
             WriteDecision::Written { tag, .. } => Ok(tag),
             WriteDecision::Conflict(found) => Err(conflict(&self.known, key, condition, found)),
         }
     }
+}
+
+/// What is written over this version to delete the object.
+fn tombstone_on(version: Version) -> Result<Value, Error> {
+    if version.is_initial() {
+        let reason = Invalid::InitialVersion;
+        return Err(Error::Invalid { reason });
+    }
+    let metadata = Metadata {
+        written_at_ms: now_ms(),
+        ..Metadata::default()
+    };
+    Ok(Value::tombstone(metadata.encode()?))
 }

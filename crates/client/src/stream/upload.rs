@@ -1,7 +1,7 @@
 //! The writing of one value in blocks.
 
 use super::conflict;
-use super::whole::check;
+use super::whole::{check, value_to_put};
 use crate::Version;
 use crate::checksum;
 use crate::domain::Domain;
@@ -163,9 +163,9 @@ impl Upload {
         if self.sending.is_none() {
             let value = self.first.take().unwrap_or_default();
             if let Some(condition) = self.condition {
-                let put = self
-                    .domain
-                    .decide(&self.key, value, (condition, self.options));
+                let wish = (condition, self.options.request);
+                let value = value_to_put(value, self.options)?;
+                let put = self.domain.decide(Operation::Put, &self.key, value, wish);
                 return put.await;
             }
             let put = self.domain.put_at_once(&self.key, value, self.options);
