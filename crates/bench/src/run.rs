@@ -8,9 +8,9 @@ use crate::proxy::Proxy;
 use crate::random::Random;
 use crate::report::{Report, TroubleCount};
 use crate::trouble::{Lane, Schedule, Trouble};
-use crate::workload::{self, CONDITIONAL, DOMAINS, Habits, Recorder, Shared, value};
+use crate::workload::{self, DOMAINS, Habits, Recorder, Shared, value};
 use areo_check::{History, HistoryError, judge};
-use areo_client::{Client, DEFAULT_TIMEOUT, Dap, DomainOptions, Health};
+use areo_client::{Client, DEFAULT_TIMEOUT, Dap, DomainOptions, Error, Health};
 use std::cell::Cell;
 use std::fmt;
 use std::fs::File;
@@ -240,10 +240,11 @@ impl Scene {
             cluster.ready(server, SERVE).await;
         }
         let k = u8::try_from(options.servers - 2).expect("at most 32 servers");
+        let conditional = Dap::Conditional { k: 1 };
         for (name, dap) in
             DOMAINS
                 .into_iter()
-                .zip([Dap::Abd, Dap::Ec { k }, Dap::Conditional { k: 1 }])
+                .zip([Dap::Abd, Dap::Ec { k }, conditional, conditional])
         {
             let shape = DomainOptions {
                 dap,
@@ -421,14 +422,20 @@ async fn finish(shared: &Shared, mut clients: JoinSet<()>) {
 async fn check_counters(cluster: &Cluster, shared: &Shared) -> Result<(), RunError> {
     let client = Client::connect(cluster.connect(DEFAULT_TIMEOUT)).await;
     let client = client.map_err(failed("connect to read the counters"))?;
-    let domain = client.domain(CONDITIONAL).await;
-    let domain = domain.map_err(failed("open the domain of the counters"))?;
     // The clients have ended.
-    for (key, increments) in shared.increments.take() {
-        let read = domain.get(&key).await.map_err(failed("read a counter"))?;
-        let count = value::count(&value::recognise(&read.into_bytes()));
+    for ((place, key), increments) in shared.increments.take() {
+        let domain = client.domain(DOMAINS[place]).await;
+        let domain = domain.map_err(failed("open the domain of a counter"))?;
+        let count = match domain.get(&key).await {
+            Ok(read) => value::count(&value::recognise(&read.into_bytes())),
+            Err(Error::NotFound { key: Some(_), .. }) => 0,
+            Err(error) => return Err(failed("read a counter")(error)),
+        };
         if let Some(sentence) = increments.against(count) {
-            shared.violation(format!("counter '{key}' is {count}: {sentence}"));
+            let name = DOMAINS[place];
+            shared.violation(format!(
+                "counter '{key}' of '{name}' is {count}: {sentence}"
+            ));
         }
     }
     Ok(())

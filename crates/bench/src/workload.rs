@@ -18,10 +18,13 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout};
 
-/// The domains: replicated, erasure-coded, and with one winner of conditional writes; at first all on all servers.
-pub(crate) const DOMAINS: [&str; 3] = ["abd", "ec", CONDITIONAL];
-/// The third of them.
+/// The domains: replicated, erasure-coded, conditional, and conditional at first; at first all on all servers.
+pub(crate) const DOMAINS: [&str; 4] = ["abd", "ec", CONDITIONAL, CHANGING];
+/// Stays conditional.
 pub(crate) const CONDITIONAL: &str = "conditional";
+/// Changes between `conditional`, `abd` and `ec`. A client makes conditional writes there while the domain is conditional, as far as
+/// the client knows.
+pub(crate) const CHANGING: &str = "changing";
 /// Few objects, so that clients meet.
 const KEYS: u64 = 4;
 /// A client lives for about so many operations.
@@ -37,8 +40,8 @@ pub(crate) struct Shared {
     /// How often each trouble happened.
     fired: RefCell<BTreeMap<Trouble, u64>>,
     violations: RefCell<Vec<String>>,
-    /// By counter.
-    pub(crate) increments: RefCell<BTreeMap<String, Increments>>,
+    /// By domain and counter.
+    pub(crate) increments: RefCell<BTreeMap<(usize, String), Increments>>,
     kills: Cell<u64>,
     /// Everything works again: operations must succeed now.
     pub(crate) mended: Cell<bool>,
@@ -173,8 +176,8 @@ impl Worker {
             let death = dying.then(|| Duration::from_micros(random.below(3_000)));
             let domain = random.index(DOMAINS.len());
             let length = value::length(random);
-            let ended = if DOMAINS[domain] == CONDITIONAL && random.below(4) > 0 {
-                self.change(counters::drawn(random), length, death)
+            let ended = if self.has_counters(domain) && random.below(4) > 0 {
+                self.change(counters::drawn(domain, random), length, death)
                     .await
                     .map(drop)
             } else {
@@ -315,13 +318,8 @@ async fn act(domain: &Domain, invoked: &Invocation, length: usize) -> Result<End
                 version: Some(version),
             })
         }
-        (Kind::ConditionalWrite, Some(number)) => {
-            let content = value::content(number, length);
-            let put = domain.compare_and_put(key, content, invoked.based_on, PutOptions::default());
-            put.await.map(|version| Ending::Ok {
-                value: Some(value::name(number)),
-                version: Some(version),
-            })
+        (Kind::ConditionalWrite, number) => {
+            return counters::decide(domain, key, (number, length), invoked.based_on).await;
         }
         (Kind::Delete, _) => domain.delete(key).await.map(|version| Ending::Ok {
             value: None,
@@ -336,12 +334,6 @@ async fn act(domain: &Domain, invoked: &Invocation, length: usize) -> Result<End
         Err(Error::NotFound { key: Some(_), .. }) => Ok(Ending::Ok {
             value: None,
             version: None,
-        }),
-        Err(Error::VersionConflict { latest, .. }) => Ok(Ending::Fail {
-            found: latest.map(|object| {
-                let version = object.version;
-                (value::recognise(&object.into_bytes()), version)
-            }),
         }),
         ended => ended,
     }

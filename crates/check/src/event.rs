@@ -76,7 +76,8 @@ pub enum Kind {
     /// Writes a value if the version is still `based_on`, weakly: concurrent ones may both succeed
     /// (`[V-1 weak-coverability]`).
     CvrWrite,
-    /// Writes a value if the version is `based_on` (none: if the object is absent), with at most one winner.
+    /// Writes a value if the version is `based_on` (none: if the object is absent), with at most one winner. Without a value it makes the
+    /// object absent if the version is `based_on`.
     ConditionalWrite,
     /// Makes the object absent.
     Delete,

@@ -247,7 +247,12 @@ impl Builder {
 
     fn invoke(&mut self, client: Name, event: &Event<'_>) -> Result<u32, Problem> {
         let names = &mut self.history.names;
-        let writes_value = !matches!(event.kind, Kind::Read | Kind::Delete);
+        let writes_value = match event.kind {
+            Kind::Read | Kind::Delete => false,
+            // Without one it deletes the version that it is for.
+            Kind::ConditionalWrite => event.value.is_some() || event.based_on.is_none(),
+            Kind::Write | Kind::CvrWrite | Kind::Reconfig => true,
+        };
         if writes_value != event.value.is_some() {
             return Err(Problem::ValueOfInvocation { kind: event.kind });
         }

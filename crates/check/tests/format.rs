@@ -83,6 +83,10 @@ fn every_wrong_line_is_named_with_what_is_wrong() {
             "line 1: the invocation of a write needs a value",
         ),
         (
+            vec![line("invoke", r#""kind":"conditional_write""#)],
+            "line 1: the invocation of a conditional_write needs a value",
+        ),
+        (
             vec![
                 line("invoke", r#""kind":"cvr_write","value":"x""#),
                 line("ok", r#""kind":"cvr_write""#),

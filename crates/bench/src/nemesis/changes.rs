@@ -4,7 +4,7 @@ use super::World;
 use crate::random::Random;
 use crate::trouble::{Schedule, Trouble};
 use crate::workload::record::{Change as Recorded, ChangeEnd, KnownConfiguration, shape_name};
-use crate::workload::{CONDITIONAL, DOMAINS, PATIENCE};
+use crate::workload::{CHANGING, CONDITIONAL, DOMAINS, PATIENCE};
 use areo_client::{
     Change, Client, ConnectOptions, DapKind, Domain, Progress, ReconfigError, ReconfigOutcome,
     Shape,
@@ -169,9 +169,14 @@ impl Reconfigurers {
         }
         let k = Shape::default_k(n);
         let k = [1, k][random.index(2)];
-        let kind = match DOMAINS[place] {
-            CONDITIONAL => DapKind::Conditional,
-            _ if k == 1 => DapKind::Abd,
+        let is_conditional = match DOMAINS[place] {
+            CONDITIONAL => true,
+            CHANGING => random.index(2) == 0,
+            _ => false,
+        };
+        let kind = match k {
+            _ if is_conditional => DapKind::Conditional,
+            1 => DapKind::Abd,
             _ => DapKind::Ec,
         };
         let dap = kind.with(k);

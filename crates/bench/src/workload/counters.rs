@@ -1,10 +1,10 @@
 //! Conditional writes: counters, on which nothing else is written, and races for keys that are written in other ways, too.
 
 use super::record::Ending;
-use super::{CONDITIONAL, DOMAINS, Deed, KEYS, PATIENCE, Worker, key, value};
+use super::{CHANGING, CONDITIONAL, DOMAINS, Deed, KEYS, PATIENCE, Worker, key, value};
 use crate::random::Random;
 use areo_check::Kind;
-use areo_client::Error;
+use areo_client::{Domain, Error, Invalid, Obstacle, PutOptions, Version};
 use std::time::{Duration, Instant};
 
 /// Few, so that clients meet.
@@ -16,27 +16,35 @@ fn counter(number: u64) -> String {
 
 /// What a conditional write changes.
 pub(super) struct Target {
+    /// By its place in [`DOMAINS`].
+    domain: usize,
     key: String,
     is_counter: bool,
+    /// Whether it is deleted, if it is there.
+    deletes: bool,
 }
 
 impl Target {
-    fn counter(number: u64) -> Target {
+    fn counter(domain: usize, number: u64) -> Target {
         Target {
+            domain,
             key: counter(number),
             is_counter: true,
+            deletes: false,
         }
     }
 }
 
 /// A counter more often than another key.
-pub(super) fn drawn(random: &mut Random) -> Target {
+pub(super) fn drawn(domain: usize, random: &mut Random) -> Target {
     match random.below(3) {
         0 => Target {
+            domain,
             key: key(random.below(KEYS)),
             is_counter: false,
+            deletes: random.below(4) == 0,
         },
-        _ => Target::counter(random.below(COUNTERS)),
+        _ => Target::counter(domain, random.below(COUNTERS)),
     }
 }
 
@@ -64,6 +72,12 @@ impl Increments {
 }
 
 impl Worker {
+    /// Whether conditional writes have one winner in this domain, as far as the client knows.
+    pub(super) fn has_counters(&self, domain: usize) -> bool {
+        let may = [CONDITIONAL, CHANGING].contains(&DOMAINS[domain]);
+        may && self.domains[domain].has_one_winner()
+    }
+
     /// Reads, and writes the next value on the version that was read; whether it won. `None`: it was given up in its middle.
     pub(super) async fn change(
         &mut self,
@@ -71,9 +85,12 @@ impl Worker {
         length: usize,
         death: Option<Duration>,
     ) -> Option<Result<bool, Error>> {
-        let Target { key, is_counter } = target;
-        let domain = DOMAINS.len() - 1;
-        assert_eq!(DOMAINS[domain], CONDITIONAL, "it is the last one");
+        let Target {
+            domain,
+            key,
+            is_counter,
+            deletes,
+        } = target;
         let deed = |kind| Deed {
             domain,
             kind,
@@ -85,15 +102,18 @@ impl Worker {
             Ok(_) => return Some(Ok(false)),
             Err(error) => return Some(Err(error)),
         };
-        let next = is_counter.then(|| {
-            let count = value.as_deref().map_or(0, value::count) + 1;
-            value::counted(count, self.shared.recorder.borrow_mut().next_value())
+        let next = (!deletes || version.is_none()).then(|| {
+            let unique = self.shared.recorder.borrow_mut().next_value();
+            match is_counter {
+                true => value::counted(value.as_deref().map_or(0, value::count) + 1, unique),
+                false => unique,
+            }
         });
         let changing = self.recorded(deed(Kind::ConditionalWrite), (next, version), death);
         let changed = changing.await;
         if is_counter {
             let mut increments = self.shared.increments.borrow_mut();
-            let increments = increments.entry(key).or_default();
+            let increments = increments.entry((domain, key)).or_default();
             match &changed {
                 Some(Ok(Ending::Ok { .. })) => increments.done += 1,
                 Some(Ok(Ending::Fail { .. }) | Err(Error::Unavailable { .. })) => {}
@@ -103,13 +123,15 @@ impl Worker {
         changed.map(|ended| ended.map(|it| matches!(it, Ending::Ok { .. })))
     }
 
-    /// Everything must succeed now: each counter rises once more.
+    /// Everything must succeed now: each counter rises once more, where conditional writes have one winner by now.
     pub(super) async fn finish_counters(&mut self, random: &mut Random) {
-        for number in 0..COUNTERS {
+        let counters =
+            (0..DOMAINS.len()).flat_map(|domain| (0..COUNTERS).map(move |it| (domain, it)));
+        for (domain, number) in counters {
             let begun = Instant::now();
-            loop {
+            while self.has_counters(domain) {
                 let length = value::length(random);
-                let target = Target::counter(number);
+                let target = Target::counter(domain, number);
                 let wrong = match self.change(target, length, None).await {
                     Some(Ok(true)) => break,
                     Some(Ok(false)) if begun.elapsed() < PATIENCE => continue,
@@ -122,6 +144,49 @@ impl Worker {
                 break;
             }
         }
+    }
+}
+
+/// Writes the value of this number and length on this version, or deletes it without a number. Nothing is written if the domain
+/// has ceased to be conditional.
+pub(super) async fn decide(
+    domain: &Domain,
+    key: &str,
+    (number, length): (Option<u64>, usize),
+    based_on: Option<Version>,
+) -> Result<Ending, Error> {
+    let decided = match (number, based_on) {
+        (Some(number), _) => {
+            let content = value::content(number, length);
+            let put = domain.compare_and_put(key, content, based_on, PutOptions::default());
+            put.await
+        }
+        (None, Some(version)) => domain.compare_and_delete(key, version).await,
+        (None, None) => unreachable!("what is absent is not deleted"),
+    };
+    match decided {
+        Ok(version) => Ok(Ending::Ok {
+            value: number.map(value::name),
+            version: Some(version),
+        }),
+        Err(Error::VersionConflict { latest, .. }) => Ok(Ending::Fail {
+            found: latest.map(|object| {
+                let version = object.version;
+                (value::recognise(&object.into_bytes()), version)
+            }),
+        }),
+        Err(error) if domain.name() == CHANGING && is_not_conditional(&error) => {
+            Ok(Ending::Fail { found: None })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn is_not_conditional(error: &Error) -> bool {
+    match error {
+        Error::Obstructed { call } => call.obstacle == Some(Obstacle::NotConditional),
+        Error::Invalid { reason } => matches!(reason, Invalid::NotConditional { .. }),
+        _ => false,
     }
 }
 

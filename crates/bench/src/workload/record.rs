@@ -19,7 +19,7 @@ pub(crate) struct Invocation {
     /// By its place in the recorder's list.
     pub(crate) domain: usize,
     pub(crate) key: String,
-    /// Of a write: the number of its value; without, the recorder gives it one.
+    /// Of a write: the number of its value. The recorder gives one to a plain write; a conditional write without deletes.
     pub(crate) value: Option<u64>,
     /// Of a conditional write: the version that it is for; `None`: that the object is absent.
     pub(crate) based_on: Option<Version>,
@@ -144,7 +144,7 @@ impl Recorder {
     }
 
     pub(crate) fn invoke(&mut self, mut invoked: Invocation) -> Invocation {
-        if matches!(invoked.kind, Kind::Write | Kind::ConditionalWrite) && invoked.value.is_none() {
+        if invoked.kind == Kind::Write && invoked.value.is_none() {
             invoked.value = Some(self.next_value());
         }
         let value = invoked.value.map(value::name);

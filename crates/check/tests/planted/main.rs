@@ -155,7 +155,7 @@ fn coverable_writes() {
 
 #[test]
 fn conditional_writes() {
-    judged(include_str!("winner.md"), 12);
+    judged(include_str!("winner.md"), 16);
 }
 
 #[test]
