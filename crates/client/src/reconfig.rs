@@ -26,7 +26,7 @@ pub use conflict::Contradiction;
 pub use departure::{Departure, ForgetError, Successor};
 pub(crate) use departure::{PlannedDeparture, departures, forget};
 pub use plan::{Plan, UnreachableServer};
-use run::{check, failed, reconfigure, reported};
+use run::{check, failed, reconfigure};
 
 mod change;
 mod conflict;

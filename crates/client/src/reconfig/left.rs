@@ -1,6 +1,6 @@
 //! Changes that an experiment leaves off, as if the process that makes them died.
 
-use super::{ReconfigError, ReconfigOutcome, failed, reported};
+use super::{ReconfigError, ReconfigOutcome, failed};
 use crate::experimental::LeaveOff;
 use crate::session::Context;
 use areo_core::config::Configuration;
@@ -14,11 +14,15 @@ pub(super) async fn leave_off(
 ) -> Result<ReconfigOutcome, ReconfigError> {
     let (client, wanted) = (&context.client, new.descriptor());
     let done = client.domain(known).leave_off(wanted, after).await;
-    match done {
-        Ok(Some(done)) => return Ok(reported(context, &done).await),
-        Ok(None) => {}
+    let done = match done {
+        Ok(done) => done,
         Err(error) => return Err(failed(context, error).await),
-    }
-    let names = context.names_of(std::slice::from_ref(new)).await;
-    Ok(ReconfigOutcome::LeftOff(names.configuration(new)))
+    };
+    let c = done.as_ref().unwrap_or(new);
+    let names = context.names_of(std::slice::from_ref(c)).await;
+    let info = names.configuration(c);
+    Ok(match done {
+        Some(_) => ReconfigOutcome::Installed(info),
+        None => ReconfigOutcome::LeftOff(info),
+    })
 }

@@ -63,19 +63,16 @@ async fn approve(
     check(context, change, &unreachable)
 }
 
-pub(super) async fn reported(context: &Context, done: &ares::ReconfigOutcome) -> ReconfigOutcome {
+async fn reported(context: &Context, done: &ares::ReconfigOutcome) -> ReconfigOutcome {
     let (ares::ReconfigOutcome::Installed(c)
     | ares::ReconfigOutcome::Unchanged(c)
-    | ares::ReconfigOutcome::Lost(c)
     | ares::ReconfigOutcome::Superseded(c)) = done;
     let names = context.names_of(std::slice::from_ref(c)).await;
     let info = names.configuration(c);
     match done {
         ares::ReconfigOutcome::Installed(_) => ReconfigOutcome::Installed(info),
         ares::ReconfigOutcome::Unchanged(_) => ReconfigOutcome::Unchanged(info),
-        ares::ReconfigOutcome::Lost(_) | ares::ReconfigOutcome::Superseded(_) => {
-            ReconfigOutcome::Superseded(info)
-        }
+        ares::ReconfigOutcome::Superseded(_) => ReconfigOutcome::Superseded(info),
     }
 }
 

@@ -74,8 +74,7 @@ impl<E: Env> Domain<E> {
         Ok(done)
     }
 
-    /// As [`Domain::reconfigure`], but left off after this step, and without telling the directory. `None` if the wanted
-    /// configuration is pending then.
+    /// As [`ares::leave_off`], without telling the directory.
     ///
     /// # Errors
     /// [`AresError`].
@@ -83,7 +82,7 @@ impl<E: Env> Domain<E> {
         &self,
         wanted: &Descriptor,
         after: LeaveOff,
-    ) -> Result<Option<ReconfigOutcome>, AresError> {
+    ) -> Result<Option<Arc<Configuration>>, AresError> {
         let by = Reconfigurer {
             env: &self.client.env,
             sequences: self.client.sequences(),

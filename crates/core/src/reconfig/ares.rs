@@ -11,9 +11,9 @@
 //!
 //! | pseudocode | here | rounds |
 //! |---|---|---|
-//! | reconfig | [`reconfigure`] | those below |
+//! | reconfig | [`merged::make`](super::merged::make) | those below |
 //! | read-config | [`walk::path`] | 1 |
-//! | add-config, put-config (P) | [`reconfigure`] | consensus (2), and 1 |
+//! | add-config, put-config (P) | [`extend`] | consensus (2), and 1 |
 //! | update-config | [`transfer`] | 1 for a page of objects, then 2 for each object, many at once |
 //! | finalize-config | [`finish`] | 1 |
 //! | gc-config | [`collect`] | 1 |
@@ -53,8 +53,6 @@ pub enum ReconfigOutcome {
     Installed(Arc<Configuration>),
     /// The domain has this configuration already; nothing was done.
     Unchanged(Arc<Configuration>),
-    /// Another reconfigurer's proposal was decided instead. This configuration, which is that one or a later one, is final.
-    Lost(Arc<Configuration>),
     /// The configuration asked for was decided, and others went on from it: this later one is final.
     Superseded(Arc<Configuration>),
 }
@@ -65,7 +63,6 @@ impl ReconfigOutcome {
         match self {
             ReconfigOutcome::Installed(c)
             | ReconfigOutcome::Unchanged(c)
-            | ReconfigOutcome::Lost(c)
             | ReconfigOutcome::Superseded(c) => c,
         }
     }
@@ -128,31 +125,10 @@ impl ErrorType for AresError {
     }
 }
 
-/// What a reconfigurer wants to append.
-#[derive(Clone, Copy, Debug)]
-struct Goal<'a> {
-    /// The configuration, but for its index.
-    wanted: &'a Descriptor,
-    until: Option<LeaveOff>,
-}
-
-/// Appends a configuration to the domain's sequence, wherever that ends: `wanted`, but for its index. `known`: any final
-/// configuration of the domain.
-///
-/// # Errors
-/// [`AresError`].
-pub async fn reconfigure<E: Env, C: Consensus<E>>(
-    by: &Reconfigurer<'_, E, C>,
-    known: &Arc<Configuration>,
-    wanted: &Descriptor,
-) -> Result<ReconfigOutcome, AresError> {
-    let until = None;
-    let append = append(by, known, Goal { wanted, until });
-    let done = span::watch!(span::of_phase!(span::RECONFIG), append)?;
-    Ok(done.expect("it is not left off"))
-}
-
-/// As [`reconfigure`], but left off after this step. `None` if the configuration asked for is pending then.
+/// Appends a configuration to the domain's sequence, `wanted` but for its index, and leaves off after this step. Returns the
+/// configuration that is final then; `None` if the wanted one is pending. `known`: any final configuration of the domain. Changes
+/// of others that are made at the same time come before it; a change that is no experiment is made by
+/// [`merged::make`](super::merged::make).
 ///
 /// # Errors
 /// [`AresError`].
@@ -161,42 +137,25 @@ pub async fn leave_off<E: Env, C: Consensus<E>>(
     known: &Arc<Configuration>,
     wanted: &Descriptor,
     after: LeaveOff,
-) -> Result<Option<ReconfigOutcome>, AresError> {
-    let until = Some(after);
-    append(by, known, Goal { wanted, until }).await
-}
-
-async fn append<E: Env, C: Consensus<E>>(
-    by: &Reconfigurer<'_, E, C>,
-    known: &Arc<Configuration>,
-    goal: Goal<'_>,
-) -> Result<Option<ReconfigOutcome>, AresError> {
+) -> Result<Option<Arc<Configuration>>, AresError> {
     if known.descriptor().lattice.is_some() {
-        let (wanted, until) = (goal.wanted, goal.until);
-        return lattice::append(by, known, wanted, until).await;
+        let done = lattice::append(by, known, wanted, Some(after)).await?;
+        return Ok(done.map(ReconfigOutcome::into_configuration));
     }
     loop {
         let path = walk::path(by.env, by.sequences, known);
         let path = path.await.map_err(AresError::NotBegun)?;
         let last = path.last().expect("a sequence has a last configuration");
         if last.dap().is_removal() {
-            return removed(by, path, goal).await;
+            return Err(AresError::Removed);
         }
-        let next = change::next(last, goal.wanted).map_err(AresError::Invalid)?;
-        if is_same_but_for_index(last, &next) {
-            return conclude(by, path, &next, goal).await;
-        }
-        let Some(path) = extend(by, path, &next).await? else {
-            continue;
-        };
+        let next = change::next(last, wanted).map_err(AresError::Invalid)?;
         // Only what is one's own is left off.
-        let is_own = path.last() == Some(&next);
-        let until = goal.until.filter(|_| is_own);
-        let goal = Goal { until, ..goal };
-        if path.last().is_some_and(|last| last.dap().is_removal()) {
-            return removed(by, path, goal).await;
+        if let Some(path) = extend(by, path, &next).await?
+            && path.last() == Some(&next)
+        {
+            return finish(by, path, Some(after)).await;
         }
-        return conclude(by, path, &next, goal).await;
     }
 }
 
@@ -244,65 +203,6 @@ pub(super) async fn extend<E: Env, C: Consensus<E>>(
     Ok(Some([path, vec![decided]].concat()))
 }
 
-/// The sequence ends with the wanted configuration, or with another one: the reconfigurer finishes it, if it is pending.
-async fn conclude<E: Env, C: Consensus<E>>(
-    by: &Reconfigurer<'_, E, C>,
-    path: Vec<Arc<Configuration>>,
-    wanted: &Configuration,
-    goal: Goal<'_>,
-) -> Result<Option<ReconfigOutcome>, AresError> {
-    let last = path.last().expect("a sequence has an end").clone();
-    let is_wanted = is_same_but_for_index(&last, wanted);
-    if path.len() == 1 {
-        return Ok(Some(if is_wanted {
-            ReconfigOutcome::Unchanged(last)
-        } else {
-            ReconfigOutcome::Lost(last)
-        }));
-    }
-    let until = goal.until.filter(|_| is_wanted);
-    assert_eq!(
-        wanted.id().domain,
-        last.id().domain,
-        "of the domain that is reconfigured"
-    );
-    let finished = finish(by, path, until).await?;
-    Ok(
-        finished.map(|installed| match (installed == last, is_wanted) {
-            (true, true) => ReconfigOutcome::Installed(installed),
-            (_, false) => ReconfigOutcome::Lost(installed),
-            (false, true) => ReconfigOutcome::Superseded(installed),
-        }),
-    )
-}
-
-/// The path ends with a removal, after which nothing comes: it is finished, if it is pending, by the reconfigurer that finds
-/// it. Whether that one wanted to remove the domain as well decides what it is told.
-async fn removed<E: Env, C: Consensus<E>>(
-    by: &Reconfigurer<'_, E, C>,
-    path: Vec<Arc<Configuration>>,
-    goal: Goal<'_>,
-) -> Result<Option<ReconfigOutcome>, AresError> {
-    let is_removal = |c: &Arc<Configuration>| c.dap().is_removal();
-    assert!(
-        path.last().is_some_and(is_removal),
-        "nothing comes after a removal"
-    );
-    let done: fn(_) -> _ = match path.len() {
-        1 => ReconfigOutcome::Unchanged,
-        _ => ReconfigOutcome::Installed,
-    };
-    let removal = match path.len() {
-        1 => path.into_iter().next(),
-        _ => finish(by, path, goal.until).await?,
-    };
-    if goal.wanted.dap.is_removal() {
-        Ok(removal.map(done))
-    } else {
-        Err(AresError::Removed)
-    }
-}
-
 /// Finishes what another reconfigurer left pending. `None`: nothing is.
 ///
 /// # Errors
@@ -320,15 +220,6 @@ pub async fn resume<E: Env, C: Consensus<E>>(
         }
     };
     span::watch!(span::of_phase!(span::RECONFIG), resume)
-}
-
-/// Whether the configuration is like the other one, in another place.
-fn is_same_but_for_index(c: &Configuration, other: &Configuration) -> bool {
-    let moved = Descriptor {
-        index: other.id().index,
-        ..c.descriptor().clone()
-    };
-    moved == *other.descriptor()
 }
 
 /// Brings the state of a path's configurations into its last one, makes that final and lets the others go. Returns the

@@ -109,19 +109,18 @@ pub async fn transfer<E: Env>(
         Box::pin(backwards(sources, source, async |source| {
             source.cells().await
         })),
-        Box::pin(everything_else(sources, source, async |source| {
-            source.objects_and_servers().await
-        })),
-    ];
-    if ceases {
-        parts.push(Box::pin(async {
-            match source(0).last_versions().await {
-                // It has them, and is emptied itself.
-                Err(Stop::Final(later)) if later.precedes(target) => Ok(()),
-                moved => moved,
+        Box::pin(async {
+            if ceases {
+                // First: what the next one has of them, if it is final, must be there before that one is emptied.
+                match source(0).last_versions().await {
+                    Err(Stop::Final(later)) if later.precedes(target) => {}
+                    moved => moved?,
+                }
             }
-        }));
-    }
+            let moves = async |source: Source<'_, E>| source.objects_and_servers().await;
+            everything_else(sources, source, moves).await
+        }),
+    ];
     if is_conditional(target) {
         parts.push(Box::pin(async {
             let (plain, conditional) = sources.split_at(plain);

@@ -6,7 +6,9 @@ use areo_core::config::{Configuration, Dap};
 use areo_core::consensus::Members;
 use areo_core::dsm::large::PublishError;
 use areo_core::dsm::sweep::Count;
-use areo_core::reconfig::ares::{self, ReconfigOutcome, Reconfigurer};
+use areo_core::reconfig::ares::{ReconfigOutcome, Reconfigurer};
+use areo_core::reconfig::change::Change;
+use areo_core::reconfig::merged;
 use areo_core::reconfig::transfer::Progress;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -33,14 +35,15 @@ fn reconfigure_telling<P: Fn(Progress)>(
 ) -> impl Future<Output = bool> + use<P> {
     let (client, c) = (actor.client(), actor.c.clone());
     async move {
-        let next = successor(&c, first, n, dap).descriptor().clone();
+        let next = successor(&c, first, n, dap);
+        let change = Change::new(&c, next.descriptor()).expect("it comes next");
         let by = Reconfigurer {
             env: &client.env,
             sequences: client.sequences(),
             consensus: &Members(|| client.next_writer()),
             progress: &progress,
         };
-        let ended = ares::reconfigure(&by, &c, &next).await;
+        let ended = merged::make(&by, &c, &change, &async |_: &Change| true).await;
         matches!(ended, Ok(ReconfigOutcome::Installed(_)))
     }
 }

@@ -436,6 +436,13 @@ fn every_history_of_a_domain_that_goes_there_and_back_is_linearizable() {
             (3, conditional(1)),
             (4, Dap::Ec { k: 2 }),
         ],
+        // The second change keeps the kind, so that it does not wait for the first one's end.
+        [
+            (4, conditional(2)),
+            (3, Dap::Ec { k: 1 }),
+            (3, Dap::Ec { k: 1 }),
+        ],
+        [(3, Dap::Abd), (3, conditional(1)), (3, conditional(1))],
     ];
     for seed in 0..SEEDS {
         for (shape, [(n, dap), then, last]) in ways.iter().enumerate() {

@@ -441,7 +441,7 @@ fn leave_off(
     actor: &Actor,
     (c, next): (&Arc<Configuration>, &Arc<Configuration>),
     after: LeaveOff,
-) -> Result<Option<ReconfigOutcome>, AresError> {
+) -> Result<Option<Arc<Configuration>>, AresError> {
     let (client, known, wanted) = (actor.client(), c.clone(), next.clone());
     world.run(async move {
         let by = Reconfigurer {

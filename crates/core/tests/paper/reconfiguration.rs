@@ -28,7 +28,8 @@ use areo_core::dsm::Client;
 use areo_core::env::Env;
 use areo_core::pointer::Pointer;
 use areo_core::reconfig::ares::{self, AresError, ReconfigOutcome, Reconfigurer};
-use areo_core::reconfig::sequence;
+use areo_core::reconfig::change::Change;
+use areo_core::reconfig::{merged, sequence};
 use std::sync::Arc;
 
 /// Reconfigures the domain of `known` to `next`, but for its index.
@@ -45,7 +46,13 @@ pub fn reconfigure<E: Env>(
             consensus: &AsDescribed(|| client.next_writer()),
             progress: &|_| {},
         };
-        ares::reconfigure(&by, &known, next.descriptor()).await
+        // As it is planned: of where the domain is, unless that is no more.
+        let path = client.domain(&known).path().await;
+        let path = path.map_err(AresError::NotBegun)?;
+        let base = path.last().filter(|last| !last.dap().is_removal());
+        let base = base.unwrap_or(&known);
+        let change = Change::new(base, next.descriptor()).map_err(AresError::Invalid)?;
+        merged::make(&by, &known, &change, &async |_: &Change| true).await
     }
 }
 

@@ -71,7 +71,9 @@ impl Kind for All {
 mod tests {
     use crate::config::{Configuration, Dap};
     use crate::consensus::AsDescribed;
-    use crate::reconfig::ares::{self, ReconfigOutcome, Reconfigurer};
+    use crate::reconfig::ares::{ReconfigOutcome, Reconfigurer};
+    use crate::reconfig::change::Change;
+    use crate::reconfig::merged;
     use crate::world::{Message, World, configuration, successor};
 
     #[test]
@@ -123,7 +125,8 @@ mod tests {
             let text = format!("before {dap} comes, a long value");
             let tag = actor.put("k", &text);
             let next = successor(&last, place, 3, dap);
-            let (client, known, wanted) = (actor.client(), first.clone(), next.clone());
+            let (client, known) = (actor.client(), first.clone());
+            let change = Change::new(&last, next.descriptor()).expect("it comes next");
             let done = world.run(async move {
                 let by = Reconfigurer {
                     env: &client.env,
@@ -131,7 +134,7 @@ mod tests {
                     consensus: &AsDescribed(|| client.next_writer()),
                     progress: &|_| {},
                 };
-                ares::reconfigure(&by, &known, wanted.descriptor()).await
+                merged::make(&by, &known, &change, &async |_: &Change| true).await
             });
             assert_eq!(done, Ok(ReconfigOutcome::Installed(next.clone())));
             for reader in [&actor, &world.actor(&next)] {

@@ -51,7 +51,8 @@ impl Staged {
                 consensus: &AsDescribed(|| client.next_writer()),
                 progress: &|_| {},
             };
-            ares::leave_off(&by, &known, next.descriptor(), LeaveOff::Transferred).await
+            let left = ares::leave_off(&by, &known, next.descriptor(), LeaveOff::Transferred);
+            left.await.map(|done| done.map(ReconfigOutcome::Installed))
         })
     }
 

@@ -2,13 +2,13 @@
 //! `[A-14 merged-changes]`).
 
 use super::gate::{Gate, GatedEnv, until_death};
-use super::{move_to, reconfigure};
+use super::reconfigure;
 use crate::world::{Chaos, Message, World, configuration, server, successor, with};
 use areo_core::config::{Collect, Configuration, Dap, Decider, Descriptor, Options};
 use areo_core::consensus::AsDescribed;
 use areo_core::dsm::Client;
 use areo_core::env::Env;
-use areo_core::reconfig::ares::{AresError, ReconfigOutcome, Reconfigurer};
+use areo_core::reconfig::ares::{self, AresError, LeaveOff, ReconfigOutcome, Reconfigurer};
 use areo_core::reconfig::change::{Change, Contradiction};
 use areo_core::reconfig::merged;
 use std::cell::RefCell;
@@ -424,20 +424,33 @@ fn what_cannot_be_is_refused() {
 fn an_undisturbed_change_costs_no_call_more() {
     for (options, more) in [(Options::ARES_2, 0), (Options::ARES, 1)] {
         let c = with(&configuration(3, Dap::Abd, 1, 8), options);
-        let calls = |merges: bool| {
+        let next = successor(&c, 3, 3, Dap::Abd);
+        let world = || {
             let world = World::of(&c, 6, 1);
             world.actor(&c).put("k", "v");
-            let (next, before) = (successor(&c, 3, 3, Dap::Abd), world.gathers());
-            if merges {
-                let change = Change::new(&c, next.descriptor()).expect("a valid change");
-                let done = world.run(make(world.actor(&c).client(), &change));
-                assert_eq!(done, Ok(ReconfigOutcome::Installed(next)));
-            } else {
-                move_to(&world, &world.actor(&c), &next);
-            }
-            world.gathers() - before
+            let (before, client) = (world.gathers(), world.actor(&c).client());
+            (world, before, client)
         };
-        assert_eq!(calls(true), calls(false) + more, "{options:?}");
+        let (merging, before, client) = world();
+        let change = Change::new(&c, next.descriptor()).expect("a valid change");
+        let done = merging.run(make(client, &change));
+        assert_eq!(done, Ok(ReconfigOutcome::Installed(next.clone())));
+        let merging = merging.gathers() - before;
+        // The same without a mailbox, but for the call that tells the old configuration.
+        let (plain, before, client) = world();
+        let (known, wanted) = (c.clone(), next.clone());
+        let left = plain.run(async move {
+            let by = Reconfigurer {
+                env: &client.env,
+                sequences: client.sequences(),
+                consensus: &AsDescribed(|| client.next_writer()),
+                progress: &|_| {},
+            };
+            ares::leave_off(&by, &known, wanted.descriptor(), LeaveOff::Finalized).await
+        });
+        assert_eq!(left, Ok(Some(next)));
+        let plain = plain.gathers() - before;
+        assert_eq!(merging, plain + 1 + more, "{options:?}");
     }
 }
 
