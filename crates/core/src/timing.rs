@@ -39,7 +39,8 @@ pub const fn proposer_pause(failures: u32) -> Duration {
 pub const REFUSAL_GRACE: Duration = Duration::from_millis(5);
 /// How long a proposer that does not know what became of its proposal pauses before it asks, at most (`[W-6 ancestors]`).
 pub const FATE_PAUSE: Duration = Duration::from_millis(1);
-/// How long a get-data pauses, at most, after its second attempt; twice as long after each further one, up to 32 times.
+/// How long a get-data pauses, at most, after its second attempt; twice as long after each further one, up to 16 times, or up to 256
+/// times where a finalized version has too few elements.
 pub const RESTART_PAUSE: Duration = Duration::from_micros(500);
 /// How long a look at what members hold waits for silent ones.
 pub const HOLDINGS_PATIENCE: Duration = Duration::from_millis(500);

@@ -49,6 +49,15 @@ impl Cluster {
         Cluster { in_memory, ..shape }
     }
 
+    /// The same with disks, and with two servers at least.
+    pub(crate) fn on_disks(self) -> Cluster {
+        Cluster {
+            servers: self.servers.max(2),
+            in_memory: 0,
+            ..self
+        }
+    }
+
     /// It has the usual number of servers, and tolerates as many crashes.
     pub(crate) fn is_usual(&self) -> bool {
         let shape = |cluster: &Cluster| (cluster.servers, cluster.tolerated);

@@ -155,6 +155,8 @@ faults! {
     ServerForgotten = "server forgotten",
     /// The directory of a forgotten server is started.
     ForgottenReturned = "forgotten server returns",
+    /// Servers of a domain of the kind `casss` remember anything of its objects, and hear anything.
+    ArbitraryState = "arbitrary state",
 }
 
 /// Counts of everything that fired.
@@ -220,6 +222,10 @@ impl Plan {
     /// Each fault is in about half of all seeds, so that every combination of two turns up soon.
     pub(crate) fn drawn(random: &Random, restriction: Restriction, cluster: &Cluster) -> Plan {
         let rate = |fault: &Fault| {
+            // At the end of one of five seeds, beside all else that they draw.
+            if *fault == Fault::ArbitraryState {
+                return 200;
+            }
             let (often, strength) = (random.chance(500), random.between(1, 4));
             match often && may_strike(*fault, cluster) {
                 true => strength * usual_rate(*fault),
@@ -235,9 +241,12 @@ impl Plan {
     }
 
     fn of(rates: Vec<u64>, random: &Random, restriction: Restriction) -> Plan {
-        let source = |_| Random::new(random.draw());
+        let source = |fault: &Fault| match fault {
+            Fault::ArbitraryState => Random::new(random.beside(0)),
+            _ => Random::new(random.draw()),
+        };
         Plan {
-            sources: rates.iter().map(source).collect(),
+            sources: Fault::ALL.iter().map(source).collect(),
             drawn: RefCell::new(vec![0; rates.len()]),
             restriction,
             rates: RefCell::new(rates),

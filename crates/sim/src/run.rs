@@ -4,6 +4,7 @@ use crate::cluster::Cluster;
 use crate::fault::{Fault, FaultCounts, Restriction};
 use crate::opinion;
 use crate::random::{Random, mix};
+use crate::workload::arbitrary::stabilize;
 use crate::workload::{self, PROCESSES, Workload};
 use crate::world::{Setup, World};
 use areo_core::instant::Instant;
@@ -51,6 +52,8 @@ pub enum Work {
     /// Registers and their names at all servers: neither files nor values in blocks, nor reconfigurations, until everything
     /// is done once at the end. It says what the simulator itself costs.
     Registers,
+    /// Nothing goes wrong, and clients do nothing, before servers come to remember anything ([`Fault::ArbitraryState`]).
+    Stabilizing,
 }
 
 /// What to run.
@@ -244,6 +247,7 @@ pub fn restricted(
     let cluster = match options.work {
         Work::Registers => Cluster::USUAL,
         Work::Drawn | Work::Settled => Cluster::drawn(seed),
+        Work::Stabilizing => Cluster::drawn(seed).on_disks(),
     };
     let root = workload::root(&cluster);
     let setup = Setup {
@@ -256,8 +260,13 @@ pub fn restricted(
     };
     let world = World::new(seed, &root, setup);
     let work = Workload::new(&world, &root, options);
-    let ended = catch_unwind(AssertUnwindSafe(|| {
-        safety_then_liveness(&world, &work, options.planted);
+    let ended = catch_unwind(AssertUnwindSafe(|| match options.work {
+        Work::Stabilizing => {
+            world.heal();
+            start_all(&world);
+            stabilize(&work);
+        }
+        _ => safety_then_liveness(&world, &work, options.planted),
     }));
     if let Err(panic) = &ended {
         let text = panic.downcast_ref::<String>().map(String::as_str);
@@ -311,6 +320,8 @@ fn broken(seed: u64, panic: &str, world: &World) -> Outcome {
 }
 
 fn safety_then_liveness(world: &World, work: &Rc<Workload>, planted: Option<Fault>) {
+    // It strikes when all else is over, and not where clients are busy with other things.
+    let is_arbitrary = world.plan().draws(Fault::ArbitraryState);
     for process in 0..PROCESSES {
         work.start(process);
     }
@@ -322,15 +333,7 @@ fn safety_then_liveness(world: &World, work: &Rc<Workload>, planted: Option<Faul
     world.heal();
     pass(world, Duration::from_secs(3));
     // A server that is still starting would miss the finale, and what confirms the versions that it has.
-    let patience = world.now().plus(Duration::from_mins(1));
-    while (0..world.cluster().servers).any(|server| !world.is_serving(server))
-        && world.violation().is_none()
-    {
-        if world.now() > patience {
-            return world.violate("liveness: a server does not start".to_owned());
-        }
-        pass(world, Duration::from_millis(100));
-    }
+    start_all(world);
     // In half of the seeds what was written in trouble comes to all members before anything is written over it.
     if world.random().chance(500) {
         mend(world);
@@ -352,6 +355,22 @@ fn safety_then_liveness(world: &World, work: &Rc<Workload>, planted: Option<Faul
     mend(world);
     if world.violation().is_none() {
         close(world, work);
+    }
+    if is_arbitrary && world.violation().is_none() {
+        stabilize(work);
+    }
+}
+
+/// Waits until every server serves.
+pub(crate) fn start_all(world: &World) {
+    let patience = world.now().plus(Duration::from_mins(1));
+    while (0..world.cluster().servers).any(|server| !world.is_serving(server))
+        && world.violation().is_none()
+    {
+        if world.now() > patience {
+            return world.violate("liveness: a server does not start".to_owned());
+        }
+        pass(world, Duration::from_millis(100));
     }
 }
 
@@ -394,7 +413,7 @@ fn operate(world: &World, work: &Rc<Workload>, planted: Option<Fault>) {
 }
 
 /// Servers fetch the elements that they lack; after a while every one has its element of every object.
-fn mend(world: &World) {
+pub(crate) fn mend(world: &World) {
     let patience = world.now().plus(MENDED_AFTER);
     while let Some(below) = world.below()
         && world.violation().is_none()
@@ -428,7 +447,7 @@ fn close(world: &World, work: &Rc<Workload>) {
     }
 }
 
-fn pass(world: &World, time: Duration) {
+pub(crate) fn pass(world: &World, time: Duration) {
     let until = world.now().plus(time);
     while world.now() < until && world.violation().is_none() {
         assert!(world.step(), "servers look after their stores for ever");

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+pub(crate) mod arbitrary;
 mod files;
 mod finale;
 mod large;

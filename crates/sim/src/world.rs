@@ -2,6 +2,7 @@
 //! the seed's: the same seed makes the same run.
 
 mod addresses;
+mod arbitrary;
 pub(crate) mod call;
 mod departure;
 mod executor;
@@ -83,6 +84,8 @@ struct Watch {
     /// The numbers of the fences that servers have shown, by object.
     fences: BTreeMap<ObjectId, BTreeSet<u64>>,
     violation: Option<String>,
+    /// Servers remember what they never did: invariants say nothing.
+    is_arbitrary: bool,
 }
 
 /// Something that happens at a time.
@@ -183,6 +186,7 @@ impl World {
                 shapes: BTreeMap::new(),
                 fences: BTreeMap::new(),
                 violation: None,
+                is_arbitrary: false,
             }),
             hash: Cell::new(seed),
             events: Cell::default(),
@@ -357,6 +361,9 @@ impl World {
     /// Shows the invariants an observation.
     fn observe(&self, machines: &Machines, observation: &Observation<'_>) {
         let watch = &mut *self.0.watch.borrow_mut();
+        if watch.is_arbitrary {
+            return;
+        }
         let context = Context {
             truths: machines.truths(),
             objects: &watch.objects,

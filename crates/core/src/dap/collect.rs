@@ -82,6 +82,7 @@ pub(super) async fn collect<E: Env>(
         // of more members than a quorum.
         tally.hope <<= if passes { PASSING_HOPE } else { attempt.min(8) };
         let mut outcome = gather::gather(env, at, tally).await?;
+        let is_accepted = matches!(outcome, Outcome::Found(_));
         if let Outcome::Found(collected) = &mut outcome
             && !collects_unfinalized(at.c(), passed)
             && !cas::finalize(env, at, name, (scope, attempt), collected).await?
@@ -93,9 +94,11 @@ pub(super) async fn collect<E: Env>(
             Outcome::Restart if passes => return Ok(None),
             Outcome::Restart => {
                 env.count(Work::AskedAgain);
-                // At once, then after a random while of up to about four round trips.
+                // At once, then after a random while of up to about four round trips. A finalized version whose elements are not
+                // there may be one that no writer brings any more: two rounds of each attempt are for nothing.
                 if attempt > 0 {
-                    let most = timing::RESTART_PAUSE * (1 << (attempt.min(5) - 1));
+                    let doublings = if is_accepted { 8 } else { 4 };
+                    let most = timing::RESTART_PAUSE * (1 << (attempt - 1).min(doublings));
                     env.pause(most).await;
                 }
                 attempt += 1;

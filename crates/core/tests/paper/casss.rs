@@ -12,6 +12,7 @@ use areo_core::tag::{ClientId, Tag, Writer};
 use areo_core::timing;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 const LONG: &str = "a value that is longer than a copy may be, of some bytes";
 const CASSS: Dap = Dap::CasSs { k: 3 };
@@ -322,6 +323,32 @@ fn what_dead_writers_left_at_too_few_members_is_dropped() {
             "{number}: no zombies"
         );
     }
+}
+
+/// A mark of which no member has an element: a read asks again, and does not keep members busy, until a write takes the place of the
+/// mark (`[CASSS-4 stabilization-bound]`).
+#[test]
+fn a_read_of_a_mark_without_elements_asks_more_and_more_seldom() {
+    let (world, writer, reader) = world(1);
+    writer.put("k", LONG);
+    world.settle();
+    for number in 0..5 {
+        let from = (number + 1) % 5;
+        world.tell(number, gossip(&writer.c, from, "k", marks(9, 9, 9)));
+    }
+    let (rounds, begun) = (world.gathers(), world.now());
+    let found = world.run(reader.read("k"));
+    assert!(found.is_err(), "{found:?}");
+    let (rounds, time) = (world.gathers() - rounds, world.now().since(begun));
+    let least = 20 * time.as_secs() as usize;
+    assert!(time >= Duration::from_secs(2), "{time:?}");
+    assert!(
+        (least / 4..2 * least).contains(&rounds),
+        "{rounds} in {time:?}"
+    );
+    let written = writer.put("k", "v");
+    assert_eq!(written.number, 10);
+    assert_eq!(reader.get("k"), (written, Some("v".into())));
 }
 
 /// At most [`GOSSIP_BYTES`] in a period, and of one object little; what has changed comes first, and the turn comes to all.

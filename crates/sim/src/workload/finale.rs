@@ -117,7 +117,7 @@ impl Workload {
         }
     }
 
-    fn stuck(&self, what: &str, process: usize) {
+    pub(super) fn stuck(&self, what: &str, process: usize) {
         let sentence =
             format!("liveness: {what} of client {process} does not finish when all is mended");
         self.world.violate(sentence);

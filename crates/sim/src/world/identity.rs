@@ -2,7 +2,7 @@
 //! `server`, a start is counted on the disk, then registered at a quorum of the root domain, and only then answers.
 
 use super::call::SimEnv;
-use super::machine::{Machine, Machines};
+use super::machine::{Machine, Machines, SEGMENT_BYTES};
 use super::{Event as Happening, World, id_of, server_of};
 use crate::fault::Fault;
 use crate::invariant::Observation;
@@ -15,7 +15,7 @@ use areo_core::message::ServerRecord;
 use areo_core::starts::{StartPhase, Starts};
 use areo_node::{ScrubProgress, may_be_replaced, may_start};
 use areo_store::disk::Survive;
-use areo_store::{Disk, MemoryDisk};
+use areo_store::{Disk, LogOptions, MemoryDisk};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,6 +55,15 @@ impl Platter {
     /// The next process on the machine is the same server.
     pub(super) fn stays(&self) -> bool {
         may_start(self.in_memory, self.starts) && !self.may_be_replaced()
+    }
+
+    /// How its store is opened.
+    pub(super) fn log_options(&self) -> LogOptions {
+        LogOptions {
+            store_id: self.id.0 as u64,
+            segment_bytes: SEGMENT_BYTES,
+            reclaim_dead_percent: 50,
+        }
     }
 
     /// The power is off, or a read or a write has failed: whatever comes of that is no fault of the store.

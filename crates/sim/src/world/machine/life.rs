@@ -1,6 +1,6 @@
 //! How a server begins, looks after itself, and ends.
 
-use super::{Caller, Live, SEGMENT_BYTES};
+use super::{Caller, Live};
 use crate::fault::Fault;
 use crate::invariant::Observation;
 use crate::truth::{KeptRecord, Objects};
@@ -11,10 +11,11 @@ use areo_core::object::Name;
 use areo_core::server::Identity;
 use areo_core::shard::Shard;
 use areo_core::starts::StartPhase;
+use areo_core::tag::Tag;
 use areo_node::{Durable, Node, UPKEEP_PERIOD, Upkeep};
 use areo_store::disk::{Survive, UnsyncedChange};
 use areo_store::records::{MemoryRecords, Records};
-use areo_store::{LogOptions, MemoryDisk, OpenError};
+use areo_store::{MemoryDisk, OpenError};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,18 +33,13 @@ fn open(
         return Ok((empty, (false, Vec::new())));
     }
     let mut found = Vec::new();
-    let options = LogOptions {
-        store_id: platter.id.0 as u64,
-        segment_bytes: SEGMENT_BYTES,
-        reclaim_dead_percent: 50,
-    };
     let recover = |header, damaged| {
         let kept = KeptRecord::of(&header, damaged, objects);
         let handle = shard.recover(header, damaged);
         found.push((handle.0, kept));
         handle
     };
-    let (records, opened) = Records::open(platter.disk.clone(), options, recover)?;
+    let (records, opened) = Records::open(platter.disk.clone(), platter.log_options(), recover)?;
     shard.recovered(opened.is_unreadable());
     let records = Durable::Disk(Box::new(records));
     Ok((records, (opened.is_unreadable(), found)))
@@ -199,6 +195,20 @@ impl World {
             let object = objects.number(key, name.as_bytes());
             machines.truths[server].drop_tombstone(object);
             self.0.tombstones_dropped.update(|count| count + 1);
+        }
+    }
+
+    /// A server's element of this version is not one of the version's value.
+    pub(in crate::world) fn distrust(
+        &self,
+        server: usize,
+        key: ConfigurationId,
+        name: &Name,
+        tag: Tag,
+    ) {
+        let machines = &mut *self.0.machines.borrow_mut();
+        if let Some(live) = machines.list[server].live.as_mut() {
+            live.node.distrust(key, name, tag);
         }
     }
 

@@ -1,0 +1,211 @@
+//! After everything else: a domain of its own, of the kind `casss`, whose servers come to remember anything
+//! (`world/arbitrary.rs`). Within a bound it is a register again: every operation that begins later succeeds, and what clients
+//! see from then on is linearizable (`[CASSS-4 stabilization-bound]`).
+
+use super::operation::One;
+use super::{End, PATIENT, PROCESSES, TASKS, Workload, configuration, moving};
+use crate::cluster::Cluster;
+use crate::fault::Fault;
+use crate::run::{mend, pass, start_all};
+use crate::world::call::SimEnv;
+use areo_core::config::{Configuration, Dap, Descriptor};
+use areo_core::dsm::Client;
+use areo_core::object::{DomainId, Name};
+use areo_core::timing;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The number of the domain to the history.
+const DOMAIN: usize = moving::ROOT + 1;
+const KEYS: usize = 2;
+/// Periods of gossip after which members have said of each object what they know, if all fits into one note
+/// (`[CASSS-4 stabilization-bound]`).
+const PERIODS: u32 = 5;
+
+/// A client of the domain.
+struct Begun {
+    client: Client<SimEnv>,
+    c: Arc<Configuration>,
+    process: usize,
+    who: usize,
+}
+
+/// Makes the state of a domain arbitrary, and judges what comes after.
+pub(crate) fn stabilize(work: &Rc<Workload>) {
+    let world = &work.world;
+    let Some(c) = work.to_be_struck() else {
+        return;
+    };
+    let before = work.begin(&c);
+    work.each(&before[..1], Workload::prepare);
+    work.each(&before, Workload::meet_anything);
+    if world.violation().is_some() {
+        return;
+    }
+    let names: Vec<Name> = (0..KEYS).map(name).collect();
+    world.plan().note(Fault::ArbitraryState);
+    world.cease_to_judge();
+    world.make_arbitrary(&c, &names);
+    start_all(world);
+    world.say_anything(&c, &names);
+    // What clients remember of versions may be of none that is there now.
+    let clients = match world.random().chance(500) {
+        true => before,
+        false => work.begin(&c),
+    };
+    work.each(&clients, Workload::meet_anything);
+    pass(world, timing::GOSSIP * PERIODS);
+    // One write of each object is part of the bound: what it finds takes its place below it.
+    work.each(&clients[..1], Workload::put_once);
+    pass(world, Duration::from_secs(1));
+    if world.violation().is_some() {
+        return;
+    }
+    world.judge_anew();
+    work.each(&clients, Workload::go_on);
+    pass(world, Duration::from_secs(5));
+    mend(world);
+}
+
+fn name(key: usize) -> Name {
+    Name::user(&format!("key-{key}")).expect("keys are short")
+}
+
+impl Workload {
+    /// A domain of servers with sound disks, as many as there are or fewer.
+    fn to_be_struck(&self) -> Option<Arc<Configuration>> {
+        let random = self.world.random();
+        let sound = self.world.sound_servers();
+        if sound.len() < 2 {
+            return None;
+        }
+        let n = 2 + random.index(sound.len() - 1);
+        let k = u8::try_from(1 + random.index(n)).expect("few servers");
+        let members = self.world.ids(&Cluster::members(random, sound, n, &[]));
+        let domain = DomainId(u128::from(random.draw()) << 64 | u128::from(random.draw()));
+        let dap = Dap::CasSs { k };
+        let plain = configuration(domain, members, dap, self.shape.copy_bytes);
+        let descriptor = Descriptor {
+            delta: self.shape.delta,
+            ..plain.descriptor().clone()
+        };
+        let c = Configuration::new(descriptor).expect("a valid descriptor");
+        self.world.want(c.members()).then_some(c)
+    }
+
+    /// Clients that begin now.
+    fn begin(&self, c: &Arc<Configuration>) -> Rc<[Rc<Begun>]> {
+        let begun = |process| Begun {
+            client: Client::new(self.env(process, PATIENT)),
+            c: c.clone(),
+            process,
+            who: self.live(),
+        };
+        (0..PROCESSES)
+            .map(|process| Rc::new(begun(process)))
+            .collect()
+    }
+
+    /// Has these clients do this at once, until all are done.
+    fn each(
+        self: &Rc<Self>,
+        clients: &[Rc<Begun>],
+        run: impl AsyncFn(&Workload, &Begun) + Copy + 'static,
+    ) {
+        for client in clients {
+            self.busy.set(self.busy.get() + 1);
+            let (work, client) = (Rc::clone(self), Rc::clone(client));
+            self.world.spawn(async move {
+                Box::pin(run(&work, &client)).await;
+                work.busy.set(work.busy.get() - 1);
+            });
+        }
+        while self.is_busy() && self.world.violation().is_none() {
+            if !self.world.step() {
+                let sentence = "liveness: nothing happens any more";
+                return self.world.violate(sentence.to_owned());
+            }
+        }
+    }
+
+    /// The client's next operation, on this key.
+    fn one(&self, begun: &Begun, key: usize) -> One<'_> {
+        One {
+            work: self,
+            client: begun.client.with(self.env(begun.process, PATIENT)),
+            c: begun.c.clone(),
+            object: (DOMAIN, format!("key-{key}")),
+            process: begun.process,
+            who: begun.who,
+            task: begun.process * TASKS,
+        }
+    }
+
+    fn must_end(&self, what: &str, begun: &Begun, end: &End) {
+        if matches!(end, End::TimedOut) {
+            self.stuck(&format!("{what} after an arbitrary state"), begun.process);
+        }
+    }
+
+    /// Creates the domain, and writes each key some times.
+    async fn prepare(&self, begun: &Begun) {
+        let root = begun.client.root(&self.root);
+        let created = root.create_domain("arbitrary", &begun.c).await;
+        if created.is_err() {
+            return self.stuck("create", begun.process);
+        }
+        self.world.know(&begun.c);
+        for key in (0..KEYS).cycle().take(4 * KEYS) {
+            let one = self.one(begun, key);
+            let (value, _) = one.any_value();
+            if one.domain().put(&name(key), &value).await.is_err() {
+                return self.stuck("put", begun.process);
+            }
+        }
+    }
+
+    /// What clients do before the bound has passed may fail, or show anything: it is in no history.
+    async fn meet_anything(&self, begun: &Begun) {
+        for key in 0..KEYS {
+            let env = self.env(begun.process, self.shape.timeout);
+            let domain = begun.client.with(env).domain(&begun.c);
+            match self.world.random().below(4) {
+                0 => drop(domain.read_large(&name(key)).await),
+                1 => drop(domain.stat(&name(key)).await),
+                2 => {
+                    let (value, _) = self.one(begun, key).any_value();
+                    drop(domain.put(&name(key), &value).await);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    async fn put_once(&self, begun: &Begun) {
+        for key in 0..KEYS {
+            let end = self.one(begun, key).put().await;
+            self.must_end("the first put", begun, &end);
+        }
+    }
+
+    /// Everything on every key.
+    async fn go_on(&self, begun: &Begun) {
+        for key in 0..KEYS {
+            let one = || self.one(begun, key);
+            let ends = [
+                ("get", one().get().await),
+                ("put", one().put().await),
+                ("put --if-version", one().cover().await),
+                ("stat", one().stat().await),
+                ("list", one().list().await),
+                ("delete", one().delete().await),
+                ("put", one().put().await),
+                ("get", one().get().await),
+            ];
+            for (what, end) in ends {
+                self.must_end(what, begun, &end);
+            }
+        }
+    }
+}
