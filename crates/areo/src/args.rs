@@ -154,6 +154,8 @@ pub(crate) enum ReconfigWord {
     Ares,
     /// Rambo: consensus on each next configuration; replicated, and only servers can change
     Rambo,
+    /// L-Rambo: as rambo, and concurrent changes become one where they meet
+    LRambo,
     /// SM: without consensus, and concurrent changes become one; replicated, and only servers can change
     Sm,
     /// SpSn: as sm, in rounds, to compare with

@@ -99,6 +99,8 @@ pub enum InvalidChoice {
         members: usize,
         /// How many there must be.
         least: usize,
+        /// Members keep it, and it is made as soon as other changes bring servers.
+        stays: bool,
     },
     /// No such configuration can be.
     InvalidShape {
@@ -192,10 +194,20 @@ impl InvalidChoice {
                 f,
                 "a domain with --reconfig {reconfig} changes its servers and nothing else: create another domain, and copy the objects"
             ),
-            InvalidChoice::TooFewServers { members, least } => write!(
-                f,
-                "with changes that others made at the same time {members} servers would be left, at least {least} must be: add servers, then it is made"
-            ),
+            InvalidChoice::TooFewServers {
+                members,
+                least,
+                stays,
+            } => {
+                let then = match stays {
+                    true => "then it is made",
+                    false => "and make the change again",
+                };
+                write!(
+                    f,
+                    "with changes that others made at the same time {members} servers would be left, at least {least} must be: add servers, {then}"
+                )
+            }
             _ => unreachable!("the others have sentences of their own"),
         }
     }

@@ -9,6 +9,7 @@ use areo_core::config::{Configuration, Descriptor, Membership, Options};
 use areo_core::limits;
 use areo_core::message::ServerRecord;
 use areo_core::object::DomainId;
+use areo_core::tag::Writer;
 use std::fmt;
 use std::sync::Arc;
 
@@ -156,6 +157,9 @@ fn first(reconfig: ReconfigKind, chosen: Descriptor) -> Result<Descriptor, Inval
     let decided_by = match reconfig {
         ReconfigKind::Ares => return Ok(chosen),
         ReconfigKind::Rambo => Decider::Members,
+        ReconfigKind::LRambo => Decider::Leader {
+            owner: Writer::default(),
+        },
         ReconfigKind::Sm => Decider::Agreement,
         ReconfigKind::Spsn => Decider::Speculation,
     };

@@ -12,6 +12,8 @@ pub enum ReconfigKind {
     Ares,
     /// Rambo: consensus on each next configuration, which changes the servers of a replicated domain.
     Rambo,
+    /// L-Rambo: as Rambo, but a client proposes what others posted with its own change, and needs one round less after its own.
+    LRambo,
     /// SM: without consensus; changes of servers that are made at the same time become one.
     Sm,
     /// SpSn: the same by a speculating snapshot.
@@ -25,6 +27,7 @@ impl ReconfigKind {
             (None, _) => ReconfigKind::Ares,
             (Some(_), Decider::Agreement) => ReconfigKind::Sm,
             (Some(_), Decider::Speculation) => ReconfigKind::Spsn,
+            (Some(_), Decider::Leader { .. }) => ReconfigKind::LRambo,
             (Some(_), _) => ReconfigKind::Rambo,
         }
     }
@@ -34,6 +37,7 @@ impl ReconfigKind {
         match self {
             ReconfigKind::Ares => "ares",
             ReconfigKind::Rambo => "rambo",
+            ReconfigKind::LRambo => "l-rambo",
             ReconfigKind::Sm => "sm",
             ReconfigKind::Spsn => "spsn",
         }

@@ -9,6 +9,7 @@
 
 pub mod agreement;
 pub mod fate;
+pub mod leader;
 pub mod mailbox;
 pub mod merging;
 pub mod outside;
@@ -66,6 +67,9 @@ pub trait Consensus<E: Env> {
         at: &Visit,
         proposal: &Bytes,
     ) -> impl Future<Output = Result<Option<Bytes>, ProposeError>>;
+
+    /// Draws a writer that was never used before.
+    fn writer(&self) -> Writer;
 }
 
 /// The cell in which the members of a configuration decide which one comes next.
@@ -94,6 +98,10 @@ impl<E: Env, F: Fn() -> Writer> Consensus<E> for Members<F> {
             paxos::Outcome::Closed => Ok(None),
         }
     }
+
+    fn writer(&self) -> Writer {
+        self.0()
+    }
 }
 
 /// Whom the configuration names ([`Decider`], `[X-16 decider-in-descriptor]`).
@@ -112,7 +120,7 @@ impl<E: Env, F: Fn() -> Writer> Consensus<E> for AsDescribed<F> {
         let service = &at.c().descriptor().decided_by;
         match service {
             Decider::Members => Members(&self.0).propose(env, at, proposal).await,
-            Decider::Agreement | Decider::Speculation => {
+            Decider::Agreement | Decider::Speculation | Decider::Leader { .. } => {
                 unreachable!("in a lattice, which is not a sequence")
             }
             Decider::Etcd { .. } => outside::propose(env, at, service, proposal)
@@ -120,6 +128,10 @@ impl<E: Env, F: Fn() -> Writer> Consensus<E> for AsDescribed<F> {
                 .map(Some)
                 .map_err(ProposeError::Undecided),
         }
+    }
+
+    fn writer(&self) -> Writer {
+        self.0()
     }
 }
 

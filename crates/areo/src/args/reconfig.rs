@@ -95,6 +95,7 @@ impl From<ReconfigWord> for ReconfigKind {
         match word {
             ReconfigWord::Ares => ReconfigKind::Ares,
             ReconfigWord::Rambo => ReconfigKind::Rambo,
+            ReconfigWord::LRambo => ReconfigKind::LRambo,
             ReconfigWord::Sm => ReconfigKind::Sm,
             ReconfigWord::Spsn => ReconfigKind::Spsn,
         }

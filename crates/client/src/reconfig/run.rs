@@ -6,6 +6,7 @@ use super::left::leave_off;
 use super::{Progress, ReconfigError, ReconfigOutcome, UnreachableServer, choose, unreachable};
 use crate::ServerId;
 use crate::choice::{self, InvalidChoice};
+use crate::reconfig_kind::ReconfigKind;
 use crate::session::Context;
 use areo_core::message::ServerRecord;
 use areo_core::reconfig::{ares, change as merging};
@@ -88,7 +89,13 @@ pub(super) async fn failed(context: &Context, error: ares::AresError) -> Reconfi
         }
         ares::AresError::Invalid(error) => InvalidChoice::InvalidShape { error }.into(),
         ares::AresError::TooFew { members, least } => {
-            InvalidChoice::TooFewServers { members, least }.into()
+            let reconfig = ReconfigKind::of(context.domain.found());
+            InvalidChoice::TooFewServers {
+                members,
+                least,
+                stays: matches!(reconfig, ReconfigKind::Sm | ReconfigKind::Spsn),
+            }
+            .into()
         }
         error => context.reconfig_error(error).into(),
     }

@@ -1,6 +1,7 @@
 //! Who decides which configuration comes next.
 
 use crate::limits;
+use crate::tag::{ClientId, Writer};
 use std::fmt;
 use std::str::FromStr;
 
@@ -20,6 +21,13 @@ pub enum Decider {
     Agreement,
     /// The same by a speculating snapshot, as in SpSn-Store.
     Speculation,
+    /// A leader, with the members' consent by Paxos, as in L-Rambo; in a lattice. Changes that are made at the same time are merged where
+    /// they meet.
+    Leader {
+        /// Who proposed this configuration, and alone may propose at ballot 0 what comes next (`[R-11 owned-ballot]`); the initial
+        /// writer in the first configuration, where no one may.
+        owner: Writer,
+    },
 }
 
 impl Decider {
@@ -27,11 +35,20 @@ impl Decider {
     pub fn merges(&self) -> bool {
         matches!(self, Decider::Agreement | Decider::Speculation)
     }
+
+    /// Who may propose at ballot 0 what comes next, where a leader does; the initial writer: no one may.
+    pub fn owner(&self) -> Option<Writer> {
+        match self {
+            Decider::Leader { owner } => Some(*owner),
+            _ => None,
+        }
+    }
 }
 
 const MEMBERS: &str = "members";
 const AGREEMENT: &str = "lattice-agreement";
 const SPECULATION: &str = "speculating-snapshot";
+const LEADER: &str = "leader";
 const ETCD: &str = "etcd=";
 
 impl fmt::Display for Decider {
@@ -40,6 +57,10 @@ impl fmt::Display for Decider {
             Decider::Members => f.write_str(MEMBERS),
             Decider::Agreement => f.write_str(AGREEMENT),
             Decider::Speculation => f.write_str(SPECULATION),
+            Decider::Leader { owner } if *owner == Writer::default() => f.write_str(LEADER),
+            Decider::Leader { owner } => {
+                write!(f, "{LEADER}={:?}.{}", owner.client, owner.counter)
+            }
             Decider::Etcd { endpoints } => write!(f, "{ETCD}{}", endpoints.join(",")),
         }
     }
@@ -75,6 +96,12 @@ impl FromStr for Decider {
             SPECULATION => return Ok(Decider::Speculation),
             _ => {}
         }
+        if let Some(owner) = text.strip_prefix(LEADER) {
+            let decider = owner_of(owner).map(|owner| Decider::Leader { owner });
+            // Of one decider there is one text.
+            let decider = decider.filter(|decider| decider.to_string() == text);
+            return decider.ok_or_else(|| InvalidDecider { text: text.into() });
+        }
         let listed = text.strip_prefix(ETCD).unwrap_or_default();
         let endpoints: Vec<String> = listed.split(',').map(ToOwned::to_owned).collect();
         let is_sound = |endpoint: &String| {
@@ -93,6 +120,17 @@ impl FromStr for Decider {
     }
 }
 
+/// The writer that is named behind the word.
+fn owner_of(text: &str) -> Option<Writer> {
+    if text.is_empty() {
+        return Some(Writer::default());
+    }
+    let (client, counter) = text.strip_prefix('=')?.split_once('.')?;
+    let client = ClientId(u64::from_str_radix(client, 16).ok()?);
+    let counter = counter.parse().ok()?;
+    Some(Writer { client, counter })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,6 +141,9 @@ mod tests {
             "members",
             "lattice-agreement",
             "speculating-snapshot",
+            "leader",
+            "leader=00000000000000ab.7",
+            "leader=ffffffffffffffff.18446744073709551615",
             "etcd=127.0.0.1:2379",
             "etcd=a:1,[::1]:2,c.example:3",
         ] {
@@ -119,6 +160,12 @@ mod tests {
             "etcd=a:1,",
             "etcd=http://a:1",
             "raft=a:1",
+            "leader=",
+            "leader=0000000000000000.0",
+            "leader=ab.7",
+            "leader=00000000000000AB.7",
+            "leader=00000000000000ab.+7",
+            "leaders",
             &long,
         ] {
             let told = wrong.parse::<Decider>().unwrap_err().to_string();

@@ -10,6 +10,7 @@
 
 use super::{Configuration, Dap, Decider, Descriptor, InvalidConfiguration, ServerId};
 use crate::limits;
+use crate::tag::Writer;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -188,12 +189,32 @@ impl Configuration {
         })
     }
 
+    /// The same, proposed by a leader: `owner` alone may propose at ballot 0 what comes after it (`[R-11 owned-ballot]`).
+    ///
+    /// # Errors
+    /// As [`Configuration::with_membership`].
+    pub fn led_by(
+        &self,
+        membership: Membership,
+        owner: Writer,
+    ) -> Result<Arc<Configuration>, InvalidConfiguration> {
+        assert!(
+            self.descriptor.decided_by.owner().is_some() && owner != Writer::default(),
+            "a leader follows a leader"
+        );
+        let next = self.with_membership(membership)?;
+        Configuration::new(Descriptor {
+            decided_by: Decider::Leader { owner },
+            ..next.descriptor.clone()
+        })
+    }
+
     /// Checks that a descriptor's index, members and kind are those that its membership says, and that the rest of it is
     /// possible in a lattice: its objects are replicated, and its members alone establish what comes next.
     pub(super) fn check_lattice(&self) -> Result<(), InvalidConfiguration> {
         let descriptor = &self.descriptor;
         let fits = match &descriptor.lattice {
-            None => !descriptor.decided_by.merges(),
+            None => !descriptor.decided_by.merges() && descriptor.decided_by.owner().is_none(),
             Some(membership) => {
                 let keeps_copies = descriptor.dap.is_replicated() || membership.removed;
                 membership.size() == Some(descriptor.index)

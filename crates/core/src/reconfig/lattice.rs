@@ -10,6 +10,7 @@
 //! | | by | `r` changes at once make |
 //! |---|---|---|
 //! | Rambo | consensus of the members, one configuration for each proposal | `r` configurations |
+//! | L-Rambo | the same; a leader proposes what was posted together ([`crate::consensus::leader`]) | 1 to `r` |
 //! | SM | lattice agreement, which merges what is proposed | 1 to `r` |
 //! | SpSn | a speculating snapshot, which merges what is proposed | 1 to `r` |
 //!
@@ -17,21 +18,25 @@
 //! |---|---|---|
 //! | reconf(change) | [`append`] | those below |
 //! | next configuration of DAG | [`walk::path`] | 1 for each configuration |
-//! | establish&collect | [`establish`] | Rambo 3, SM and SpSn 2 undisturbed |
+//! | establish&collect | [`establish`] | Rambo 3, L-Rambo 2 for who proposed the configuration, SM and SpSn 2, undisturbed |
+//! | FORWARD | [`look`] | 0: in the place of what reads the pointers |
 //! | SET-STATE, START | [`ares::finish`] | as Ares |
 
 use super::ares::{self, AresError, LeaveOff, ReconfigOutcome, Reconfigurer};
 use super::transfer::Progress;
 use super::{sequence, walk};
-use crate::config::{Configuration, Descriptor, Membership};
-use crate::consensus::{Consensus, ProposeError, merging};
+use crate::config::{Configuration, Decider, Descriptor, InvalidConfiguration, Membership};
+use crate::consensus::{Consensus, ProposeError, leader, mailbox, merging};
 use crate::env::Env;
 use crate::error::CallError;
 use crate::gather::Visit;
 use crate::limits;
 use crate::pointer::Pointer;
 use crate::span;
+use bytes::Bytes;
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use tracing::Instrument;
 
 /// Brings the change that `wanted` is to the domain, wherever its configurations end.
 ///
@@ -46,11 +51,7 @@ pub(super) async fn append<E: Env, C: Consensus<E>>(
     let wanted = change(wanted);
     let (mut todo, mut has_begun) = (wanted.clone(), false);
     loop {
-        let path = walk::path(by.env, by.sequences, known).await;
-        let path = path.map_err(|unavailable| match has_begun {
-            true => AresError::Pending(unavailable),
-            false => AresError::NotBegun(unavailable),
-        })?;
+        let (path, posted) = look(by, known, &wanted, &mut has_begun).await?;
         let last = path.last().expect("there is a first configuration");
         let there = membership_of(last);
         if there.is_removal() && !wanted.is_removal() {
@@ -68,7 +69,7 @@ pub(super) async fn append<E: Env, C: Consensus<E>>(
         (by.progress)(Progress::Deciding);
         has_begun = true;
         let span = span::in_configuration!(span::CONFIG_ADD, last);
-        let (joined, next) = span::watch!(span, establish(by, &path, &todo))?;
+        let (joined, next) = span::watch!(span, establish(by, &path, &todo, &posted))?;
         todo = todo.join(&joined);
         if let Some(next) = next {
             check(last, membership_of(&next))?;
@@ -82,6 +83,48 @@ pub(super) async fn append<E: Env, C: Consensus<E>>(
             // What servers showed with that is on the path, too ([R-5 look-again]).
         }
     }
+}
+
+/// Goes along the path, and posts the change where a leader may make a successor that has it. Returns the path, and what a quorum of its last
+/// configuration has posted. `has_begun`: set before members may hear of the change.
+async fn look<E: Env, C: Consensus<E>>(
+    by: &Reconfigurer<'_, E, C>,
+    known: &Arc<Configuration>,
+    wanted: &Membership,
+    has_begun: &mut bool,
+) -> Result<(Vec<Arc<Configuration>>, BTreeSet<Bytes>), AresError> {
+    let mut posted = BTreeSet::new();
+    let ask = async |at: &Visit| {
+        posted.clear();
+        if !is_posted(at.c(), wanted) {
+            return walk::read_pointers(by.env, at).await;
+        }
+        let had_begun = std::mem::replace(has_begun, true);
+        let span = span::in_configuration!(span::CONFIG_READ, at.c());
+        let post = mailbox::post(by.env, at, wanted.encode());
+        let heard = post.instrument(span).await;
+        if heard == Err(CallError::Moved) {
+            // A successor is final: what was posted there comes to nothing.
+            *has_begun = had_begun;
+        }
+        posted = heard?;
+        Ok(())
+    };
+    let path = walk::path_asking(by.env, by.sequences, known, ask).await;
+    let path = path.map_err(|unavailable| match *has_begun {
+        true => AresError::Pending(unavailable),
+        false => AresError::NotBegun(unavailable),
+    })?;
+    Ok((path, posted))
+}
+
+/// Whether a successor of the configuration may be made with the change in it, by others. One that is refused there is not posted: if it
+/// were, others could make it.
+fn is_posted(c: &Configuration, wanted: &Membership) -> bool {
+    let there = membership_of(c);
+    let is_led = c.descriptor().decided_by.owner().is_some();
+    let is_done = there.is_removal() || wanted.is_within(there);
+    is_led && !is_done && !wanted.is_removal() && check(c, &wanted.join(there)).is_ok()
 }
 
 /// The path ends with a configuration that contains the change: it is finished, if it is pending.
@@ -134,6 +177,7 @@ async fn establish<E: Env, C: Consensus<E>>(
     by: &Reconfigurer<'_, E, C>,
     path: &[Arc<Configuration>],
     todo: &Membership,
+    posted: &BTreeSet<Bytes>,
 ) -> Result<(Membership, Option<Arc<Configuration>>), AresError> {
     let last = path.last().expect("there is a first configuration");
     let (mut joined, mut is_last) = (todo.clone(), true);
@@ -155,10 +199,12 @@ async fn establish<E: Env, C: Consensus<E>>(
         // With a successor of the last one goes what is decided there ([R-17 agreement-everywhere]).
         return Ok((joined, is_last.then_some(next)));
     }
-    let proposal = last.with_membership(joined.clone());
-    let proposal = proposal.map_err(AresError::Invalid)?;
+    let proposal = proposal(by, last, todo, posted).map_err(AresError::Invalid)?;
     let at = Visit::new(last);
-    let decided = by.consensus.propose(by.env, &at, proposal.encoded()).await;
+    let decided = match last.descriptor().decided_by {
+        Decider::Leader { .. } => lead(by, &at, &proposal).await,
+        _ => by.consensus.propose(by.env, &at, proposal.encoded()).await,
+    };
     match decided {
         Ok(Some(decided)) => {
             let decided = Configuration::decode(decided).map_err(AresError::Decided)?;
@@ -172,4 +218,36 @@ async fn establish<E: Env, C: Consensus<E>>(
         }
         Err(ProposeError::Undecided(undecided)) => Err(AresError::Undecided(undecided)),
     }
+}
+
+/// The successor to propose: what contains `todo`, and by a leader also all that was posted and goes together with it.
+fn proposal<E: Env, C: Consensus<E>>(
+    by: &Reconfigurer<'_, E, C>,
+    last: &Configuration,
+    todo: &Membership,
+    posted: &BTreeSet<Bytes>,
+) -> Result<Arc<Configuration>, InvalidConfiguration> {
+    if last.descriptor().decided_by.owner().is_none() {
+        return last.with_membership(todo.clone());
+    }
+    let fits = |joined: &Membership| {
+        check(last, joined).is_ok() && last.with_membership(joined.clone()).is_ok()
+    };
+    last.led_by(leader::batch(todo, posted, fits), by.consensus.writer())
+}
+
+/// Proposes a successor as a leader does. If that is decided, the client owns ballot 0 there.
+async fn lead<E: Env, C: Consensus<E>>(
+    by: &Reconfigurer<'_, E, C>,
+    at: &Visit,
+    proposal: &Arc<Configuration>,
+) -> Result<Option<Bytes>, ProposeError> {
+    // Before it is used: also a proposal that ends without an answer has used it.
+    let owner = by.sequences.take_ballot(at.c());
+    let writer = || by.consensus.writer();
+    let decided = leader::propose(by.env, at, proposal.encoded(), owner, writer).await?;
+    if decided.as_ref() == Some(proposal.encoded()) {
+        by.sequences.lead(proposal);
+    }
+    Ok(decided)
 }

@@ -24,6 +24,7 @@ use crate::message::{Body, Note, Reply};
 use crate::object::DomainId;
 use crate::pointer::{Fork, Pointer, Successors};
 use crate::span;
+use crate::tag::Writer;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,6 +36,8 @@ pub struct Sequences {
     finals: RefCell<BTreeMap<(DomainId, u32), Arc<Configuration>>>,
     /// What was seen last to come after the highest final one, pending: a guess, that saves time and on which nothing rests.
     pending: RefCell<BTreeMap<(DomainId, u32), Arc<Configuration>>>,
+    /// The configuration that this client proposed last, as a leader, while it has proposed nothing at ballot 0 there.
+    led: RefCell<BTreeMap<(DomainId, u32), Arc<Configuration>>>,
 }
 
 impl Sequences {
@@ -73,6 +76,21 @@ impl Sequences {
     pub(crate) fn expect(&self, next: &Arc<Configuration>) {
         let mut pending = self.pending.borrow_mut();
         pending.insert(domain_of(next), next.clone());
+    }
+
+    /// Remembers a configuration that this client proposed, and others did not.
+    pub(super) fn lead(&self, c: &Arc<Configuration>) {
+        let mut led = self.led.borrow_mut();
+        led.insert(domain_of(c), c.clone());
+    }
+
+    /// The writer with which this client may propose at ballot 0 what comes after the configuration, if it may: once
+    /// (`[R-11 owned-ballot]`).
+    pub(super) fn take_ballot(&self, c: &Configuration) -> Option<Writer> {
+        let mut led = self.led.borrow_mut();
+        let is_led = led.get(&domain_of(c)).is_some_and(|led| **led == *c);
+        let taken = is_led.then(|| led.remove(&domain_of(c))).flatten();
+        taken.and_then(|led| led.descriptor().decided_by.owner())
     }
 
     /// Whether what was seen of the sequence allows for the configuration.

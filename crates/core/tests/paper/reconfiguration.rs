@@ -12,6 +12,7 @@ mod hand_over;
 mod interrupted;
 mod late_notes;
 mod lattice;
+mod leading;
 mod merging;
 mod outside;
 mod pointers;

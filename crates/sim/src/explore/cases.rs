@@ -175,6 +175,10 @@ pub const ALL: &[Entry] = &[
         make: agreement::two,
     },
     Entry {
+        name: "leader-3",
+        make: agreement::led,
+    },
+    Entry {
         name: "spsn-3",
         make: || agreement::speculating(agreement::Helper::Proposing),
     },

@@ -5,18 +5,21 @@ use crate::cluster::Cluster;
 use crate::random::Random;
 use areo_core::config::{Configuration, Decider, Descriptor, Membership};
 use areo_core::limits;
+use areo_core::tag::Writer;
 use std::sync::Arc;
 
 /// Tells this draw apart from others.
 const LATTICE: u64 = 0x1a77;
 
-/// How successors are established, in a quarter of all seeds: by Rambo, SM or SpSn. `None`: configurations are a sequence.
+/// How successors are established, in a quarter of all seeds: by Rambo, L-Rambo, SM or SpSn. `None`: configurations are a sequence.
 pub(super) fn drawn(random: &Random) -> Option<Decider> {
     let drawn = random.beside(LATTICE);
-    match (drawn % 8, drawn / 8 % 3) {
-        (0 | 1, 0) => Some(Decider::Speculation),
-        (0, _) => Some(Decider::Members),
-        (1, _) => Some(Decider::Agreement),
+    let owner = Writer::default();
+    match (drawn % 8, drawn / 8 % 3, drawn / 24 % 2) {
+        (0 | 1, 0, _) => Some(Decider::Speculation),
+        (0, _, 0) => Some(Decider::Members),
+        (0, ..) => Some(Decider::Leader { owner }),
+        (1, ..) => Some(Decider::Agreement),
         _ => None,
     }
 }

@@ -237,6 +237,23 @@ fn of_two_decisions_of_lattice_agreement_one_contains_the_other() {
     }
 }
 
+/// `[R-11 owned-ballot]`: the owner of ballot 0 and another proposer decide the same, which may be the proposal of either.
+#[test]
+fn a_leader_and_another_proposer_decide_one_configuration() {
+    let explored = all(cases::find("leader-3").expect("it is in the table"));
+    assert_eq!(explored.violation, None);
+    assert!(explored.exhaustive && explored.leaves > 0);
+    assert_eq!(explored.identity, Identity::Said);
+    // An owner that is refused decides nothing.
+    for decided in [["4", "4"], ["", "5"]] {
+        let ended = decided.map(|added| Some(Outcome::Other(added.to_owned())));
+        let is_so = |seen: &Vec<ObservedOperation>| {
+            ended.iter().all(|it| seen.iter().any(|of| of.ended == *it))
+        };
+        assert!(explored.outcomes.iter().any(is_so), "{decided:?}");
+    }
+}
+
 /// `[R-23 propose-first]`: two proposers and a helper. As published the helper commits what a quorum was never shown.
 #[test]
 fn of_two_commits_of_a_speculating_snapshot_one_contains_the_other() {

@@ -18,7 +18,7 @@ mod configurations;
 mod records;
 
 pub(super) use configurations::of_lattice;
-use configurations::{baselines, ceased, configuration, next, outside, several, speculating};
+use configurations::{baselines, ceased, configuration, led, next, outside, several, speculating};
 pub use records::headers;
 
 pub(super) fn id() -> ConfigurationId {
@@ -390,7 +390,7 @@ fn replies_of_sequences() -> Vec<Reply> {
     replies.extend(super::ranked::answers().map(Reply::Access));
     replies.push(standing());
     replies.push(Reply::Latest(Some(ceased())));
-    replies.push(Reply::Latest(Some(speculating())));
+    replies.extend([speculating(), led()].map(|c| Reply::Latest(Some(c))));
     replies
 }
 

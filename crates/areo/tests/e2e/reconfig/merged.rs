@@ -1,4 +1,4 @@
-//! Domains whose changes of servers are merged: `--reconfig rambo`, `sm` and `spsn`.
+//! Domains whose changes of servers are merged: `--reconfig rambo`, `l-rambo`, `sm` and `spsn`.
 
 use super::{assert_all_there, put_files, reconfig, shape};
 use crate::cluster::Cluster;
@@ -6,7 +6,7 @@ use crate::values::bytes;
 use std::collections::BTreeSet;
 use std::fs;
 
-const KINDS: [&str; 3] = ["rambo", "sm", "spsn"];
+const KINDS: [&str; 4] = ["rambo", "l-rambo", "sm", "spsn"];
 
 fn create(cluster: &Cluster, domain: &str, kind: &str) {
     let create = ["domain", "create", domain, "--reconfig", kind];

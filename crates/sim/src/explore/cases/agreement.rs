@@ -1,16 +1,18 @@
 //! Lattice agreement among the members of a configuration ([`areo_core::consensus::agreement`]), and their speculating snapshot
-//! ([`areo_core::consensus::speculating`]): of two decisions one contains the other, and each contains what its proposer brought.
+//! ([`areo_core::consensus::speculating`]): of two decisions one contains the other, and each contains what its proposer brought. A leader
+//! ([`areo_core::consensus::leader`]): there is one decision.
 
 use super::super::{Case, ExploreEnv, Judge, Kind, ObservedOperation, Operation, Outcome};
 use super::{configuration, plain};
 use areo_core::config::{Configuration, Dap, Decider, Descriptor, Membership, ServerId};
 use areo_core::consensus::agreement::AGREEMENT_CELL;
-use areo_core::consensus::{merging, speculating};
+use areo_core::consensus::{SUCCESSOR_CELL, leader, merging, paxos, speculating};
 use areo_core::dsm::Client;
 use areo_core::error::CallError;
 use areo_core::gather::Visit;
-use areo_core::message::{Body, CellRequest, Request};
+use areo_core::message::{Ballot, Body, CellRequest, Request};
 use areo_core::pointer::Successors;
+use areo_core::tag::{ClientId, Writer};
 use bytes::Bytes;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -109,12 +111,63 @@ pub(super) fn handed_on() -> Case {
     }
 }
 
+/// The owner of ballot 0 beside a proposer that asks for promises: they decide the same (`[R-11 owned-ballot]`).
+pub(super) fn led() -> Case {
+    let owner = Writer {
+        client: ClientId(1),
+        counter: 1,
+    };
+    let c = three(Decider::Leader { owner });
+    let lead = move |client: Client<ExploreEnv>, c: Arc<Configuration>, own: Membership| async move {
+        let (at, value) = (Visit::new(&c), own.encode());
+        let cell = Bytes::from_static(SUCCESSOR_CELL);
+        let decided = paxos::propose_as_owner(&client.env, &at, &cell, &value, owner).await?;
+        Ok(decided.map_or_else(|| added(&c, NOTHING), |it| decoded(&it)))
+    };
+    let follow = |client: Client<ExploreEnv>, c: Arc<Configuration>, own: Membership| async move {
+        let (at, value) = (Visit::new(&c), own.encode());
+        let writer = || client.next_writer();
+        let decided = leader::propose(&client.env, &at, &value, None, writer).await?;
+        Ok(decoded(&decided.expect("no successor is known")))
+    };
+    let clients = [operation(&c, FIRST, lead), operation(&c, FIRST + 1, follow)];
+    Case {
+        description: "a leader n=3: the owner of ballot 0 || a proposer".to_owned(),
+        probes: acceptor(&c),
+        clients: clients.map(|of| [of].into_iter().collect()).into(),
+        judge: Judge {
+            seen: equal,
+            held: |_, _, _| None,
+        },
+        ..plain(&c)
+    }
+}
+
+/// What an acceptor has accepted and promised.
+fn acceptor(c: &Arc<Configuration>) -> Vec<Request> {
+    let cell = Bytes::from_static(SUCCESSOR_CELL);
+    let ballot = Ballot::default();
+    let promised = Body::Cell {
+        cell: cell.clone(),
+        step: CellRequest::Prepare { ballot },
+    };
+    vec![kept(c, cell), request(c, promised)]
+}
+
+fn decoded(membership: &[u8]) -> Membership {
+    Membership::decode(membership).expect("only memberships are proposed")
+}
+
 /// Three servers of a lattice whose changes a speculating snapshot merges.
 fn speculating_three() -> Arc<Configuration> {
+    three(Decider::Speculation)
+}
+
+fn three(decided_by: Decider) -> Arc<Configuration> {
     let plain = configuration(3, Dap::Abd);
     Configuration::new(Descriptor {
         lattice: Some(Membership::first(plain.members().iter().copied())),
-        decided_by: Decider::Speculation,
+        decided_by,
         ..plain.descriptor().clone()
     })
     .expect("a valid descriptor")
@@ -194,7 +247,8 @@ fn added(c: &Configuration, server: u128) -> Membership {
     }
 }
 
-fn comparable(observed: &[ObservedOperation]) -> Option<String> {
+/// What each operation decided on, which servers it adds.
+fn decisions(observed: &[ObservedOperation]) -> Vec<(String, BTreeSet<String>)> {
     let decided = |of: &ObservedOperation| match &of.ended {
         Some(Outcome::Other(added)) => {
             let added = added.split(' ').filter(|it| !it.is_empty());
@@ -203,7 +257,21 @@ fn comparable(observed: &[ObservedOperation]) -> Option<String> {
         }
         _ => None,
     };
-    let decisions: Vec<_> = observed.iter().filter_map(decided).collect();
+    observed.iter().filter_map(decided).collect()
+}
+
+/// An owner that is refused decides nothing.
+fn equal(observed: &[ObservedOperation]) -> Option<String> {
+    let decisions = decisions(observed);
+    let decided = decisions.iter().map(|(_, one)| one);
+    let mut decided = decided.filter(|one| !one.is_empty());
+    let first = decided.next()?;
+    let other = decided.find(|other| *other != first)?;
+    Some(format!("one_is_decided: {first:?} and {other:?} are"))
+}
+
+fn comparable(observed: &[ObservedOperation]) -> Option<String> {
+    let decisions = decisions(observed);
     for (label, one) in &decisions {
         let own = label.rsplit(' ').next().expect("a label has a word");
         if own != NOTHING.to_string() && !one.contains(own) {

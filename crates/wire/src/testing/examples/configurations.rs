@@ -3,6 +3,7 @@
 use areo_core::config::{Configuration, Dap, Decider, Descriptor, Membership, Options, ServerId};
 use areo_core::object::DomainId;
 use areo_core::pointer::{Pointer, Successors};
+use areo_core::tag::{ClientId, Writer};
 use std::sync::Arc;
 
 pub(super) fn configuration() -> Arc<Configuration> {
@@ -84,6 +85,19 @@ pub(super) fn speculating() -> Arc<Configuration> {
         ..of_lattice(&Membership::first((1..=3).map(ServerId)))
             .descriptor()
             .clone()
+    };
+    Configuration::new(descriptor).expect("it has members")
+}
+
+/// One of a lattice that a leader proposed.
+pub(super) fn led() -> Arc<Configuration> {
+    let owner = Writer {
+        client: ClientId(0xab),
+        counter: 7,
+    };
+    let descriptor = Descriptor {
+        decided_by: Decider::Leader { owner },
+        ..speculating().descriptor().clone()
     };
     Configuration::new(descriptor).expect("it has members")
 }
