@@ -83,8 +83,8 @@ pub enum Body {
     Register {
         /// What is to be done with the record.
         step: Enrolment,
-        /// The server, as of that start.
-        record: ServerRecord,
+        /// The server, as of that start. In a box, as all that is seldom and large: requests and replies are moved often.
+        record: Box<ServerRecord>,
     },
     /// The registered servers. Of the root domain.
     Servers,
@@ -256,7 +256,7 @@ pub enum Reply {
         registered: u64,
     },
     /// How the server is.
-    Status(ServerStatus),
+    Status(Box<ServerStatus>),
     /// The highest final configuration of the domain that this server knows.
     Latest(Option<Arc<Configuration>>),
     /// The envelope of an answer by a server that knows what comes after the configuration: all that it knows of that and the

@@ -145,7 +145,7 @@ impl Server {
             // What was lost may be a later incarnation of the server that registers.
             Request::Know(_) if self.unreadable => Err(Refusal::Damaged),
             Request::Know(record) => self.registry.know(record, &mut self.ledger),
-            Request::Status => Ok(Reply::Status(self.status(now))),
+            Request::Status => Ok(Reply::Status(Box::new(self.status(now)))),
             Request::Latest {
                 domain,
                 partition,
@@ -208,7 +208,7 @@ impl Server {
             }
             Body::ReadConfig => Ok(Reply::Config),
             Body::Register { step, record } if key.domain == self.identity.root.id().domain => {
-                self.registry.enrol(step, record, &mut self.ledger)
+                self.registry.enrol(step, *record, &mut self.ledger)
             }
             Body::Register { .. } => Err(Refusal::Malformed),
             // Other domains have none.

@@ -8,7 +8,7 @@ use areo_core::config::{Members, ServerId};
 use areo_core::env::Env;
 use areo_core::error::{Response, Unavailable};
 use areo_core::gather::{Fold, Servers};
-use areo_core::message::{Reply, Request, ServerRecord, ServerStatus};
+use areo_core::message::{Reply, Request, ServerRecord};
 use areo_net::env::NetEnv;
 use areo_net::listener::{Identity, Service};
 use areo_net::network::Network;
@@ -43,7 +43,7 @@ impl Service for Slow {
         spawn_local(async move {
             sleep(DELAY).await;
             if answers {
-                let reply = Reply::Status(ServerStatus::default());
+                let reply = Reply::Status(Box::default());
                 responder.reply(&codec::encode_reply(&reply).body, &[]);
             } else {
                 std::future::pending::<()>().await;
@@ -133,7 +133,7 @@ fn an_operation_without_a_deadline_goes_on_as_long_as_it_gets_on() {
         let counts = env.counts();
         assert_eq!((counts.rounds, counts.configurations), (CALLS, 0));
         let request = codec::encode_request(&Request::Status).body.len() as u64;
-        let reply = codec::encode_reply(&Reply::Status(ServerStatus::default()));
+        let reply = codec::encode_reply(&Reply::Status(Box::default()));
         let reply = reply.body.len() as u64;
         assert_eq!(counts.sent_bytes, CALLS * request);
         assert_eq!(counts.received_bytes, CALLS * reply);

@@ -94,6 +94,9 @@ enum Batch {
     Open,
 }
 
+/// A request that the node refuses by itself.
+type Refused<C> = (C, Refusal);
+
 /// A server's state, its records and its inbox.
 pub struct Node<K: Keep, C> {
     shard: Shard<C>,
@@ -157,6 +160,7 @@ impl<K: Keep, C> Node<K, C> {
     }
 
     /// Takes a job; it is handled in the next turn.
+    #[inline]
     pub fn push(&mut self, job: Job<C>) {
         self.inbox.push_back(job);
     }
@@ -192,7 +196,7 @@ impl<K: Keep, C> Node<K, C> {
             if room != Room::None {
                 batch = Batch::Closes;
             }
-            refused.extend(self.hand_over(now, job, room, watch));
+            self.hand_over(now, job, room, (&mut refused, watch));
         }
         let taken = waiting - self.inbox.len();
         assert!(taken > 0, "every turn takes something");
@@ -273,14 +277,13 @@ impl<K: Keep, C> Node<K, C> {
         now: Instant,
         job: Job<C>,
         room: Room,
-        watch: &mut impl Watch<C>,
-    ) -> Option<(C, Result<Reply, Refusal>)> {
+        (refused, watch): (&mut Vec<Refused<C>>, &mut impl Watch<C>),
+    ) {
         match job {
             Job::Note(note) => {
                 if room == Room::Enough {
                     self.shard.note(now, note);
                 }
-                None
             }
             Job::Request {
                 request,
@@ -288,12 +291,12 @@ impl<K: Keep, C> Node<K, C> {
                 deadline,
             } => {
                 if let Some(refusal) = self.refusal(now, &request, deadline, room) {
-                    return Some((caller, Err(refusal)));
+                    refused.push((caller, refusal));
+                    return;
                 }
                 assert!(room != Room::None, "what has no room was refused");
                 watch.received(&caller);
                 self.shard.receive(now, caller, request);
-                None
             }
         }
     }
@@ -321,11 +324,11 @@ impl<K: Keep, C> Node<K, C> {
         }
     }
 
-    /// Carries the batch to the store; its replies go out when it is durable, `replies` at once.
+    /// Carries the batch to the store; its replies go out when it is durable, refusals at once.
     fn commit(
         &mut self,
         batch: Batch,
-        mut replies: Vec<(C, Result<Reply, Refusal>)>,
+        refused: Vec<Refused<C>>,
         watch: &mut impl Watch<C>,
     ) -> Result<Turn<K, C>, NodeError> {
         assert!(!self.is_committing(), "one commit at a time");
@@ -346,8 +349,9 @@ impl<K: Keep, C> Node<K, C> {
         } else {
             released = self.release(batch);
         }
-        replies.append(&mut released.replies);
-        released.replies = replies;
+        let refused = refused.into_iter();
+        let refused = refused.map(|(caller, refusal)| (caller, Err(refusal)));
+        released.replies.splice(..0, refused);
         assert!(
             commit.is_some() || !records || self.keep.log().is_none(),
             "what is recorded is written before it is shown"

@@ -18,7 +18,8 @@ const SAMPLED: u8 = 1;
 /// The sender of a request. The span lasts until the answer.
 pub(crate) struct Caller {
     from: From,
-    span: Span,
+    /// In a box, because few are watched and all are moved often.
+    span: Option<Box<Span>>,
 }
 
 enum From {
@@ -39,7 +40,7 @@ impl Caller {
     pub(crate) fn nobody() -> Caller {
         Caller {
             from: From::Nobody,
-            span: Span::none(),
+            span: None,
         }
     }
 
@@ -68,17 +69,17 @@ impl Caller {
                 kind,
                 arrived,
             },
-            span: watched.map_or_else(Span::none, |trace| served(kind, trace)),
+            span: watched.map(|trace| Box::new(served(kind, trace))),
         }
     }
 
-    /// The span in which the request is served.
-    pub(crate) fn span(&self) -> &Span {
-        &self.span
+    /// The span in which the request is served, if it is watched.
+    pub(crate) fn span(&self) -> Option<&Span> {
+        self.span.as_deref()
     }
 
     /// Sends a reply, if a caller waits for it, and counts it.
-    pub(crate) fn answer(self, metrics: &Metrics, now: Instant, reply: Result<Reply, Refusal>) {
+    pub(crate) fn answer(self, metrics: &Metrics, now: Instant, reply: &Result<Reply, Refusal>) {
         let responder = match self.from {
             From::Connection {
                 responder,
@@ -91,7 +92,7 @@ impl Caller {
             From::Admin(sender) => {
                 if let Ok(reply) = reply {
                     // The caller may be gone.
-                    let _ = sender.send(reply);
+                    let _ = sender.send(reply.clone());
                 }
                 return;
             }
@@ -99,17 +100,20 @@ impl Caller {
         };
         match reply {
             Ok(reply) => {
-                let encoded = codec::encode_reply(&reply);
+                let encoded = codec::encode_reply(reply);
                 let segment = |(bytes, crc32c): (Bytes, u32)| Segment { bytes, crc32c };
                 let payload: Vec<Segment> = encoded.payload.into_iter().map(segment).collect();
                 responder.reply(&encoded.body, &payload);
             }
             Err(refusal) => {
-                metrics.refused(refusal);
-                self.span
-                    .in_scope(|| tracing::debug!(%refusal, "request refused"));
-                self.span.record("error.type", metrics::word_of(refusal));
-                responder.refuse(refusal, &[][..]);
+                metrics.refused(*refusal);
+                let word = metrics::word_of(*refusal);
+                let _entered = self.span.as_deref().map(|span| {
+                    span.record("error.type", word);
+                    span.enter()
+                });
+                tracing::debug!(%refusal, "request refused");
+                responder.refuse(*refusal, &[][..]);
             }
         }
     }
@@ -146,10 +150,9 @@ pub(crate) struct WatchedSpans(Vec<Span>);
 
 impl WatchedSpans {
     /// Takes a request into the batch.
-    pub(crate) fn push(&mut self, span: &Span) {
-        if !span.is_disabled() {
-            self.0.push(span.clone());
-        }
+    pub(crate) fn push(&mut self, span: Option<&Span>) {
+        self.0
+            .extend(span.filter(|span| !span.is_disabled()).cloned());
     }
 
     /// Begins handing the batch to the store, for each of them; that ends when what this returns is dropped.

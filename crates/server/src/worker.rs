@@ -179,22 +179,20 @@ impl Worker {
     /// Takes a request; it is handled in the next turn.
     pub(crate) fn request(&self, request: Request, caller: Caller, remaining: Option<Duration>) {
         let deadline = remaining.map(|remaining| self.since_start(self.arrival() + remaining));
-        self.push(Job::Request {
-            request,
-            caller,
-            deadline,
-        });
+        // A server that has stopped drops what comes.
+        if let Some(node) = self.node.borrow_mut().as_mut() {
+            node.push(Job::Request {
+                request,
+                caller,
+                deadline,
+            });
+        }
     }
 
     /// Takes a note; it is handled in the next turn.
     pub(crate) fn note(&self, note: Note) {
-        self.push(Job::Note(note));
-    }
-
-    /// A server that has stopped drops what comes.
-    fn push(&self, job: Job<Caller>) {
         if let Some(node) = self.node.borrow_mut().as_mut() {
-            node.push(job);
+            node.push(Job::Note(note));
         }
     }
 
@@ -205,7 +203,7 @@ impl Worker {
         self.request(Request::Status, caller, None);
         self.turn();
         match answer.await {
-            Ok(Reply::Status(status)) => Some((status, waiting)),
+            Ok(Reply::Status(status)) => Some((*status, waiting)),
             _ => None,
         }
     }
@@ -302,7 +300,7 @@ impl Worker {
             met,
         } = turn.released;
         for (caller, reply) in replies {
-            caller.answer(&self.metrics, now, reply);
+            caller.answer(&self.metrics, now, &reply);
         }
         self.say(now, sends, met);
         if let Some(commit) = turn.commit {

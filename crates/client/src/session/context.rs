@@ -160,7 +160,7 @@ impl Context {
         let env = self.within(patience).env;
         let replies = gather::survey(&env, servers, Request::Status).await;
         let health = |(server, reply): (&ServerId, Option<Reply>)| match reply {
-            Some(Reply::Status(status)) => Health::Answered(status),
+            Some(Reply::Status(status)) => Health::Answered(*status),
             _ => Health::unreachable(self.describe(*server).1),
         };
         servers.iter().zip(replies).map(health).collect()

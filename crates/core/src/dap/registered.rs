@@ -71,6 +71,7 @@ pub async fn hand_on<E: Env>(env: &E, at: &Visit, record: ServerRecord) -> Resul
         _ => Fold::Ignore,
     };
     let step = Enrolment::HandOn;
+    let record = Box::new(record);
     let tally = Quorum::of(at.c(), Body::Register { step, record }, (), fold);
     gather::gather(env, at, tally).await
 }
@@ -86,6 +87,7 @@ pub async fn register<E: Env>(
     record: ServerRecord,
 ) -> Result<Registration, CallError> {
     assert_ne!(step, Enrolment::HandOn, "that is no start of this server");
+    let record = Box::new(record);
     let body = Body::Register { step, record };
     gather::gather(env, at, Admission::new(at.c(), body)).await
 }

@@ -156,7 +156,7 @@ impl World {
     /// How a server says that it is.
     pub fn status(&self, number: usize) -> ServerStatus {
         match self.ask(number, Request::Status) {
-            Ok(Reply::Status(status)) => status,
+            Ok(Reply::Status(status)) => *status,
             other => panic!("{other:?} is no status"),
         }
     }

@@ -368,7 +368,7 @@ fn answered(reader: &mut Reader<'_>, kind: u8, flags: u8) -> Result<Reply, Decod
         OUTDATED => Reply::Outdated {
             registered: reader.u64()?,
         },
-        STATUS => Reply::Status(status::status(&reader.rest())?),
+        STATUS => Reply::Status(Box::new(status::status(&reader.rest())?)),
         CONFIG => Reply::Config,
         LATEST => Reply::Latest(match flags & FLAG_KNOWN {
             0 => None,

@@ -367,7 +367,7 @@ fn body(reader: &mut Reader<'_>, kind: u8) -> Result<Body, DecodeError> {
 }
 
 fn register(reader: &mut Reader<'_>, step: Enrolment) -> Result<Body, DecodeError> {
-    let record = parts::server(&reader.rest())?;
+    let record = Box::new(parts::server(&reader.rest())?);
     Ok(Body::Register { step, record })
 }
 

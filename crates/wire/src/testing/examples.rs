@@ -154,11 +154,12 @@ fn register(step: Enrolment, resumed: bool) -> Body {
         resumed,
         ..server(1)
     };
+    let record = Box::new(record);
     Body::Register { step, record }
 }
 
 fn registration(record: ServerRecord) -> Body {
-    let step = Enrolment::Register;
+    let (step, record) = (Enrolment::Register, Box::new(record));
     Body::Register { step, record }
 }
 
@@ -360,7 +361,7 @@ fn replies_of_sequences() -> Vec<Reply> {
         Reply::Servers(vec![server(1), server(2)]),
         Reply::Registered,
         Reply::Outdated { registered: 0x21 },
-        Reply::Status(ServerStatus {
+        Reply::Status(Box::new(ServerStatus {
             incarnation: 1,
             serving: true,
             durable: true,
@@ -375,7 +376,7 @@ fn replies_of_sequences() -> Vec<Reply> {
             trimmed: 10,
             repaired: 11,
             ..ServerStatus::default()
-        }),
+        })),
     ]);
     replies.extend(cell_replies().map(Reply::Cell));
     replies.extend(envelopes());
@@ -395,11 +396,11 @@ fn replies_of_sequences() -> Vec<Reply> {
 }
 
 fn repairing() -> Reply {
-    Reply::Status(ServerStatus {
+    Reply::Status(Box::new(ServerStatus {
         lacking: 12,
         proven_ms: Some(13),
         ..ServerStatus::default()
-    })
+    }))
 }
 
 fn standing() -> Reply {
@@ -409,11 +410,11 @@ fn standing() -> Reply {
         lacking: 15,
         proven_ms,
     };
-    Reply::Status(ServerStatus {
+    Reply::Status(Box::new(ServerStatus {
         unscrubbed_ms: Some(16),
         domains: vec![standing(0xd0, Some(17)), standing(0xd1, None)],
         ..ServerStatus::default()
-    })
+    }))
 }
 
 fn cell_replies() -> [CellReply; 6] {

@@ -65,7 +65,10 @@ fn body() -> impl Strategy<Value = Body> {
         3 => (cell(), cell_request()).prop_map(|(cell, step)| Body::Cell { cell, step }),
         1 => (cell(), cell()).prop_map(|(prefix, after)| Body::Cells { prefix, after }),
         1 => Just(Body::ReadConfig),
-        1 => (enrolment(), server()).prop_map(|(step, record)| Body::Register { step, record }),
+        1 => (enrolment(), server()).prop_map(|(step, record)| {
+            let record = Box::new(record);
+            Body::Register { step, record }
+        }),
         1 => Just(Body::Servers),
     ]
 }
@@ -151,7 +154,7 @@ fn reply_for_servers() -> impl Strategy<Value = Reply> {
     let directory = (configuration(), vec(server(), 0..5));
     prop_oneof![
         1 => directory.prop_map(|(root, servers)| Reply::Directory(Directory { root, servers })),
-        1 => status().prop_map(Reply::Status),
+        1 => status().prop_map(|it| Reply::Status(Box::new(it))),
     ]
 }
 

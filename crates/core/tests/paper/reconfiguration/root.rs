@@ -256,7 +256,7 @@ fn a_server_whose_start_is_not_confirmed_answers_registrations_and_nothing_else_
     assert_eq!(ask(None, Body::Servers), starting);
     let enrol = |step| Body::Register {
         step,
-        record: record(1, 2, 7),
+        record: Box::new(record(1, 2, 7)),
     };
     assert_eq!(ask(None, enrol(Enrolment::HandOn)), starting);
     assert_eq!(world.ask(0, latest(Some(next.clone()))), starting);
