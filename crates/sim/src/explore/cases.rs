@@ -143,6 +143,22 @@ pub const ALL: &[Entry] = &[
         make: full::left,
     },
     Entry {
+        name: "conditional-2-all",
+        make: conditional::all,
+    },
+    Entry {
+        name: "conditional-3-once",
+        make: conditional::once,
+    },
+    Entry {
+        name: "conditional-3-read",
+        make: conditional::read,
+    },
+    Entry {
+        name: "conditional-moves",
+        make: becoming::stays,
+    },
+    Entry {
         name: "conditional-3-two",
         make: conditional::two,
     },

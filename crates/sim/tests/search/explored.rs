@@ -130,6 +130,51 @@ fn a_closing_transfer_loses_nothing() {
     assert!(explored.exhaustive, "every schedule was followed");
 }
 
+/// `[W-7 one-winner]`: of two writers one wins, whichever it is; beside a plain one, a reader, and a move.
+#[test]
+fn one_wins_in_every_order() {
+    for name in [
+        "conditional-2-all",
+        "conditional-3-once",
+        "conditional-moves",
+    ] {
+        let explored = all(cases::find(name).expect("it is in the table"));
+        eprintln!("{name}: {} states", explored.states);
+        assert_eq!(explored.violation, None, "{name}");
+        assert!(explored.exhaustive && explored.leaves > 0, "{name}");
+        let is_creation = |of: &&ObservedOperation| matches!(of.kind, Kind::Conditional(..));
+        let won = |of: &ObservedOperation| matches!(of.ended, Some(Outcome::Written(_)));
+        for client in explored
+            .outcomes
+            .iter()
+            .flatten()
+            .filter(is_creation)
+            .map(|of| of.client)
+        {
+            let wins = |seen: &Vec<ObservedOperation>| {
+                seen.iter().any(|of| of.client == client && won(of))
+            };
+            assert!(
+                explored.outcomes.iter().any(wins),
+                "{name}: client {client} wins"
+            );
+        }
+        for seen in &explored.outcomes {
+            let winners = seen.iter().filter(is_creation).filter(|of| won(of)).count();
+            assert!(winners <= 1, "{name}: {seen:?}");
+        }
+    }
+}
+
+/// `[W-9 one-round-read]`: what is read is chosen.
+#[test]
+fn a_read_beside_a_conditional_write_is_settled_in_every_order() {
+    let explored = all(cases::find("conditional-3-read").expect("it is in the table"));
+    eprintln!("conditional-3-read: {} states", explored.states);
+    assert_eq!(explored.violation, None);
+    assert!(explored.exhaustive && explored.leaves > 0);
+}
+
 /// `[W-12 becoming-conditional]`: a write beside the move, and a read after it.
 #[test]
 fn a_domain_becomes_conditional_in_every_order() {

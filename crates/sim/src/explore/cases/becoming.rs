@@ -1,4 +1,4 @@
-//! A domain of the kind `abd` becomes conditional beside writes and reads, or ceases to be so (`[W-12 becoming-conditional]`,
+//! A domain of the kind `abd` becomes conditional beside writes and reads, moves as such, or ceases to be so (`[W-12 becoming-conditional]`,
 //! `[W-13 ceasing-to-be-conditional]`). What consensus decides is given; one object is moved, without a listing.
 
 use super::conditional::rank;
@@ -56,6 +56,13 @@ pub fn case(
         .map(|program| program.join(" then "))
         .collect();
     let id = c.id();
+    let latest = Request::Latest {
+        domain: id.domain,
+        partition: id.partition,
+        known: None,
+    };
+    let both = [&c, &next].into_iter();
+    let ranks = both.filter(|c| c.dap().is_conditional()).map(rank);
     let mut judge = linearizable();
     // What is held, and where, is the business of the read.
     judge.held = |_, _, _| None;
@@ -65,14 +72,7 @@ pub fn case(
         servers: servers.map(ServerId).collect(),
         configurations: vec![c.clone(), next.clone()],
         subjects: vec![(c.clone(), name.clone()), (next.clone(), name.clone())],
-        probes: vec![
-            rank(if to.is_conditional() { &next } else { &c }),
-            Request::Latest {
-                domain: id.domain,
-                partition: id.partition,
-                known: None,
-            },
-        ],
+        probes: ranks.chain([latest]).collect(),
         clients: clients.collect(),
         judge,
         ..plain(&c)
@@ -83,6 +83,12 @@ pub fn case(
 pub(super) fn one() -> Case {
     let conditional = Dap::Conditional { k: 1 };
     case((2, Dap::Abd), (1, conditional), &[&["a"], &["M", "R"]])
+}
+
+/// A conditional write, and a client that moves the domain to two other servers and reads.
+pub(super) fn stays() -> Case {
+    let conditional = Dap::Conditional { k: 1 };
+    case((2, conditional), (2, conditional), &[&["?a"], &["M", "R"]])
 }
 
 /// A conditional write, and a client that ends the domain's time as a conditional one and reads.

@@ -47,6 +47,29 @@ pub fn race(n: usize, k: u8, programs: Programs<'_>, notes: bool) -> Case {
     }
 }
 
+/// Two writers of a new object, of whom none tries again.
+pub(super) fn once() -> Case {
+    let programs = [(Does::Creates("a"), 1), (Does::Creates("b"), 1)];
+    race(3, 1, &programs, false)
+}
+
+/// A conditional writer and a reader.
+pub(super) fn read() -> Case {
+    let programs = [(Does::Creates("a"), 1), (Does::Reads, 1)];
+    race(3, 1, &programs, false)
+}
+
+/// Two conditional writers, a plain one, and a reader; two servers, which are all in each quorum.
+pub(super) fn all() -> Case {
+    let programs = [
+        (Does::Creates("a"), 1),
+        (Does::Creates("b"), 1),
+        (Does::Writes("c"), 1),
+        (Does::Reads, 1),
+    ];
+    race(2, 1, &programs, false)
+}
+
 /// Two writers of a new object, of which one tries again after they met.
 pub(super) fn two() -> Case {
     let programs = [(Does::Creates("a"), 2), (Does::Creates("b"), 1)];
