@@ -205,6 +205,30 @@ fn a_handle_of_before_neither_writes_nor_deletes_weakly() {
     wait(before.delete_if("k", first)).unwrap();
 }
 
+/// It has no condition, so that it is applied in the new kind.
+#[test]
+fn a_put_of_a_named_request_goes_on_in_the_new_kind() {
+    let cluster = cluster();
+    let client = wait(Client::connect(&*cluster.addresses())).unwrap();
+    let domain = wait(client.domain("one")).unwrap();
+    let put = |value: &'static str| {
+        let options = PutOptions {
+            request: 7,
+            ..PutOptions::default()
+        };
+        wait(domain.put("k", value, options))
+    };
+    let first = put("x").unwrap();
+    assert_eq!(put("x").unwrap(), first, "it is the same request");
+    let change = ["reconfig", "start", "one", "--dap", "abd"];
+    cluster.run(&change).done();
+    assert!(domain.has_one_winner(), "it has not heard of it");
+    let second = put("y").unwrap();
+    let object = wait(domain.get("k")).unwrap();
+    assert_eq!(object.version, second);
+    assert_eq!(&object.into_bytes()[..], b"y");
+}
+
 /// A domain in use gets one winner: small and large values, files and deletions stay what they were.
 #[test]
 fn a_domain_in_use_becomes_conditional() {

@@ -8,6 +8,7 @@ use crate::object::{Metadata, PutOptions, now_ms};
 use crate::session::Context;
 use areo_core::dsm::conditional::{Condition, Wish, WriteDecision};
 use areo_core::element::Value;
+use areo_core::error::WriteError;
 use areo_core::limits;
 use areo_core::object::Name;
 use bytes::Bytes;
@@ -25,7 +26,11 @@ impl Domain {
         let value = value_to_put(value, options)?;
         self.run(Operation::Put, name, move |context: Context| async move {
             if request != 0 && context.latest().dap().is_conditional() {
-                return put_once(&context, &value, request).await;
+                match put_once(&context, &value, request).await {
+                    // The kinds that may come next know no requests.
+                    Err(WriteError::NotApplied(failed)) if failed.is_not_conditional() => {}
+                    written => return written.map_err(|error| context.write_error(&error)),
+                }
             }
             let written = context.handle().put(context.name(), &value).await;
             written.map_err(|error| context.write_error(&error))
@@ -34,17 +39,16 @@ impl Domain {
     }
 }
 
-/// Writes it unless this request has done so.
-async fn put_once(context: &Context, value: &Value, request: u128) -> Result<Version, Error> {
+/// Writes it unless this request has done so. Not applied where the domain has ceased to be conditional.
+async fn put_once(context: &Context, value: &Value, request: u128) -> Result<Version, WriteError> {
     let domain = context.handle();
     let wish = Wish {
         request,
         ..domain.client.wish(value, Condition::Always)
     };
-    match domain.put_decided(context.name(), wish).await {
-        Ok(WriteDecision::Written { tag, .. }) => Ok(tag),
-        Ok(WriteDecision::Conflict(_)) => unreachable!("without a condition there is no conflict"),
-        Err(error) => Err(context.write_error(&error)),
+    match domain.put_decided(context.name(), wish).await? {
+        WriteDecision::Written { tag, .. } => Ok(tag),
+        WriteDecision::Conflict(_) => unreachable!("without a condition there is no conflict"),
     }
 }
 
