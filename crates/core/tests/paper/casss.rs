@@ -240,16 +240,17 @@ fn versions_are_bounded_without_the_last_round() {
 /// `[CASSS-3 bounded-versions]`: a mark without its element is no version. It pushes none out that can be read, written or quiet.
 #[test]
 fn a_mark_without_its_element_pushes_no_element_out() {
-    let (world, writer, reader) = world(0);
+    let (world, writer, reader) = world(1);
+    let older = writer.put("k", LONG);
     let whole = writer.put("k", LONG);
     world.settle();
-    for number in 2..6 {
+    for number in 3..7 {
         world.tell(0, gossip(&reader.c, 1, "k", marks(number, number, number)));
         let held = world.held(0, "k");
         assert_eq!(held.complete, tag(number));
         assert!(
-            held.stores(whole),
-            "after {number} marks without an element"
+            held.stores(whole) && held.stores(older),
+            "{number} is a mark without an element"
         );
     }
     world.pass(timing::QUIET * 4);
