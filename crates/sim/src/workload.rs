@@ -64,6 +64,8 @@ pub(crate) struct Workload {
     busy: Cell<usize>,
     /// Configurations that were installed.
     reconfigurations: Cell<u64>,
+    /// Changes under way.
+    changing: Cell<u64>,
     merging: merging::Merging,
     files: files::Files,
     tombstones: large::Tombstones,
@@ -172,6 +174,7 @@ impl Workload {
             tasks: RefCell::new(vec![Vec::new(); PROCESSES]),
             busy: Cell::new(0),
             reconfigurations: Cell::new(0),
+            changing: Cell::new(0),
             merging: merging::Merging::default(),
             files: files::Files::default(),
             tombstones: large::Tombstones::default(),
@@ -301,7 +304,7 @@ impl Workload {
     async fn carry_out(&self, operation: One<'_>, what: u64) -> End {
         let random = self.world.random();
         match what {
-            _ if random.chance(self.shape.moves_per_mille) => operation.reconfigure().await,
+            _ if random.chance(self.moves_per_mille()) => operation.reconfigure().await,
             _ if random.chance(self.shape.files_per_mille) => match random.below(100) {
                 0..55 => operation.push_file().await,
                 55..89 => operation.pull_file().await,

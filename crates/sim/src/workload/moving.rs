@@ -22,6 +22,8 @@ type InstallResult = Result<Option<Arc<Configuration>>, AresError>;
 pub(super) const ROOT: usize = DOMAINS.len();
 /// Of all reconfigurations, those of the root domain.
 const ROOT_PER_MILLE: u64 = 200;
+/// More reconfigurations for as long as another one is under way.
+const BESIDE_OTHERS_PER_MILLE: u64 = 80;
 /// How often a configuration is drawn until one tolerates what is lost.
 const DRAWS: usize = 10;
 /// Beside reconfigurations, as many attempts to forget a server.
@@ -65,7 +67,9 @@ impl One<'_> {
         let progress = |step| finalized.set(finalized.get() || step == Progress::Collecting);
         let approves = async |joined: &Change| self.work.approves(joined);
         let moved = domain.reconfigure(root, &change, &approves, &progress);
+        let changing = Changing::begin(&self.work.changing);
         let moved = moved.await;
+        drop(changing);
         if let Ok(ReconfigOutcome::Installed(c)) = &moved {
             self.work.merging.end(&self.work.world, &change, c);
             match (last.dap().is_conditional(), c.dap().is_conditional()) {
@@ -142,7 +146,32 @@ impl One<'_> {
     }
 }
 
+/// A change under way.
+struct Changing<'a>(&'a Cell<u64>);
+
+impl<'a> Changing<'a> {
+    fn begin(count: &'a Cell<u64>) -> Changing<'a> {
+        count.set(count.get() + 1);
+        Changing(count)
+    }
+}
+
+impl Drop for Changing<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
 impl Workload {
+    /// How often an operation is a reconfiguration. Others begin while one is under way, as operators do who see the same trouble.
+    pub(super) fn moves_per_mille(&self) -> u64 {
+        match (self.shape.moves_per_mille, self.changing.get()) {
+            (0, _) => 0,
+            (usual, 0) => usual,
+            (usual, _) => usual + BESIDE_OTHERS_PER_MILLE,
+        }
+    }
+
     /// Any configuration of the root domain that tolerates what may fail.
     fn any_root(&self) -> Descriptor {
         let (random, cluster) = (self.world.random(), self.world.cluster());
