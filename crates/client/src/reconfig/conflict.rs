@@ -1,5 +1,6 @@
 //! What two changes that contradict each other are both about (`docs/spec` `[A-13 change-after-its-base]`).
 
+use crate::choice::InvalidChoice;
 use crate::cluster::Names;
 use areo_core::reconfig::change as merging;
 use std::fmt;
@@ -22,6 +23,11 @@ pub enum Contradiction {
     Decider,
     /// What only experiments ask for.
     Experimental,
+    /// Each alone could be made, but what both come to is refused.
+    Both {
+        /// Why.
+        error: Box<InvalidChoice>,
+    },
 }
 
 impl fmt::Display for Contradiction {
@@ -31,6 +37,7 @@ impl fmt::Display for Contradiction {
             Contradiction::Replaced { server } => {
                 return write!(f, "removed {server}, which this one replaces");
             }
+            Contradiction::Both { error } => return write!(f, "with this one {error}"),
             Contradiction::Dap => "changed how values are kept, as this one would",
             Contradiction::Delta => "changed --delta, as this one would",
             Contradiction::Decider => "changed --consensus, as this one would",

@@ -6,6 +6,7 @@ use super::left::leave_off;
 use super::{Progress, ReconfigError, ReconfigOutcome, UnreachableServer, choose, unreachable};
 use crate::ServerId;
 use crate::choice::{self, InvalidChoice};
+use crate::cluster::ConfigurationInfo;
 use crate::reconfig_kind::ReconfigKind;
 use crate::session::Context;
 use areo_core::message::ServerRecord;
@@ -34,14 +35,20 @@ pub(super) async fn reconfigure(
     let approves = async |joined: &merging::Change| {
         let approved = approve(context, change, joined).await;
         approved
-            .map_err(|error| refused.replace(Some(error)))
+            .map_err(|error| refused.replace(Some((joined.base().clone(), error))))
             .is_ok()
     };
     let domain = context.client.domain(&path[0]);
     let done = domain.reconfigure(context.root(), &made, &approves, progress);
     match (done.await, refused.take()) {
         (Ok(done), _) => Ok(reported(context, &done).await),
-        (Err(ares::AresError::Unwanted(_)), Some(error)) => Err(error),
+        (Err(ares::AresError::Unwanted(_)), Some((last, ReconfigError::Choice { error }))) => {
+            let names = context.names_of(std::slice::from_ref(&last)).await;
+            let error = Box::new(error);
+            let about = Contradiction::Both { error };
+            Err(conflict(context, names.configuration(&last), about))
+        }
+        (Err(ares::AresError::Unwanted(_)), Some((_, error))) => Err(error),
         (Err(error), _) => Err(failed(context, error).await),
     }
 }
@@ -77,15 +84,24 @@ async fn reported(context: &Context, done: &ares::ReconfigOutcome) -> ReconfigOu
     }
 }
 
+fn conflict(
+    context: &Context,
+    configuration: ConfigurationInfo,
+    about: Contradiction,
+) -> ReconfigError {
+    ReconfigError::Conflict {
+        domain: context.domain.name().into(),
+        configuration: Box::new(configuration),
+        about,
+    }
+}
+
 pub(super) async fn failed(context: &Context, error: ares::AresError) -> ReconfigError {
     match error {
         ares::AresError::Contradicts(last, about) => {
             let names = context.names_of(std::slice::from_ref(&last)).await;
-            ReconfigError::Conflict {
-                domain: context.domain.name().into(),
-                configuration: Box::new(names.configuration(&last)),
-                about: Contradiction::named(about, &names),
-            }
+            let about = Contradiction::named(about, &names);
+            conflict(context, names.configuration(&last), about)
         }
         ares::AresError::Invalid(error) => InvalidChoice::InvalidShape { error }.into(),
         ares::AresError::TooFew { members, least } => {
