@@ -627,6 +627,48 @@ fn a_listing_shows_current_versions() {
     }
 }
 
+/// A member lets its version go for a later one that it knows to be chosen and does not have. Another one has answered a listing
+/// before it had any: the object was there all the time, and the page shows it.
+#[test]
+fn a_member_without_the_chosen_version_lists_the_object() {
+    let c = configuration(3, Dap::Conditional { k: 1 }, 1, 8);
+    for restarts in [false, true] {
+        let (world, a, b) = world(&c);
+        let put_without = |member: usize, text: &str| {
+            world.hold(move |m| m.is_proposal() && m.at(&[member]));
+            let tag = a.put("k", text);
+            world.settle();
+            world.lose(|m| m.is_proposal() && m.at(&[member]));
+            world.release();
+            tag
+        };
+        put_without(1, "the first value");
+        world.hold(|m| m.at(&[0, 2]));
+        let listing = world.spawn(b.list("", "", 10));
+        world.settle();
+        world.lose(|m| m.at(&[0]));
+        let late = world.set_aside(|m| m.at(&[2]));
+        assert_eq!(late.len(), 1, "it is asked");
+        world.release();
+        let second = put_without(2, "the second value");
+        if restarts {
+            world.crash(2);
+            world.restart(2, true);
+        }
+        world.put_back(late);
+        while listing.borrow().is_none() {
+            assert!(world.step(), "a quorum answers");
+        }
+        let page = listing.borrow_mut().take().expect("it has ended").unwrap();
+        let listed: Vec<_> = page
+            .entries
+            .iter()
+            .map(|it| (&it.key[..], it.tag))
+            .collect();
+        assert_eq!(listed, [("k", second)], "{restarts}");
+    }
+}
+
 /// A stat asks for metadata. Where it settles the version it reads the content, too: otherwise it would write an empty value.
 #[test]
 fn a_stat_settles_the_whole_value() {

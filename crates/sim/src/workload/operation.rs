@@ -147,9 +147,11 @@ impl One<'_> {
             }
             Ok(CoverableOutcome::Unchanged(found)) => {
                 plan.note(Fault::NotCovered);
-                self.end(Some(found.tag), |history| {
-                    let shown = self.shown(found.tag);
-                    history.end_uncovered(&ended, &operation, shown, hash(&found));
+                let (shown, now) = (self.shown(found.tag), self.work.world.now());
+                self.end(Some(found.tag), |history| match shown == found.tag {
+                    true => history.end_uncovered(&ended, &operation, shown, hash(&found)),
+                    // It lost against the tombstone of a sweep.
+                    false => history.end_failed(now, &operation),
                 });
             }
             Err(error) => return self.end_write(&operation, &Err(error)),

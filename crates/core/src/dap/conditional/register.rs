@@ -57,6 +57,13 @@ impl Register {
         self.accepted.iter().any(|it| it.tag == tag)
     }
 
+    /// What a listing shows of it: the version with the largest ballot, or else the one that is known to be chosen, of which nothing
+    /// is here. `None`: it was never written, as far as is known here (`[X-19 regular-listing]`).
+    pub fn listed(&self) -> Option<Tag> {
+        let chosen = Some(self.chosen.tag).filter(|tag| !tag.is_initial());
+        self.accepted.last().map(|it| it.tag).or(chosen)
+    }
+
     /// Whether some execution produces it (`[N-1 bounded-numbers]`).
     pub fn is_possible(&self) -> bool {
         let accepted = |it: &AcceptedVersion| {

@@ -65,16 +65,16 @@ impl ConfigurationState {
         listed.filter(move |it| it.1.damaged().is_some() || self.shown(kind, *it).is_some())
     }
 
-    /// What a listing shows of an object; of a register the version with the largest ballot. One of which nothing is here but
-    /// a floor is in no listing.
+    /// What a listing shows of an object; of a register [`Register::listed`](crate::dap::conditional::register::Register::listed). One
+    /// of which nothing is here but a floor is in no listing.
     fn shown<'a>(
         &self,
         kind: Kind,
         (name, versions): (&Bytes, &'a Versions),
     ) -> Option<ShownVersion<'a>> {
         if let Some(kept) = self.registers.get(name) {
-            let newest = kept.register.accepted.last()?;
-            return Some((newest.tag, versions.with_element(newest.tag)));
+            let tag = kept.register.listed()?;
+            return Some((tag, versions.with_element(tag)));
         }
         let c = self.configuration().expect(ADMITTED);
         let listed = of_kind!(c, K => K::listed(versions));

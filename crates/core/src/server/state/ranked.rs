@@ -138,6 +138,8 @@ impl ConfigurationState {
         if let Some(evicted) = self.kept(name).register.choose(chosen) {
             self.evict(name, &evicted, ledger);
             self.keep_register(key, name, ledger);
+            // It is listed, also where nothing of it was put.
+            object(&mut self.objects, name);
         }
     }
 
@@ -270,7 +272,7 @@ impl ConfigurationState {
             ledger.supersede(gone);
         }
         // A register of which no element is left is listed all the same.
-        let lists = |kept: &KeptRegister| !kept.register.accepted.is_empty();
+        let lists = |kept: &KeptRegister| kept.register.listed().is_some();
         for (name, _) in self.registers.iter().filter(|(_, kept)| lists(kept)) {
             self.objects.entry(name.clone()).or_default();
         }
