@@ -83,7 +83,7 @@ pub enum Body {
     Register {
         /// What is to be done with the record.
         step: Enrolment,
-        /// The server, as of that start. In a box, as all that is seldom and large: requests and replies are moved often.
+        /// The server, as of that start. In a box: it is large and rare, and requests are moved often.
         record: Box<ServerRecord>,
     },
     /// The registered servers. Of the root domain.

@@ -110,6 +110,16 @@ pub enum AresError {
     Pending(Unavailable),
 }
 
+impl AresError {
+    /// Without a quorum on the way along the configurations. `has_begun`: members may have heard of the change.
+    pub(super) fn on_the_way(unavailable: Unavailable, has_begun: bool) -> AresError {
+        match has_begun {
+            true => AresError::Pending(unavailable),
+            false => AresError::NotBegun(unavailable),
+        }
+    }
+}
+
 impl ErrorType for AresError {
     fn error_type(&self) -> &'static str {
         match self {

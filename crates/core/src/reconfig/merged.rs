@@ -133,10 +133,7 @@ async fn look<E: Env, C: Consensus<E>>(
         Ok(())
     };
     let path = walk::path_asking(by.env, by.sequences, known, ask).await;
-    let path = path.map_err(|unavailable| match *has_begun {
-        true => AresError::Pending(unavailable),
-        false => AresError::NotBegun(unavailable),
-    })?;
+    let path = path.map_err(|unavailable| AresError::on_the_way(unavailable, *has_begun))?;
     Ok(Look { path, posted })
 }
 

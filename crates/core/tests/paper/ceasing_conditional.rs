@@ -5,13 +5,12 @@ use crate::paper::becoming_conditional::moved_with_its_versions;
 use crate::paper::reconfiguration::{announce, move_to, reconfigure};
 use crate::world::{Actor, Message, World, configuration, name, successor, text, value};
 use areo_core::config::{Configuration, Dap};
-use areo_core::consensus::AsDescribed;
 use areo_core::dsm::coverable::CoverableOutcome;
 use areo_core::error::WriteError;
 use areo_core::manager::{DeleteError, Deletion};
 use areo_core::message::{Access, Answer, Ballot, Want};
 use areo_core::pointer::Pointer;
-use areo_core::reconfig::ares::{self, AresError, LeaveOff, ReconfigOutcome, Reconfigurer};
+use areo_core::reconfig::ares::{AresError, LeaveOff, ReconfigOutcome};
 use areo_core::tag::{Tag, Writer};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -444,13 +443,10 @@ fn leave_off(
 ) -> Result<Option<Arc<Configuration>>, AresError> {
     let (client, known, wanted) = (actor.client(), c.clone(), next.clone());
     world.run(async move {
-        let by = Reconfigurer {
-            env: &client.env,
-            sequences: client.sequences(),
-            consensus: &AsDescribed(|| client.next_writer()),
-            progress: &|_| {},
-        };
-        ares::leave_off(&by, &known, wanted.descriptor(), after).await
+        client
+            .domain(&known)
+            .leave_off(wanted.descriptor(), after)
+            .await
     })
 }
 

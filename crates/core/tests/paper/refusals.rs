@@ -65,6 +65,18 @@ impl Meeting {
         }
     }
 
+    fn parts(&self) -> (&World, &Actor, &Actor) {
+        (&self.world, &self.late, &self.other)
+    }
+
+    /// The late one writes on the first version, and comes to its ACCEPTs.
+    fn write_late(&self) -> Rc<RefCell<Option<Result<CoverableOutcome, WriteError>>>> {
+        let write = self.late.cover("k", "the late value", self.first);
+        let write = self.world.spawn(write);
+        self.world.settle();
+        write
+    }
+
     /// The ACCEPTs of the late one get to these members.
     fn propose(&self, to: impl Fn(usize) -> bool) {
         let late = self.late.client().id();
@@ -88,15 +100,8 @@ impl Meeting {
 fn what_all_members_refuse_is_forgotten() {
     for c in shapes() {
         let meeting = Meeting::new(&c);
-        let Meeting {
-            world,
-            late,
-            other,
-            first,
-            ..
-        } = &meeting;
-        let write = world.spawn(late.cover("k", "the late value", *first));
-        world.settle();
+        let (world, _, other) = meeting.parts();
+        let write = meeting.write_late();
         world.pass(Duration::from_millis(1));
         let written = world.spawn(other.write("k", "another value"));
         world.settle();
@@ -119,16 +124,9 @@ fn what_all_members_refuse_is_forgotten() {
 fn what_the_next_writer_may_find_is_not_forgotten() {
     for c in shapes() {
         let meeting = Meeting::new(&c);
-        let Meeting {
-            world,
-            late,
-            other,
-            first,
-            ..
-        } = &meeting;
+        let (world, late, other) = meeting.parts();
         let shared = c.quorums().intersection();
-        let write = world.spawn(late.cover("k", "the late value", *first));
-        world.settle();
+        let write = meeting.write_late();
         meeting.propose(|member| member < shared);
         world.pass(Duration::from_millis(1));
         let written = world.spawn(other.write("k", "another value"));
@@ -152,15 +150,8 @@ fn what_the_next_writer_may_find_is_not_forgotten() {
 fn what_was_accepted_before_it_was_refused_is_not_forgotten() {
     for c in shapes() {
         let meeting = Meeting::new(&c);
-        let Meeting {
-            world,
-            late,
-            other,
-            first,
-            ..
-        } = &meeting;
-        let write = world.spawn(late.cover("k", "the late value", *first));
-        world.settle();
+        let (world, late, other) = meeting.parts();
+        let write = meeting.write_late();
         let writer = late.client().id();
         let again = world.set_aside(|m| proposes(m, writer));
         world.put_back(again.clone());
@@ -184,15 +175,8 @@ fn what_was_accepted_before_it_was_refused_is_not_forgotten() {
 fn a_writer_that_is_kept_out_asks_what_became_of_its_version() {
     let c = configuration(3, Dap::Conditional { k: 1 }, 1, 8);
     let meeting = Meeting::new(&c);
-    let Meeting {
-        world,
-        late,
-        other,
-        first,
-        ..
-    } = &meeting;
-    let write = world.spawn(late.cover("k", "the late value", *first));
-    world.settle();
+    let (world, late, other) = meeting.parts();
+    let write = meeting.write_late();
     world.pass(Duration::from_millis(1));
     let of_other = other.client().id();
     world.hold(move |m| m.at(&[0]) && prepares(m, of_other));

@@ -6,9 +6,8 @@ use super::merging::{changed, first, installed, membership};
 use super::reconfigure;
 use crate::world::{World, server};
 use areo_core::config::{Configuration, Decider};
-use areo_core::consensus::AsDescribed;
 use areo_core::dsm::Client;
-use areo_core::reconfig::ares::{self, AresError, LeaveOff, ReconfigOutcome, Reconfigurer};
+use areo_core::reconfig::ares::{AresError, LeaveOff, ReconfigOutcome};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -45,13 +44,8 @@ impl Staged {
     ) -> Staged {
         let (known, next) = (known.clone(), next.clone());
         Staged::spawn(world, calls, |client| async move {
-            let by = Reconfigurer {
-                env: &client.env,
-                sequences: client.sequences(),
-                consensus: &AsDescribed(|| client.next_writer()),
-                progress: &|_| {},
-            };
-            let left = ares::leave_off(&by, &known, next.descriptor(), LeaveOff::Transferred);
+            let domain = client.domain(&known);
+            let left = domain.leave_off(next.descriptor(), LeaveOff::Transferred);
             left.await.map(|done| done.map(ReconfigOutcome::Installed))
         })
     }

@@ -8,7 +8,7 @@ use areo_core::config::{Collect, Configuration, Dap, Decider, Descriptor, Option
 use areo_core::consensus::AsDescribed;
 use areo_core::dsm::Client;
 use areo_core::env::Env;
-use areo_core::reconfig::ares::{self, AresError, LeaveOff, ReconfigOutcome, Reconfigurer};
+use areo_core::reconfig::ares::{AresError, LeaveOff, ReconfigOutcome, Reconfigurer};
 use areo_core::reconfig::change::{Change, Contradiction};
 use areo_core::reconfig::merged;
 use std::cell::RefCell;
@@ -440,13 +440,10 @@ fn an_undisturbed_change_costs_no_call_more() {
         let (plain, before, client) = world();
         let (known, wanted) = (c.clone(), next.clone());
         let left = plain.run(async move {
-            let by = Reconfigurer {
-                env: &client.env,
-                sequences: client.sequences(),
-                consensus: &AsDescribed(|| client.next_writer()),
-                progress: &|_| {},
-            };
-            ares::leave_off(&by, &known, wanted.descriptor(), LeaveOff::Finalized).await
+            let domain = client.domain(&known);
+            domain
+                .leave_off(wanted.descriptor(), LeaveOff::Finalized)
+                .await
         });
         assert_eq!(left, Ok(Some(next)));
         let plain = plain.gathers() - before;

@@ -6,10 +6,9 @@ use super::gate::{Gate, GatedEnv, until_death};
 use super::{move_to, reconfigure, resume};
 use crate::world::{Actor, Message, World, configuration, successor};
 use areo_core::config::{Configuration, Dap};
-use areo_core::consensus::Members;
 use areo_core::dsm::Client;
 use areo_core::pointer::Pointer;
-use areo_core::reconfig::ares::{self, AresError, LeaveOff, ReconfigOutcome, Reconfigurer};
+use areo_core::reconfig::ares::{AresError, LeaveOff, ReconfigOutcome};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -355,13 +354,10 @@ fn what_is_left_off_leads_on_step_by_step() {
             let next = successor(&last, N * (step + 1), N, dap);
             let (client, known, wanted) = (world.actor(&c).client(), c.clone(), next.clone());
             let done = world.run(async move {
-                let by = Reconfigurer {
-                    env: &client.env,
-                    sequences: client.sequences(),
-                    consensus: &Members(|| client.next_writer()),
-                    progress: &|_| {},
-                };
-                ares::leave_off(&by, &known, wanted.descriptor(), after).await
+                client
+                    .domain(&known)
+                    .leave_off(wanted.descriptor(), after)
+                    .await
             });
             let expected = (after == LeaveOff::Finalized).then_some(next.clone());
             assert_eq!(done, Ok(expected));
