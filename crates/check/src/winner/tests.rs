@@ -27,19 +27,16 @@ fn plans() -> impl Strategy<Value = Vec<Plan>> {
         (0..400_u64, 0..400_u64),
         prop::bool::weighted(0.2),
         any::<bool>(),
-        prop::bool::weighted(0.2),
     );
-    let plan = plan.prop_map(
-        |(what, back, (before, after), unknown, applied, deletes)| Plan {
-            what,
-            back,
-            before,
-            after,
-            unknown,
-            applied,
-            deletes,
-        },
-    );
+    let plan = plan.prop_map(|(what, back, (before, after), unknown, applied)| Plan {
+        what,
+        back,
+        before,
+        after,
+        unknown,
+        applied,
+        deletes: before % 5 == 0,
+    });
     prop::collection::vec(plan, 2..14)
 }
 
@@ -141,9 +138,9 @@ fn wrong_histories_are_drawn_and_refused() {
     use proptest::test_runner::TestRunner;
     let mut runner = TestRunner::deterministic();
     let mut refused = 0;
-    for fault in (0..14).cycle().take(1_000) {
+    for fault in (0..14).cycle().take(300) {
         let drawn = plans().new_tree(&mut runner).expect("a plan").current();
         refused += u32::from(opinions(simulate(&drawn, Some(fault))).1 == Some(false));
     }
-    assert!(refused > 20, "{refused} of 1 000");
+    assert!(refused > 10, "{refused} of 300");
 }
