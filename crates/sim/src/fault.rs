@@ -123,6 +123,12 @@ faults! {
     NotCovered = "coverable write lost",
     /// Two coverable writes that are based on one version succeed, which they may if they are concurrent.
     TwoWinners = "two winners of a version",
+    /// A write that wants no object to be there makes one.
+    Created = "put if absent",
+    /// A deletion of a version succeeds.
+    DeletedOn = "conditional deletion",
+    /// A named write of unknown outcome is sent again by another process, and has been written once.
+    RequestAgain = "request sent again",
     /// A value is written in blocks.
     LargeWrite = "large write",
     /// A sweep gives up the upload of a writer that is still at it.
@@ -223,8 +229,8 @@ impl Plan {
     pub(crate) fn drawn(random: &Random, restriction: Restriction, cluster: &Cluster) -> Plan {
         let rate = |fault: &Fault| {
             // At the end of one of five seeds, beside all else that they draw.
-            if *fault == Fault::ArbitraryState {
-                return 200;
+            if is_drawn_beside(*fault) {
+                return u64::from(*fault == Fault::ArbitraryState) * 200;
             }
             let (often, strength) = (random.chance(500), random.between(1, 4));
             match often && may_strike(*fault, cluster) {
@@ -241,9 +247,9 @@ impl Plan {
     }
 
     fn of(rates: Vec<u64>, random: &Random, restriction: Restriction) -> Plan {
-        let source = |fault: &Fault| match fault {
-            Fault::ArbitraryState => Random::new(random.beside(0)),
-            _ => Random::new(random.draw()),
+        let source = |fault: &Fault| match is_drawn_beside(*fault) {
+            true => Random::new(random.beside(0)),
+            false => Random::new(random.draw()),
         };
         Plan {
             sources: Fault::ALL.iter().map(source).collect(),
@@ -302,6 +308,14 @@ impl Plan {
     pub(crate) fn fired(&self) -> FaultCounts {
         self.fired.borrow().clone()
     }
+}
+
+/// It came later than the others, and leaves what they draw as it was.
+fn is_drawn_beside(fault: Fault) -> bool {
+    matches!(
+        fault,
+        Fault::Created | Fault::DeletedOn | Fault::RequestAgain | Fault::ArbitraryState
+    )
 }
 
 /// Whether the cluster may lose by it what the fault takes.

@@ -18,40 +18,9 @@ mod blocks;
 
 pub(crate) use blocks::BlockVersion;
 
-/// What an operation does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
-    Read,
-    Write,
-    /// Coverable, on this version.
-    CvrWrite(Tag),
-    /// On this version, with one winner.
-    ConditionalWrite(Tag),
-    Delete,
-    /// Of the domain, after a configuration of this index that was final when it began.
-    Reconfig(u32),
-}
+mod kind;
 
-impl Kind {
-    /// Of a coverable write: the version that it is to replace.
-    fn base(self) -> Option<Tag> {
-        match self {
-            Kind::CvrWrite(base) | Kind::ConditionalWrite(base) => Some(base),
-            Kind::Read | Kind::Write | Kind::Delete | Kind::Reconfig(_) => None,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Kind::Read => "read",
-            Kind::Write => "write",
-            Kind::CvrWrite(_) => "cvr_write",
-            Kind::ConditionalWrite(_) => "conditional_write",
-            Kind::Delete => "delete",
-            Kind::Reconfig(_) => "reconfig",
-        }
-    }
-}
+pub(crate) use kind::Kind;
 
 /// The end of an operation that saw something.
 #[derive(Clone)]
@@ -76,7 +45,7 @@ pub(crate) type Object = (usize, String);
 pub(crate) struct Operation {
     id: u64,
     client: usize,
-    kind: Kind,
+    pub(crate) kind: Kind,
     object: Object,
     /// Of a write: the hash of its value.
     value: Option<u64>,
@@ -139,7 +108,6 @@ impl History {
         let register = self.registers.entry(object.clone()).or_default();
         register.begun.extend(value);
         register.writes_open += usize::from(kind != Kind::Read);
-        register.deletes_open += usize::from(kind == Kind::Delete);
         let operation = Operation {
             id: self.operations,
             client,
@@ -148,6 +116,7 @@ impl History {
             value,
             floor: register.completed,
         };
+        register.deletes_open += usize::from(operation.kind.deletes());
         let writes_open = register.writes_open;
         self.write(&now.into(), &operation, "invoke", value, None);
         (operation, writes_open)
@@ -235,9 +204,13 @@ impl History {
         value: Option<u64>,
     ) {
         self.write(ended, operation, "fail", value, Some(tag));
-        self.register(operation).writes_open -= 1;
+        let register = self.register(operation);
+        register.writes_open -= 1;
+        register.deletes_open -= usize::from(operation.kind.deletes());
         if operation.kind.base() == Some(tag) {
             self.violate(operation, &format!("lost, although {tag} is the newest"));
+        } else if operation.kind == Kind::Creation && value.is_none() {
+            self.violate(operation, &format!("lost, although {tag} is absent"));
         }
         self.judge_read(operation, tag, value);
     }
@@ -254,24 +227,7 @@ impl History {
     ) -> bool {
         let base = operation.kind.base().expect("it is coverable");
         self.end_write(ended, operation, tag);
-        if base < operation.floor {
-            let floor = operation.floor;
-            self.violate(
-                operation,
-                &format!("replaced {base}, older than {floor}, which had ended"),
-            );
-        }
-        if matches!(operation.kind, Kind::ConditionalWrite(_)) {
-            if tag <= base {
-                self.violate(operation, &format!("made {tag} of {base}"));
-            } else if !self.register(operation).covered.insert(base) {
-                self.violate(
-                    operation,
-                    &format!("a second winner: {base} was replaced before"),
-                );
-            }
-            return false;
-        }
+        self.judge_base(operation, base);
         // The next number, or the next above a fence that holds the next ones back (`[X-3 unconfirmed-cap]`).
         let is_next = |fences: &BTreeSet<u64>| {
             let mut before = fences.range(base.number..).chain([&base.number]);
@@ -283,6 +239,43 @@ impl History {
         !self.register(operation).covered.insert(base)
     }
 
+    /// A write or a deletion with one winner ended with this version (`[W-7 one-winner]`).
+    pub(crate) fn end_decided(&mut self, ended: &OperationEnd, operation: &Operation, tag: Tag) {
+        self.end_write(ended, operation, tag);
+        let Some(base) = operation.kind.base() else {
+            // A deletion of which no version is known may have come before it.
+            let register = self.register(operation);
+            let before = register.versions.range(..tag).next_back();
+            let before = before.map(|(before, value)| (*before, value.is_some()));
+            if let (Some((before, true)), 0) = (before, register.deletes_open) {
+                self.violate(
+                    operation,
+                    &format!("made {tag}, although {before} was there"),
+                );
+            }
+            return;
+        };
+        self.judge_base(operation, base);
+        if tag <= base {
+            self.violate(operation, &format!("made {tag} of {base}"));
+        } else if !self.register(operation).covered.insert(base) {
+            self.violate(
+                operation,
+                &format!("a second winner: {base} was replaced before"),
+            );
+        }
+    }
+
+    fn judge_base(&mut self, operation: &Operation, base: Tag) {
+        let floor = operation.floor;
+        if base < floor {
+            self.violate(
+                operation,
+                &format!("replaced {base}, older than {floor}, which had ended"),
+            );
+        }
+    }
+
     /// A write or a deletion ended with this version.
     pub(crate) fn end_write(&mut self, ended: &OperationEnd, operation: &Operation, tag: Tag) {
         self.write(ended, operation, "ok", operation.value, Some(tag));
@@ -291,7 +284,7 @@ impl History {
         let known = *register.versions.entry(tag).or_insert(value);
         register.completed = tag.max(register.completed);
         register.writes_open -= 1;
-        if operation.kind == Kind::Delete {
+        if operation.kind.deletes() {
             register.deletes_open -= 1;
             register.deleted = tag.max(register.deleted);
         }
@@ -327,7 +320,7 @@ impl History {
         self.write(&now.into(), operation, "fail", None, None);
         let register = self.register(operation);
         register.writes_open -= usize::from(operation.kind != Kind::Read);
-        register.deletes_open -= usize::from(operation.kind == Kind::Delete);
+        register.deletes_open -= usize::from(operation.kind.deletes());
     }
 
     /// It may have had its effect, or may still have it.

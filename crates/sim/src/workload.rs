@@ -20,6 +20,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 pub(crate) mod arbitrary;
+mod deciding;
 mod files;
 mod finale;
 mod large;

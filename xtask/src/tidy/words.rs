@@ -12,7 +12,7 @@ const WORDS: &[(&str, usize)] = &[
     ("nobody", 52),
     ("somebody", 21),
     ("everybody", 9),
-    ("anybody", 8),
+    ("anybody", 7),
     ("be it", 0),
     ("for the sake", 0),
     ("lets go", 0),

@@ -7,7 +7,6 @@ use areo_core::hash::stable_hash;
 use areo_core::instant::Instant;
 use areo_core::message::{Answer, Reply};
 use areo_core::tag::Tag;
-use std::collections::BTreeSet;
 
 /// An operation that has begun.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -110,7 +109,7 @@ fn end(
             history.end_uncovered(&now.into(), operation, *tag, value);
         }
         Some(Outcome::Written(tag)) if is_on => {
-            history.end_covered(&now.into(), operation, *tag, Some(&BTreeSet::new()));
+            history.end_decided(&now.into(), operation, *tag);
         }
         Some(Outcome::Read(tag, value)) => {
             let value = value.as_ref().map(|text| stable_hash(text.as_bytes()));

@@ -138,3 +138,46 @@ fn listings_that_leave_out_or_show_too_much_are_caught() {
     story.lists(&[("k", 2)]);
     story.broke("tombstone");
 }
+
+#[test]
+fn writes_that_disregard_their_conditions_are_caught() {
+    let created = |number: u64, deleting: bool| {
+        let mut story = Story::default();
+        story.writes(1, 1);
+        if deleting {
+            story.begin(Kind::Delete, None);
+        }
+        let creation = story.begin(Kind::Creation, Some(2));
+        story
+            .0
+            .end_decided(&Instant(1).into(), &creation, tag(number));
+        story
+    };
+    created(2, false).broke("although 1-");
+    let slow_deletion = created(3, true);
+    assert_eq!(slow_deletion.0.violation(), None);
+
+    let mut story = Story::default();
+    let creation = story.begin(Kind::Creation, Some(1));
+    story
+        .0
+        .end_uncovered(&Instant(1).into(), &creation, tag(0), None);
+    story.broke("lost, although 0-");
+
+    let mut story = Story::default();
+    story.writes(1, 1);
+    let kind = Kind::ConditionalDelete(tag(1));
+    let deletions = [2, 3].map(|number| (number, story.begin(kind, None)));
+    for (number, deletion) in deletions {
+        let ended = Instant(number).into();
+        story.0.end_decided(&ended, &deletion, tag(number));
+    }
+    story.broke("a second winner");
+    assert!(
+        story.0.lines().contains(
+            "\"kind\":\"conditional_write\",\"domain\":\"d0\",\"key\":\"k\",\"value\":null"
+        )
+    );
+    story.reads(3, None);
+    story.lists(&[]);
+}

@@ -4,14 +4,14 @@ use super::End;
 use super::lattice::keeps_whole;
 use super::operation::One;
 use crate::fault::Fault;
-use crate::history::Kind;
+use crate::history::{Kind, Operation};
 use crate::world::call::Watch;
 use areo_core::dap::FoundVersion;
+use areo_core::dsm::conditional::Condition;
 use areo_core::dsm::large::PublishError;
 use areo_core::dsm::sweep::Ages;
 use areo_core::element::Value;
 use areo_core::env::Env;
-use areo_core::error::WriteError;
 use areo_core::hash::stable_hash;
 use areo_core::instant::Instant;
 use areo_core::message::{Access, Body, Note, Reply, Request};
@@ -76,6 +76,15 @@ impl Watch for Tombstones {
     fn tells(&self, _note: &Note) {}
 }
 
+/// A value in blocks that are not written yet.
+struct Upload {
+    blocks: Blocks,
+    contents: Vec<Value>,
+    /// Of its manifest.
+    metadata: Bytes,
+    hash: u64,
+}
+
 impl One<'_> {
     /// The version that the history records: a tombstone that a sweep wrote is of an object that no client ever wrote.
     pub(super) fn shown(&self, tag: Tag) -> Tag {
@@ -85,18 +94,15 @@ impl One<'_> {
         }
     }
 
-    /// Writes a value in one to five blocks.
-    pub(super) async fn put_large(&self) -> End {
-        if keeps_whole(&self.c) {
-            return self.put().await;
-        }
+    /// A value for one to five blocks.
+    fn any_upload(&self) -> Upload {
         let random = self.work.world.random();
         let (value, hash) = self.any_value();
         let content = value.contiguous();
         let block_bytes = content.len().div_ceil(1 + random.index(5));
         let upload = self.client.next_upload();
         let blocks = Blocks::new(upload, content.len() as u64, block_bytes as u32);
-        let contents: Vec<Value> = blocks
+        let contents = blocks
             .iter()
             .map(|block| content.slice(block.range.start as usize..block.range.end as usize))
             .map(|part| Value::new(self.written_now(), part))
@@ -107,32 +113,72 @@ impl One<'_> {
             ..Metadata::default()
         };
         let metadata = metadata.encode().expect("small metadata");
-        let operation = self.begin(Kind::Write, Some(hash));
-        let manifest = (&blocks, metadata);
+        Upload {
+            blocks,
+            contents,
+            metadata,
+            hash,
+        }
+    }
+
+    /// Writes a value in blocks.
+    pub(super) async fn put_large(&self) -> End {
+        if keeps_whole(&self.c) {
+            return self.put().await;
+        }
+        let upload = self.any_upload();
+        let operation = self.begin(Kind::Write, Some(upload.hash));
+        let manifest = (&upload.blocks, upload.metadata);
         let written = self
-            .client
-            .domain(&self.c)
-            .write_large(&self.name(), manifest, &contents)
+            .domain()
+            .write_large(&self.name(), manifest, &upload.contents)
             .await;
-        let plan = self.work.world.plan();
-        let written: Result<_, WriteError> = match written {
+        match written {
             Ok(tag) => {
-                plan.note(Fault::LargeWrite);
-                Ok(tag)
+                self.work.world.plan().note(Fault::LargeWrite);
+                self.end_write(&operation, &Ok(tag))
             }
-            Err(PublishError::Write(error)) => Err(error),
-            Err(PublishError::Swept) => {
-                plan.note(Fault::SweptUpload);
+            Err(error) => self.end_upload(&operation, error),
+        }
+    }
+
+    /// The same on a condition, with one winner.
+    pub(super) async fn put_large_if(&self, (kind, condition): (Kind, Condition)) -> End {
+        let upload = self.any_upload();
+        let operation = self.begin(kind, Some(upload.hash));
+        let domain = self.domain();
+        for (block, content) in upload.blocks.iter().zip(&upload.contents) {
+            let name = (upload.blocks.upload, block.number);
+            if domain.put_block(name, content).await.is_err() {
+                // Sweeps find the others.
                 let now = self.work.world.now();
-                if self.work.shape.patient_sweeps && !self.work.world.has_fast_server() {
-                    let swept = "uploads_go_on: an upload was swept while its writer was at it";
-                    self.work.world.violate(swept.into());
-                }
                 self.end(None, |history| history.end_failed(now, &operation));
-                return End::Done;
+                return End::TimedOut;
             }
+        }
+        let on = (condition, 0);
+        let (name, blocks) = (self.name(), &upload.blocks);
+        match domain.publish_if(&name, blocks, upload.metadata, on).await {
+            Ok(decided) => {
+                self.work.world.plan().note(Fault::LargeWrite);
+                self.end_decided(&operation, Ok(decided))
+            }
+            Err(error) => self.end_upload(&operation, error),
+        }
+    }
+
+    fn end_upload(&self, operation: &Operation, error: PublishError) -> End {
+        let PublishError::Write(error) = error else {
+            self.work.world.plan().note(Fault::SweptUpload);
+            let now = self.work.world.now();
+            if self.work.shape.patient_sweeps && !self.work.world.has_fast_server() {
+                let swept = "uploads_go_on: an upload was swept while its writer was at it";
+                self.work.world.violate(swept.into());
+            }
+            self.end(None, |history| history.end_failed(now, operation));
+            return End::Done;
         };
-        self.end_write(&operation, &written)
+        self.end_write(operation, &Err(error))
     }
 
     /// The time of day as this process sees it: those of the others are hours behind or ahead of it.

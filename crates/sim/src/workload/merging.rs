@@ -2,17 +2,16 @@
 //! of it (`docs/spec` `[A-13 change-after-its-base]`, `[A-14 merged-changes]`).
 
 use crate::world::World;
-use areo_core::config::{Configuration, ConfigurationId};
+use areo_core::config::{Configuration, Descriptor};
 use areo_core::reconfig::change::Change;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The changes of a run.
 #[derive(Default)]
 pub(super) struct Merging {
-    /// Configurations from which a change was made.
-    bases: RefCell<BTreeSet<ConfigurationId>>,
+    /// Changes that were begun.
+    begun: RefCell<Vec<Change>>,
     /// Changes of sequences that ended, with the configurations that they became.
     made: RefCell<Vec<(Change, Arc<Configuration>)>>,
     merged: Cell<u64>,
@@ -26,7 +25,7 @@ impl Merging {
 
     /// A client makes the change.
     pub(super) fn begin(&self, change: &Change) {
-        self.bases.borrow_mut().insert(change.base().id());
+        self.begun.borrow_mut().push(change.clone());
     }
 
     /// It ended with this configuration.
@@ -49,13 +48,80 @@ impl Merging {
         made.push((change.clone(), c.clone()));
     }
 
-    /// A change is undone by one that was made from the configuration that has it, and by no other.
     fn check(&self, world: &World, (change, c): (&Change, &Configuration), next: &Configuration) {
-        let follows = c.precedes(next) && c.id().index + 1 == next.id().index;
-        if follows && !self.bases.borrow().contains(&c.id()) && !change.is_in(next) {
+        if undoes(&self.begun.borrow(), (change, c), next) {
             world.violate(format!(
                 "undone: {next:?} comes after {c:?}, from which no change was made"
             ));
         }
+    }
+}
+
+/// A change is undone by one that was made from the configuration that has it, or that sets the same thing itself, and by no other.
+fn undoes(begun: &[Change], (change, c): (&Change, &Configuration), next: &Configuration) -> bool {
+    let follows = c.precedes(next) && c.id().index + 1 == next.id().index;
+    if !follows || begun.iter().any(|it| it.base().id() == c.id()) || change.is_in(next) {
+        return false;
+    }
+    let others = Descriptor {
+        delta: unless_set(begun, (c, next), |it| it.delta),
+        options: unless_set(begun, (c, next), |it| it.options),
+        dap: unless_set(begun, (c, next), |it| it.dap),
+        copy_bytes: unless_set(begun, (c, next), |it| it.copy_bytes),
+        ..next.descriptor().clone()
+    };
+    Configuration::new(others).is_ok_and(|others| !change.is_in(&others))
+}
+
+/// What it is in `next`; as in `c`, if a change sets it so that was made before: it may have been set there and back meanwhile.
+fn unless_set<T: PartialEq>(
+    begun: &[Change],
+    (c, next): (&Configuration, &Configuration),
+    of: impl Fn(&Descriptor) -> T,
+) -> T {
+    let [before, after] = [c, next].map(|it| of(it.descriptor()));
+    let sets = |change: &Change| {
+        let [base, made] = [change.base(), change.made()].map(|it| of(it.descriptor()));
+        base != made && made == after
+    };
+    match begun.iter().any(sets) {
+        true => before,
+        false => after,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use areo_core::config::{Dap, ServerId};
+    use areo_core::object::DomainId;
+
+    /// Found by seed 430 of the commit that draws conditional deletions: one change sets delta, as another one had done and a third one
+    /// had taken back.
+    #[test]
+    fn what_was_set_there_and_back_is_not_undone() {
+        let members = (1..=3).map(ServerId).collect();
+        let first = Descriptor {
+            delta: 1,
+            ..Descriptor::new(DomainId(1), members, Dap::Abd)
+        };
+        let first = Configuration::new(first).unwrap();
+        let to = |base: &Arc<Configuration>, delta: u16| {
+            let wanted = Descriptor {
+                delta,
+                ..base.descriptor().clone()
+            };
+            Change::new(base, &wanted).unwrap()
+        };
+        let (there, slow) = (to(&first, 0), to(&first, 0));
+        let back = to(there.made(), 1);
+        let last = slow.after(back.made()).unwrap();
+        let last = last.made();
+        let of_back = (&back, &**back.made());
+        let begun = [there.clone(), slow, back.clone()];
+        assert!(!undoes(&begun, of_back, last));
+        let begun = [back.clone()];
+        assert!(undoes(&begun, of_back, last), "by no change");
+        assert!(!undoes(&begun, (&there, &**there.made()), back.made()));
     }
 }

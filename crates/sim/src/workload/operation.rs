@@ -7,6 +7,7 @@ use crate::history::{History, Kind, Object, Operation, OperationEnd};
 use crate::truth::domain_of;
 use crate::world::call::SimEnv;
 use areo_core::config::Configuration;
+use areo_core::dap::FoundVersion;
 use areo_core::dsm::coverable::CoverableOutcome;
 use areo_core::dsm::{self, Client};
 use areo_core::element::Value;
@@ -114,7 +115,7 @@ impl One<'_> {
         self.end_write(&operation, &written)
     }
 
-    /// A coverable write on the newest version that anybody was shown, or on one of those before it.
+    /// A write on the newest version that was shown to any client, or on one of those before it: with one winner, or coverable.
     pub(super) async fn cover(&self) -> End {
         let random = self.work.world.random();
         let choice = match random.chance(250) {
@@ -122,14 +123,18 @@ impl One<'_> {
             false => 0,
         };
         let base = self.work.history.borrow().version(&self.object, choice);
-        let (value, hashed) = self.any_value();
         // Weak unless the client knows before that it is not.
-        let known = self.client.sequences().start(&self.c);
-        let kind = match known.dap().is_conditional() {
-            true => Kind::ConditionalWrite(base),
-            false => Kind::CvrWrite(base),
-        };
-        let operation = self.begin(kind, Some(hashed));
+        if self
+            .client
+            .sequences()
+            .start(&self.c)
+            .dap()
+            .is_conditional()
+        {
+            return self.decide_on(base).await;
+        }
+        let (value, hashed) = self.any_value();
+        let operation = self.begin(Kind::CvrWrite(base), Some(hashed));
         let written = self.domain().put_if(&self.name(), &value, Some(base)).await;
         let (ended, plan) = (self.ended(), self.work.world.plan());
         match written {
@@ -144,18 +149,23 @@ impl One<'_> {
                         plan.note(Fault::TwoWinners);
                     }
                 });
+                End::Done
             }
-            Ok(CoverableOutcome::Unchanged(found)) => {
-                plan.note(Fault::NotCovered);
-                let (shown, now) = (self.shown(found.tag), self.work.world.now());
-                self.end(Some(found.tag), |history| match shown == found.tag {
-                    true => history.end_uncovered(&ended, &operation, shown, hash(&found)),
-                    // It lost against the tombstone of a sweep.
-                    false => history.end_failed(now, &operation),
-                });
-            }
-            Err(error) => return self.end_write(&operation, &Err(error)),
+            Ok(CoverableOutcome::Unchanged(found)) => self.end_uncovered(&operation, &found),
+            Err(error) => self.end_write(&operation, &Err(error)),
         }
+    }
+
+    /// The operation did not happen on its condition, and read this.
+    pub(super) fn end_uncovered(&self, operation: &Operation, found: &FoundVersion) -> End {
+        let (ended, now) = (self.ended(), self.work.world.now());
+        self.work.world.plan().note(Fault::NotCovered);
+        let shown = self.shown(found.tag);
+        self.end(Some(found.tag), |history| match shown == found.tag {
+            true => history.end_uncovered(&ended, operation, shown, hash(found)),
+            // It lost against the tombstone of a sweep.
+            false => history.end_failed(now, operation),
+        });
         End::Done
     }
 

@@ -1,0 +1,51 @@
+//! What operations of histories are.
+
+use areo_core::tag::Tag;
+
+/// What an operation does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Read,
+    Write,
+    /// Coverable, on this version.
+    CvrWrite(Tag),
+    /// On this version, with one winner.
+    ConditionalWrite(Tag),
+    /// If there is no object, with one winner.
+    Creation,
+    Delete,
+    /// Of this version, with one winner.
+    ConditionalDelete(Tag),
+    /// Of the domain, after a configuration of this index that was final when it began.
+    Reconfig(u32),
+}
+
+impl Kind {
+    /// The version that it is to replace, if it names one.
+    pub(super) fn base(self) -> Option<Tag> {
+        match self {
+            Kind::CvrWrite(base) | Kind::ConditionalWrite(base) | Kind::ConditionalDelete(base) => {
+                Some(base)
+            }
+            Kind::Read | Kind::Write | Kind::Creation | Kind::Delete | Kind::Reconfig(_) => None,
+        }
+    }
+
+    /// Whether it makes the object absent if it succeeds.
+    pub(super) fn deletes(self) -> bool {
+        matches!(self, Kind::Delete | Kind::ConditionalDelete(_))
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Kind::Read => "read",
+            Kind::Write => "write",
+            Kind::CvrWrite(_) => "cvr_write",
+            Kind::ConditionalWrite(_) | Kind::Creation | Kind::ConditionalDelete(_) => {
+                "conditional_write"
+            }
+            Kind::Delete => "delete",
+            Kind::Reconfig(_) => "reconfig",
+        }
+    }
+}
