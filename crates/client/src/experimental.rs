@@ -6,13 +6,14 @@
 //! | `protocol` | `ares2`, `ares` | both of the next two, as Ares II and as Ares have them |
 //! | `piggyback` | `on`, `off` | whether servers show on every reply what comes next; otherwise that takes rounds of its own |
 //! | `collect` | `on`, `off`, `paper` | whether servers drop superseded configurations; `paper`: and point from one to the next |
+//! | `thrifty` | `off`, `queries`, `on` | which calls ask one quorum, and the others only when that does not decide them; `on`: those that write, too, where copies are kept |
 //! | `leave-off` | `transferred`, `finalized` | where a change stops, as if the process that makes it died |
 
 use areo_core::config::Options;
 use std::fmt;
 use std::str::FromStr;
 
-pub use areo_core::config::Collect;
+pub use areo_core::config::{Collect, Thrift};
 pub use areo_core::reconfig::ares::LeaveOff;
 
 /// Experimental settings. What is not said is as it should be, or stays as it is.
@@ -33,6 +34,8 @@ pub struct Experimental {
     pub piggyback: Option<bool>,
     /// What becomes of superseded configurations.
     pub collect: Option<Collect>,
+    /// Which calls ask one quorum first.
+    pub thrift: Option<Thrift>,
     /// Where a change stops. The first configuration of a domain is no change.
     pub leave_off: Option<LeaveOff>,
 }
@@ -42,6 +45,7 @@ impl Experimental {
     pub const ARES: Experimental = Experimental {
         piggyback: Some(Options::ARES.piggyback),
         collect: Some(Options::ARES.collect),
+        thrift: None,
         leave_off: None,
     };
 
@@ -51,6 +55,7 @@ impl Experimental {
         Experimental {
             piggyback: later.piggyback.or(self.piggyback),
             collect: later.collect.or(self.collect),
+            thrift: later.thrift.or(self.thrift),
             leave_off: later.leave_off.or(self.leave_off),
         }
     }
@@ -60,6 +65,7 @@ impl Experimental {
         Options {
             piggyback: self.piggyback.unwrap_or(options.piggyback),
             collect: self.collect.unwrap_or(options.collect),
+            thrift: self.thrift.unwrap_or(options.thrift),
         }
     }
 
@@ -70,6 +76,7 @@ impl Experimental {
         Experimental {
             piggyback: (piggyback != usual.piggyback).then_some(piggyback),
             collect: (collect != usual.collect).then_some(collect),
+            thrift: (options.thrift != usual.thrift).then_some(options.thrift),
             leave_off: None,
         }
     }
@@ -78,10 +85,12 @@ impl Experimental {
     pub fn settings(self) -> Vec<String> {
         let piggyback = self.piggyback.map(|it| word(PIGGYBACK, it));
         let collect = self.collect.map(|it| word(COLLECT, it));
+        let thrifty = self.thrift.map(|it| word(THRIFTY, it));
         let leave_off = self.leave_off.map(|it| word(LEAVE_OFF, it));
         let all = [
             ("piggyback", piggyback),
             ("collect", collect),
+            ("thrifty", thrifty),
             ("leave-off", leave_off),
         ];
         let setting = |(key, word): (_, Option<_>)| word.map(|word| format!("{key}={word}"));
@@ -124,7 +133,7 @@ impl fmt::Display for InvalidSetting {
             }
             InvalidSetting::UnknownKey { key } => write!(
                 f,
-                "there is no experimental setting '{key}': there are protocol, piggyback, collect and leave-off"
+                "there is no experimental setting '{key}': there are protocol, piggyback, collect, thrifty and leave-off"
             ),
             InvalidSetting::UnknownValue { key, value, values } => write!(
                 f,
@@ -142,6 +151,11 @@ type Words<T> = &'static [(&'static str, T)];
 
 const PROTOCOL: Words<Options> = &[("ares2", Options::ARES_2), ("ares", Options::ARES)];
 const PIGGYBACK: Words<bool> = &[("on", true), ("off", false)];
+const THRIFTY: Words<Thrift> = &[
+    ("off", Thrift::Off),
+    ("queries", Thrift::Queries),
+    ("on", Thrift::Calls),
+];
 const COLLECT: Words<Collect> = &[
     ("on", Collect::On),
     ("off", Collect::Off),
@@ -186,6 +200,7 @@ impl FromStr for Experimental {
             }
             "piggyback" => said.piggyback = meaning(key, value, PIGGYBACK)?,
             "collect" => said.collect = meaning(key, value, COLLECT)?,
+            "thrifty" => said.thrift = meaning(key, value, THRIFTY)?,
             "leave-off" => said.leave_off = meaning(key, value, LEAVE_OFF)?,
             _ => return Err(InvalidSetting::UnknownKey { key: key.into() }),
         }
@@ -199,7 +214,12 @@ mod tests {
 
     #[test]
     fn settings_are_what_they_are_written_as() {
-        let written = ["piggyback=off", "collect=paper", "leave-off=finalized"];
+        let written = [
+            "piggyback=off",
+            "collect=paper",
+            "thrifty=queries",
+            "leave-off=finalized",
+        ];
         let parse = |setting: &str| setting.parse::<Experimental>().unwrap();
         let all = written.map(parse);
         let all = all
@@ -229,7 +249,7 @@ mod tests {
             ),
             (
                 "ec=published",
-                "there is no experimental setting 'ec': there are protocol, piggyback, collect and leave-off",
+                "there is no experimental setting 'ec': there are protocol, piggyback, collect, thrifty and leave-off",
             ),
             (
                 "collect=never",

@@ -25,7 +25,7 @@ pub use dap::Dap;
 pub use decider::{Decider, InvalidDecider};
 pub use invalid::InvalidConfiguration;
 pub use lattice::Membership;
-pub use options::{Collect, Options};
+pub use options::{Collect, Options, Thrift};
 
 /// A server: random, written into its data directory when that is created. Addresses may change, ids do not.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

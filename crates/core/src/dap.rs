@@ -100,7 +100,7 @@ pub async fn get_tag<E: Env>(env: &E, at: &Visit, name: &Name) -> Result<Tag, Ca
         _ => Fold::Ignore,
     };
     let tally = Quorum::of(at.c(), body, Tag::INITIAL, fold);
-    let asked = gather::gather(env, at, tally);
+    let asked = gather::query(env, at, tally);
     span::watch!(span::in_configuration!(span::GET_TAG, at.c()), asked)
 }
 
@@ -124,7 +124,7 @@ pub async fn get_tag_for<E: Env>(
         length: value.length(),
         element_bytes: element_bytes(at.c(), value.length()) + metadata,
     };
-    let asked = gather::gather(env, at, Offer::new(at.c(), name, announced, grace));
+    let asked = gather::query(env, at, Offer::new(at.c(), name, announced, grace));
     span::watch!(span::in_configuration!(span::GET_TAG, at.c()), asked)
 }
 

@@ -18,10 +18,11 @@ use tracing::Instrument;
 pub use crate::tally::{Decision, Event, Tally};
 pub use batch::Batch;
 pub use call::{Call, Deadline, Outgoing};
-pub use visit::{Visit, gather};
+pub use visit::{Visit, gather, query};
 
 mod batch;
 mod call;
+mod thrifty;
 mod visit;
 
 /// A tally that speaks of one configuration: makes the bodies, not the envelopes.
@@ -32,6 +33,10 @@ pub trait ConfiguredTally {
     fn needed(&self) -> usize;
     /// As [`Tally::ask`].
     fn ask(&mut self, position: usize) -> Option<Body>;
+    /// Whether the member at this position is among those that a thrifty call asks first: its answer alone has what is wanted.
+    fn prefers(&self, _position: usize) -> bool {
+        false
+    }
     /// As [`Tally::add`].
     fn add(&mut self, from: usize, event: Event) -> Decision<Self::Output>;
     /// As [`Tally::tick`].

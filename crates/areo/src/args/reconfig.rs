@@ -76,8 +76,8 @@ pub(crate) struct ChangeArgs {
 /// What only experiments ask for.
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct ExperimentalArgs {
-    /// For experiments only, with no benefit in use: protocol=ares|ares2, piggyback=on|off, collect=on|off|paper; for a change also
-    /// leave-off=transferred|finalized; may be repeated
+    /// For experiments only, with no benefit in use: protocol=ares|ares2, piggyback=on|off, collect=on|off|paper,
+    /// thrifty=off|queries|on; for a change also leave-off=transferred|finalized; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     experimental: Vec<Experimental>,
 }

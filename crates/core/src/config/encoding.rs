@@ -1,6 +1,6 @@
 //! Descriptors as [`tlv`] fields.
 
-use super::{Collect, Dap, Decider, Descriptor, Membership, Options, ServerId};
+use super::{Collect, Dap, Decider, Descriptor, Membership, Options, ServerId, Thrift};
 use crate::limits;
 use crate::object::DomainId;
 use crate::tlv::{self, MUST_UNDERSTAND, TlvError};
@@ -27,6 +27,8 @@ const LATTICE_ENTRY_BYTES: usize = 16 + 4;
 const NO_PIGGYBACK: u32 = 1;
 const NO_COLLECT: u32 = 2;
 const PAPER_COLLECT: u32 = 4;
+const THRIFTY_QUERIES: u32 = 32;
+const THRIFTY_CALLS: u32 = 64;
 
 pub(super) fn encode(descriptor: &Descriptor) -> Bytes {
     let mut out = BytesMut::new();
@@ -104,18 +106,33 @@ fn option_bits(options: Options) -> u32 {
         Collect::Off => NO_COLLECT,
         Collect::Paper => PAPER_COLLECT,
     };
-    piggyback | collect
+    let thrift = match options.thrift {
+        Thrift::Off => 0,
+        Thrift::Queries => THRIFTY_QUERIES,
+        Thrift::Calls => THRIFTY_CALLS,
+    };
+    piggyback | collect | thrift
 }
 
 fn options(bits: u32) -> Option<Options> {
-    let collect = match bits & !NO_PIGGYBACK {
+    let thrift = match bits & (THRIFTY_QUERIES | THRIFTY_CALLS) {
+        0 => Thrift::Off,
+        THRIFTY_QUERIES => Thrift::Queries,
+        THRIFTY_CALLS => Thrift::Calls,
+        _ => return None,
+    };
+    let collect = match bits & !(NO_PIGGYBACK | THRIFTY_QUERIES | THRIFTY_CALLS) {
         0 => Collect::On,
         NO_COLLECT => Collect::Off,
         PAPER_COLLECT => Collect::Paper,
         _ => return None,
     };
     let piggyback = bits & NO_PIGGYBACK == 0;
-    Some(Options { piggyback, collect })
+    Some(Options {
+        piggyback,
+        collect,
+        thrift,
+    })
 }
 
 /// The versions, if the entries are by id and distinct: of one membership there is one encoding.

@@ -8,6 +8,19 @@ pub struct Options {
     pub piggyback: bool,
     /// What becomes of superseded configurations.
     pub collect: Collect,
+    /// Which calls ask one quorum first.
+    pub thrift: Thrift,
+}
+
+/// Which calls ask as many members as make a quorum, and the others only when those do not decide it (`docs/spec` 6.8).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Thrift {
+    /// None: all members are asked.
+    Off,
+    /// Those that write nothing. What is written goes to all members.
+    Queries,
+    /// All, where copies are kept, as published; elsewhere those that write nothing.
+    Calls,
 }
 
 /// What servers do with a configuration that has a final successor.
@@ -27,19 +40,31 @@ impl Options {
     pub const ARES_2: Options = Options {
         piggyback: true,
         collect: Collect::On,
+        thrift: Thrift::Off,
     };
 
     /// Ares, without the optimisations of Ares II.
     pub const ARES: Options = Options {
         piggyback: false,
         collect: Collect::Off,
+        thrift: Thrift::Off,
     };
 
     /// Every combination, for tests.
     #[cfg(test)]
     pub(crate) fn all() -> impl Iterator<Item = Options> {
         let collect = [Collect::On, Collect::Off, Collect::Paper];
-        let with = |collect| [true, false].map(|piggyback| Options { piggyback, collect });
+        let thrift = [Thrift::Off, Thrift::Queries, Thrift::Calls];
+        let with = move |collect| {
+            let each = [true, false].map(|piggyback| {
+                thrift.map(|thrift| Options {
+                    piggyback,
+                    collect,
+                    thrift,
+                })
+            });
+            each.into_iter().flatten()
+        };
         collect.into_iter().flat_map(with)
     }
 }

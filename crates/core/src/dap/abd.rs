@@ -22,7 +22,7 @@ pub(crate) mod published;
 use super::kind::Kind;
 use super::versions::{Admission, Arrival, Bounds, StoredVersion, Versions};
 use super::{PassedVersions, Scope};
-use crate::config::Configuration;
+use crate::config::{Configuration, Thrift};
 use crate::element::{Element, Form, Handle, Value};
 use crate::env::Env;
 use crate::message::{HeldVersions, Want};
@@ -118,9 +118,14 @@ impl Kind for Abd {
     }
 }
 
-/// The member that is asked for the value: by turns over the objects, leaving out those that lately did not answer.
+/// The member that is asked for the value: by turns over the objects, leaving out those that lately did not answer. A thrifty
+/// read asks the members after it, so that readers of one object do not all ask the same ones.
 fn chosen<E: Env>(env: &E, c: &Configuration, name: &Name) -> usize {
-    let first = (name.placement_hash(c.descriptor().domain) % c.n() as u64) as usize;
+    let drawn = match c.options().thrift {
+        Thrift::Off => name.placement_hash(c.descriptor().domain),
+        Thrift::Queries | Thrift::Calls => env.random(),
+    };
+    let first = (drawn % c.n() as u64) as usize;
     let turn = |offset: usize| (first + offset) % c.n();
     let answers = |position: &usize| !env.slow(c.members()[*position]);
     let chosen = (0..c.n()).map(turn).find(answers).unwrap_or(first);

@@ -81,7 +81,7 @@ pub(super) async fn collect<E: Env>(
         // Whatever the round trip is: sooner or later an attempt waits long enough for it. An older version takes the answers
         // of more members than a quorum.
         tally.hope <<= if passes { PASSING_HOPE } else { attempt.min(8) };
-        let mut outcome = gather::gather(env, at, tally).await?;
+        let mut outcome = gather::query(env, at, tally).await?;
         let is_accepted = matches!(outcome, Outcome::Found(_));
         if let Outcome::Found(collected) = &mut outcome
             && !collects_unfinalized(at.c(), passed)
@@ -400,6 +400,10 @@ impl ConfiguredTally for Collect {
 
     fn needed(&self) -> usize {
         self.quorum()
+    }
+
+    fn prefers(&self, position: usize) -> bool {
+        !matches!(self.members[position].asks, Asks::Query(Want::Tags))
     }
 
     fn ask(&mut self, position: usize) -> Option<Body> {

@@ -1,6 +1,7 @@
 //! Visits: the envelope around what is asked of a configuration. Pointers are put on requests and taken off replies here
 //! and nowhere else (`docs/spec` 3.4).
 
+use super::thrifty::Thrifty;
 use super::{ConfiguredTally, Decision, Event, Tally};
 use crate::config::Configuration;
 use crate::env::{Env, Work};
@@ -149,7 +150,34 @@ pub async fn gather<E: Env, T: ConfiguredTally + 'static>(
 where
     T::Output: 'static,
 {
-    let addressed = AddressedTally::new(at, tally);
+    let tally = Thrifty::new(env, at.c(), tally, false);
+    gather_addressed(env, at, AddressedTally::new(at, tally)).await
+}
+
+/// The same of a call that writes nothing, which may ask fewer members ([`Thrift`](crate::config::Thrift)).
+///
+/// # Errors
+/// As [`gather`].
+pub async fn query<E: Env, T: ConfiguredTally + 'static>(
+    env: &E,
+    at: &Visit,
+    tally: T,
+) -> Result<T::Output, CallError>
+where
+    T::Output: 'static,
+{
+    let tally = Thrifty::new(env, at.c(), tally, true);
+    gather_addressed(env, at, AddressedTally::new(at, tally)).await
+}
+
+async fn gather_addressed<E: Env, T: ConfiguredTally + 'static>(
+    env: &E,
+    at: &Visit,
+    addressed: AddressedTally<T>,
+) -> Result<T::Output, CallError>
+where
+    T::Output: 'static,
+{
     let members = at.c().members();
     let span = span::of_call!(members, addressed.needed());
     let named = |unavailable| Unavailable {

@@ -59,6 +59,7 @@ struct Inner {
     gathers: Cell<usize>,
     element_bytes: Cell<usize>,
     put_bytes: Cell<usize>,
+    requests: Cell<usize>,
     outside: RefCell<Outside>,
     bent: RefCell<Option<Bend>>,
     /// Unconfirmed versions of one object that a server takes.
@@ -180,6 +181,7 @@ impl World {
             gathers: Cell::default(),
             element_bytes: Cell::default(),
             put_bytes: Cell::default(),
+            requests: Cell::default(),
             outside: RefCell::default(),
             bent: RefCell::default(),
             cap: Cell::new(cap),
@@ -228,6 +230,11 @@ impl World {
     /// Bytes of elements that servers have sent so far.
     pub fn element_bytes(&self) -> usize {
         self.0.element_bytes.get()
+    }
+
+    /// Requests that servers have received so far.
+    pub fn requests(&self) -> usize {
+        self.0.requests.get()
     }
 
     /// Bytes of elements that servers have been sent so far.

@@ -304,6 +304,7 @@ impl World {
                 Content::Note(note) => machine.batch(|shard| shard.note(now, note)),
                 Content::Request(origin, request) => {
                     self.0.put_bytes.update(|bytes| bytes + put_bytes(&request));
+                    self.0.requests.update(|requests| requests + 1);
                     let caller = (origin, request.clone());
                     machine.receive(now, caller, request)
                 }

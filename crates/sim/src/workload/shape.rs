@@ -3,8 +3,11 @@
 use crate::cluster::Cluster;
 use crate::random::Random;
 use crate::world::World;
-use areo_core::config::{self, Collect, Configuration, Dap};
+use areo_core::config::{self, Collect, Configuration, Dap, Thrift};
 use areo_core::dap;
+
+/// Tells this draw apart from others.
+const THRIFT: u64 = 0x7417;
 
 /// Mostly the default.
 pub(super) fn drawn_options(random: &Random) -> config::Options {
@@ -14,7 +17,16 @@ pub(super) fn drawn_options(random: &Random) -> config::Options {
         _ => Collect::On,
     };
     let piggyback = random.index(4) > 0;
-    config::Options { piggyback, collect }
+    let thrift = match random.beside(THRIFT) % 8 {
+        0 => Thrift::Queries,
+        1 => Thrift::Calls,
+        _ => Thrift::Off,
+    };
+    config::Options {
+        piggyback,
+        collect,
+        thrift,
+    }
 }
 
 /// The options of a configuration: a kind whose versions a round finalizes is offered with piggybacking only.

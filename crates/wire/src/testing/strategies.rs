@@ -4,7 +4,7 @@ use super::examples::of_lattice;
 use crate::checksum::crc32c;
 use areo_core::config::{
     Collect, Configuration, ConfigurationId, Dap, Decider, Descriptor, Membership, Options,
-    ServerId,
+    ServerId, Thrift,
 };
 use areo_core::consensus::paxos::Acceptor;
 use areo_core::dap::versions::{Fence, Marks};
@@ -467,7 +467,17 @@ fn pointer() -> impl Strategy<Value = Pointer> {
 
 fn options() -> impl Strategy<Value = Options> {
     let collect = prop_oneof![Just(Collect::On), Just(Collect::Off), Just(Collect::Paper)];
-    (any::<bool>(), collect).prop_map(|(piggyback, collect)| Options { piggyback, collect })
+    let thrift = prop_oneof![
+        Just(Thrift::Off),
+        Just(Thrift::Queries),
+        Just(Thrift::Calls)
+    ];
+    let made = |(piggyback, collect, thrift)| Options {
+        piggyback,
+        collect,
+        thrift,
+    };
+    (any::<bool>(), collect, thrift).prop_map(made)
 }
 
 fn decider() -> impl Strategy<Value = Decider> {

@@ -2,7 +2,7 @@
 
 use super::announce;
 use crate::world::{self, Actor, Message, World, configuration, successor};
-use areo_core::config::{Collect, Configuration, Dap, Options};
+use areo_core::config::{Collect, Configuration, Dap, Options, Thrift};
 use areo_core::pointer::Pointer;
 use areo_core::reconfig::sequence;
 use std::sync::Arc;
@@ -33,7 +33,11 @@ fn ares_takes_four_rounds_and_ares_2_two_or_one() {
     for dap in [Dap::Abd, Dap::Ec { k: 1 }] {
         for collect in [Collect::On, Collect::Off, Collect::Paper] {
             for (piggyback, expected) in [(false, [4, 4]), (true, [2, 1])] {
-                let options = Options { piggyback, collect };
+                let options = Options {
+                    piggyback,
+                    collect,
+                    ..Options::default()
+                };
                 let c = with(options, dap);
                 let world = World::new(&c, 1);
                 let taken = write_and_read(&world, &world.actor(&c), &world.actor(&c));
@@ -129,4 +133,84 @@ fn a_pointer_at_a_minority_costs_a_round() {
         rounds(&world, || assert_eq!(writer.put("k", "v").number, 1)),
         2 + 1 + 1
     );
+}
+
+/// In quiet times a thrifty call asks exactly a quorum, and a read finds what a put left, also at other members.
+#[test]
+fn a_thrifty_call_asks_exactly_a_quorum() {
+    let kinds = [
+        (3, Dap::Abd),
+        (5, Dap::Abd),
+        (4, Dap::AbdPublished),
+        (5, Dap::Ec { k: 3 }),
+        (5, Dap::Cas { k: 3 }),
+    ];
+    let thrift = [Thrift::Off, Thrift::Queries, Thrift::Calls];
+    for (thrift, (n, dap)) in thrift
+        .into_iter()
+        .flat_map(|it| kinds.map(|kind| (it, kind)))
+    {
+        let options = Options {
+            thrift,
+            ..Options::default()
+        };
+        let c = world::with(&configuration(n, dap, 1, 0), options);
+        let world = World::new(&c, 1);
+        // Each member is described the configuration once.
+        assert_ne!(world.actor(&c).put("before", "v").number, 0);
+        for number in 0..30 {
+            world.actor(&c).put(&format!("before {number}"), "v");
+            world.settle();
+        }
+        let quorum = c.quorums().quorum();
+        let queried = [n, quorum][usize::from(thrift != Thrift::Off)];
+        let spares_puts = thrift == Thrift::Calls && dap.is_replicated();
+        let written = [n, quorum][usize::from(spares_puts)];
+        for number in 0..20 {
+            let text = format!("value {number}");
+            let requests = |act: &dyn Fn()| {
+                let before = (world.requests(), world.gathers());
+                act();
+                world.settle();
+                (world.requests() - before.0, world.gathers() - before.1)
+            };
+            let case = format!("{dap} {n}, {thrift:?}");
+            let put = requests(&|| assert_ne!(world.actor(&c).put("k", &text).number, 0));
+            assert_eq!(put.0, queried + (put.1 - 1) * written, "{case}");
+            let get = requests(&|| {
+                assert_eq!(world.actor(&c).get("k").1.as_deref(), Some(&text[..]));
+            });
+            // After a thrifty put the member that is asked for the value may have none: another one is asked. One that has it needs no
+            // write-back.
+            let most = queried + (get.1 - 1) * written + usize::from(spares_puts);
+            let least = if spares_puts { queried } else { most };
+            assert!((least..=most).contains(&get.0), "{case}: {get:?}");
+            if dap != Dap::AbdPublished && !spares_puts {
+                assert_eq!(get.1, 1, "{case}: what was put everywhere is read at once");
+            }
+        }
+    }
+}
+
+/// A member of the quorum is away: the others are asked at once, or after a while.
+#[test]
+fn a_thrifty_call_asks_the_others_for_one_that_is_away() {
+    let thrift = [Thrift::Queries, Thrift::Calls];
+    for (thrift, dap) in thrift
+        .into_iter()
+        .flat_map(|it| [(it, Dap::Abd), (it, Dap::Ec { k: 1 })])
+    {
+        let options = Options {
+            thrift,
+            ..Options::default()
+        };
+        let c = with(options, dap);
+        let world = World::new(&c, 1);
+        world.crash(0);
+        for number in 0..20 {
+            let text = format!("value {number}");
+            assert_ne!(world.actor(&c).put("k", &text).number, 0);
+            assert_eq!(world.actor(&c).get("k").1.as_deref(), Some(&text[..]));
+        }
+    }
 }
