@@ -73,7 +73,7 @@ impl fmt::Display for HistoryError {
             Problem::OtherOperation => f.write_str("the kind, domain or key is not that of the invocation"),
             Problem::EndsBeforeInvoked => f.write_str("the operation ends before the time of its invocation"),
             Problem::ValueOfInvocation {
-                kind: kind @ (Kind::Read | Kind::Delete),
+                kind: kind @ (Kind::Read | Kind::RegularRead | Kind::Delete),
             } => write!(f, "the invocation of a {kind} carries a value"),
             Problem::ValueOfInvocation { kind } => write!(f, "the invocation of a {kind} needs a value"),
             Problem::NoVersion { kind } => write!(f, "a {kind} that succeeds needs a version"),

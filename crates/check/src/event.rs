@@ -71,6 +71,8 @@ pub enum EventKind {
 pub enum Kind {
     /// Returns the value; no value means absent.
     Read,
+    /// The same, but it need not agree with other reads about the order of concurrent writes.
+    RegularRead,
     /// Writes a value.
     Write,
     /// Writes a value if the version is still `based_on`, weakly: concurrent ones may both succeed
@@ -91,6 +93,7 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Kind::Read => "read",
+            Kind::RegularRead => "regular_read",
             Kind::Write => "write",
             Kind::CvrWrite => "cvr_write",
             Kind::ConditionalWrite => "conditional_write",

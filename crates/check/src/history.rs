@@ -91,7 +91,8 @@ impl Operation {
         let refused = matches!(self.kind, Kind::CvrWrite | Kind::ConditionalWrite);
         match (self.kind, self.outcome) {
             (Kind::Read, Outcome::Ok) => Effect::Reads(self.output),
-            (Kind::Reconfig | Kind::Read, _) => Effect::Nothing,
+            // A regular read binds no other operation: it is judged apart.
+            (Kind::Reconfig | Kind::Read | Kind::RegularRead, _) => Effect::Nothing,
             (_, Outcome::Ok | Outcome::Unknown) => Effect::Writes(self.input),
             (_, Outcome::Fail) if refused && self.output.is_some() => Effect::Reads(self.output),
             (_, Outcome::Fail) if refused && self.version.is_some() => Effect::Sees,
@@ -248,7 +249,7 @@ impl Builder {
     fn invoke(&mut self, client: Name, event: &Event<'_>) -> Result<u32, Problem> {
         let names = &mut self.history.names;
         let writes_value = match event.kind {
-            Kind::Read | Kind::Delete => false,
+            Kind::Read | Kind::RegularRead | Kind::Delete => false,
             // Without one it deletes the version that it is for.
             Kind::ConditionalWrite => event.value.is_some() || event.based_on.is_none(),
             Kind::Write | Kind::CvrWrite | Kind::Reconfig => true,
@@ -323,7 +324,10 @@ impl Builder {
             return Err(Problem::NoVersion { kind: event.kind });
         }
         // A reconfiguration may report that another proposal was installed.
-        let keeps_value = !matches!(operation.kind, Kind::Read | Kind::Reconfig);
+        let keeps_value = !matches!(
+            operation.kind,
+            Kind::Read | Kind::RegularRead | Kind::Reconfig
+        );
         if succeeded && keeps_value && value.is_some() && value != operation.input {
             return Err(Problem::OtherValue);
         }

@@ -7,7 +7,7 @@ use crate::report::{
 };
 use crate::versions::{self, Versions};
 use crate::view::{self, Finding, View};
-use crate::{Kind, configurations, coverable, fragmented, linearizable, winner};
+use crate::{Kind, configurations, coverable, fragmented, linearizable, regular, winner};
 use std::collections::{BTreeMap, HashSet};
 
 /// Judges a history, in time close to linear.
@@ -17,6 +17,7 @@ pub fn judge(history: &History) -> Report {
         properties: [
             Property::Linearizable,
             Property::VersionOrder,
+            Property::Regular,
             Property::Coverable,
             Property::OneWinner,
             Property::Fragmented,
@@ -85,6 +86,10 @@ fn objects(history: &History, docket: &mut Docket<'_>) {
     }
     for (object, places) in history.objects().iter().zip(&by_object) {
         let view = View { history, places };
+        if regular::concerns(&view) {
+            let verdict = regular::judge(&view).into();
+            docket.hear(Property::Regular, object.domain, Some(object.key), verdict);
+        }
         if view
             .iter()
             .all(|(_, operation)| operation.effect() == Effect::Nothing)

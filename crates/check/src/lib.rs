@@ -8,7 +8,7 @@
 //!
 //! `version`, `event` (the format) → `history` (events joined to operations) → `judge` (what is judged, and its
 //! report) → one judge per property: `linearizable` over `register`, `absence`, `search` and `shrink`; `versions`;
-//! `coverable`; `winner`; `fragmented`; `configurations`.
+//! `coverable`; `winner`; `regular`; `fragmented`; `configurations`.
 //!
 //! ```
 //! use areo_check::{History, Verdict, judge};
@@ -36,6 +36,7 @@ mod history;
 mod judge;
 mod linearizable;
 mod register;
+mod regular;
 mod report;
 mod search;
 mod shrink;

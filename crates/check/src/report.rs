@@ -12,6 +12,8 @@ pub enum Property {
     Linearizable,
     /// Versions agree with values and with real time (oracle O1).
     VersionOrder,
+    /// A regular read returns the value of the last completed or of a concurrent write.
+    Regular,
     /// Coverable writes: validity, consolidation, continuity, evolution (`[V-1 weak-coverability]`,
     /// `[V-2 coverable-properties]`).
     Coverable,
@@ -28,6 +30,7 @@ impl fmt::Display for Property {
         f.pad(match self {
             Property::Linearizable => "linearizable",
             Property::VersionOrder => "version order",
+            Property::Regular => "regular",
             Property::Coverable => "coverable",
             Property::OneWinner => "one winner",
             Property::Fragmented => "fragmented",
@@ -292,7 +295,7 @@ impl ShownOperation {
         }
         match (&self.value, self.kind, self.outcome) {
             (Some(value), ..) => parts.push(value.clone()),
-            (None, Kind::Read, "ok") => parts.push("absent".to_owned()),
+            (None, Kind::Read | Kind::RegularRead, "ok") => parts.push("absent".to_owned()),
             _ => {}
         }
         parts.extend(self.version.map(|version| format!("version {version}")));

@@ -185,6 +185,7 @@ fn events() -> impl Strategy<Value = Event<'static>> {
     let version = || prop::option::of("[1-9a-f][0-9a-f]{0,8}-[1-9a-f][0-9a-f]{0,24}");
     let kind = prop::sample::select(vec![
         Kind::Read,
+        Kind::RegularRead,
         Kind::Write,
         Kind::CvrWrite,
         Kind::ConditionalWrite,
@@ -295,6 +296,7 @@ const PRINTED: &str = "\
 
   linearizable      VIOLATED (judged: 1, violated: 1, not judged: 0)
   version order     VIOLATED (judged: 1, violated: 1, not judged: 0)
+  regular           nothing to judge
   coverable         nothing to judge
   one winner        nothing to judge
   fragmented        nothing to judge

@@ -107,7 +107,7 @@ impl History {
         self.operations += 1;
         let register = self.registers.entry(object.clone()).or_default();
         register.begun.extend(value);
-        register.writes_open += usize::from(kind != Kind::Read);
+        register.writes_open += usize::from(!kind.is_read());
         let operation = Operation {
             id: self.operations,
             client,
@@ -138,7 +138,9 @@ impl History {
         let register = self.register(operation);
         let begun = value.is_none_or(|value| register.begun.contains(&value));
         let known = *register.versions.entry(tag).or_insert(value);
-        register.completed = tag.max(register.completed);
+        if operation.kind != Kind::RegularRead {
+            register.completed = tag.max(register.completed);
+        }
         if tag < operation.floor {
             let floor = operation.floor;
             self.violate(
@@ -319,7 +321,7 @@ impl History {
     pub(crate) fn end_failed(&mut self, now: Instant, operation: &Operation) {
         self.write(&now.into(), operation, "fail", None, None);
         let register = self.register(operation);
-        register.writes_open -= usize::from(operation.kind != Kind::Read);
+        register.writes_open -= usize::from(!operation.kind.is_read());
         register.deletes_open -= usize::from(operation.kind.deletes());
     }
 
@@ -330,7 +332,7 @@ impl History {
         }
         self.write(&now.into(), operation, "unknown", operation.value, None);
         let register = self.register(operation);
-        register.writes_open -= usize::from(operation.kind != Kind::Read);
+        register.writes_open -= usize::from(!operation.kind.is_read());
         // A deletion stays open for ever: its tombstone may appear at any time.
     }
 

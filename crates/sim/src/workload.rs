@@ -24,7 +24,7 @@ mod deciding;
 mod files;
 mod finale;
 mod large;
-mod lattice;
+pub(crate) mod lattice;
 mod leaving;
 mod merging;
 mod moving;
@@ -80,6 +80,8 @@ struct Shape {
     copied: Vec<usize>,
     /// How successors of its configurations are established, if they are a lattice.
     lattice: Option<Decider>,
+    /// Half of the reads of a lattice are regular.
+    regular: bool,
     /// The servers of the conditional domain, and how they keep it.
     conditional: (Vec<usize>, Dap),
     delta: u16,
@@ -123,6 +125,9 @@ fn configuration(
     .expect("a valid descriptor")
 }
 
+/// Tells the draw of regular reads apart from others.
+const REGULAR: u64 = 0x4e61;
+
 /// What an operation came to.
 enum End {
     Done,
@@ -137,6 +142,7 @@ impl Workload {
             coded: drawn_members(world, true),
             copied: drawn_members(world, false).0,
             lattice: lattice::drawn(random),
+            regular: random.beside(REGULAR).is_multiple_of(2),
             conditional: drawn_conditional(world),
             delta: [0, 1, 1, 5][random.index(4)],
             copy_bytes: [0, 24, 24, 1000][random.index(4)],

@@ -59,7 +59,7 @@ fn events_of(number: u64, line: &str) -> Vec<Event<'_>> {
     };
     match (kind, outcome) {
         // What a read or a refused write found.
-        (Kind::Read, _) => ended.value = value,
+        (Kind::Read | Kind::RegularRead, _) => ended.value = value,
         (Kind::CvrWrite | Kind::ConditionalWrite, EventKind::Fail) => {
             invoked.value = Some(format!("refused-{number}").into());
             ended.value = value;
@@ -146,6 +146,11 @@ fn is_judged(expected: &str, table: &str) {
 #[test]
 fn registers() {
     judged(include_str!("register.md"), 30);
+}
+
+#[test]
+fn regular_reads() {
+    judged(include_str!("regular.md"), 10);
 }
 
 #[test]

@@ -49,19 +49,24 @@ impl Newest {
 }
 
 impl<E: Env> Domain<E> {
-    /// Some version of the object without its content: the newest of what a quorum holds, which may not be at a quorum itself.
-    /// For what is the same in all versions. Nothing is written back, for which a full disk may have no room.
+    /// A regular read (`[R-28 regular-reads]`): the newest version of what a quorum holds, which may not be at a quorum itself, so that a
+    /// later read may find an older one. Nothing is written back, for which a full disk may have no room: also for what is the same in
+    /// all versions.
     ///
     /// # Errors
     /// [`Unavailable`].
-    pub(crate) async fn glimpse(&self, name: &Name) -> Result<FoundVersion, Unavailable> {
+    pub async fn read_regular(
+        &self,
+        name: &Name,
+        scope: Scope,
+    ) -> Result<FoundVersion, Unavailable> {
         loop {
-            match self.newest(name, None, Scope::Metadata).await {
+            match self.newest(name, None, scope).await {
                 Ok(newest) => return Ok(newest.found),
                 Err(Interruption::Unavailable(unavailable)) => return Err(unavailable),
                 Err(Interruption::Ranked) => {}
             }
-            let read = self.read_register(name, None, Scope::Metadata);
+            let read = self.read_register(name, None, scope);
             if let Some(found) = Box::pin(read).await? {
                 return Ok(found);
             }

@@ -11,6 +11,7 @@
 //! which the next read brings to the others.
 
 use super::block::{self, Home};
+use crate::dap::Scope;
 use crate::dsm::Domain;
 use crate::env::Env;
 use crate::error::Unavailable;
@@ -111,7 +112,7 @@ impl<E: Env> Sweep<'_, E> {
             let value = match header {
                 Some(header) => header.value,
                 // It is the same in all versions.
-                None => domain.glimpse(name).await?.value,
+                None => domain.read_regular(name, Scope::Metadata).await?.value,
             };
             Ok(value.and_then(|value| Home::decode(&value.metadata)))
         });

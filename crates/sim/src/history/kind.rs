@@ -6,6 +6,8 @@ use areo_core::tag::Tag;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     Read,
+    /// It may not agree with others about the order of concurrent writes.
+    RegularRead,
     Write,
     /// Coverable, on this version.
     CvrWrite(Tag),
@@ -27,8 +29,17 @@ impl Kind {
             Kind::CvrWrite(base) | Kind::ConditionalWrite(base) | Kind::ConditionalDelete(base) => {
                 Some(base)
             }
-            Kind::Read | Kind::Write | Kind::Creation | Kind::Delete | Kind::Reconfig(_) => None,
+            Kind::Read
+            | Kind::RegularRead
+            | Kind::Write
+            | Kind::Creation
+            | Kind::Delete
+            | Kind::Reconfig(_) => None,
         }
+    }
+
+    pub(super) fn is_read(self) -> bool {
+        matches!(self, Kind::Read | Kind::RegularRead)
     }
 
     /// Whether it makes the object absent if it succeeds.
@@ -39,6 +50,7 @@ impl Kind {
     pub(super) fn name(self) -> &'static str {
         match self {
             Kind::Read => "read",
+            Kind::RegularRead => "regular_read",
             Kind::Write => "write",
             Kind::CvrWrite(_) => "cvr_write",
             Kind::ConditionalWrite(_) | Kind::Creation | Kind::ConditionalDelete(_) => {

@@ -25,7 +25,7 @@ pub(super) fn drawn(random: &Random) -> Option<Decider> {
 }
 
 /// The first configuration of a domain that is like this one otherwise.
-pub(super) fn first(plain: &Configuration, decided_by: &Decider) -> Arc<Configuration> {
+pub(crate) fn first(plain: &Configuration, decided_by: &Decider) -> Arc<Configuration> {
     let membership = Membership::first(plain.members().iter().copied());
     Configuration::new(Descriptor {
         members: membership.members(),

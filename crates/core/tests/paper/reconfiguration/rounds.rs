@@ -3,6 +3,7 @@
 use super::announce;
 use crate::world::{self, Actor, Message, World, configuration, successor};
 use areo_core::config::{Collect, Configuration, Dap, Options, Thrift};
+use areo_core::dap::Scope;
 use areo_core::pointer::Pointer;
 use areo_core::reconfig::sequence;
 use std::sync::Arc;
@@ -133,6 +134,40 @@ fn a_pointer_at_a_minority_costs_a_round() {
         rounds(&world, || assert_eq!(writer.put("k", "v").number, 1)),
         2 + 1 + 1
     );
+}
+
+/// A regular read takes one round, writes nothing back, and goes along the sequence as any other.
+#[test]
+fn a_regular_read_takes_one_round_and_writes_nothing_back() {
+    let c = with(Options::default(), Dap::AbdPublished);
+    let world = World::new(&c, 1);
+    world.hold(|m| m.is_put() && !m.at(&[0]));
+    assert!(world.run(world.actor(&c).write("k", "v")).is_err());
+    world.lose(Message::is_put);
+    world.release();
+    let reader = world.actor(&c);
+    let name = world::name("k");
+    let regular = || {
+        let domain = reader.domain();
+        let name = name.clone();
+        let found = world.run(async move { domain.read_regular(&name, Scope::Whole).await });
+        found.unwrap().tag.number
+    };
+    let before = world.put_bytes();
+    let mut found = Vec::new();
+    let taken = rounds(&world, || found.extend((0..20).map(|_| regular())));
+    assert_eq!(taken, 20);
+    assert_eq!(world.put_bytes(), before, "nothing is written back");
+    assert!(
+        found.contains(&1),
+        "it is at one member of three: {found:?}"
+    );
+    // What completed is found wherever the sequence ends.
+    assert_ne!(reader.put("k", "w").number, 0);
+    let next = successor(&c, 0, 3, Dap::AbdPublished);
+    announce(&world, &c, &Pointer::pending(&next));
+    let newest = world.actor(&c).put("k", "x").number;
+    assert_eq!(regular(), newest);
 }
 
 /// In quiet times a thrifty call asks exactly a quorum, and a read finds what a put left, also at other members.
