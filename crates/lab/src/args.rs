@@ -7,7 +7,7 @@ pub(crate) use bench::{
     Bench, DrawReport, Load, MeasureAvailability, MeasureLimits, MeasureReconfig, MeasureRepair,
     MeasureWideArea, Nemesis, Paper, PaperWord,
 };
-pub(crate) use sim::{Explore, SchedulerWord, Sim, SimOptions};
+pub(crate) use sim::{Explore, Measure, ScaleWord, SchedulerWord, Sim, SimOptions};
 
 use areo::args::{Common, SCREEN};
 use clap::builder::{OsStringValueParser, TypedValueParser};
@@ -48,6 +48,13 @@ pub(crate) enum Command {
     ///
     /// Without a name, the cases are listed, each with the bound that keeps it small.
     Explore(Explore),
+    /// Measure reconfiguration in virtual time
+    ///
+    /// Repeats experiments of the paper on reconfiguration without consensus, with Ares II beside them. Servers and clients are those of
+    /// production; the network, and the time that a server works on a message, are given. The same seed has the same figures. Without a
+    /// name, the experiments are listed; ends with 1 if a count that does not depend on time is wrong. `docs/paper-results.md`
+    /// has results.
+    Measure(Measure),
     /// Judge a history
     ///
     /// Is it linearizable, coverable, is there one winner per version?

@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod explore;
+mod measure;
 mod nemesis;
 mod paper;
 mod sim;
@@ -65,6 +66,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         match command {
             Command::Sim(command) => sim::run(&lab, command),
             Command::Explore(args) => explore::run(&lab, &args),
+            Command::Measure(args) => measure::run(&lab, &args),
             Command::Check { history } => check::run(&lab, &history),
             Command::Bench(command) => bench::run(&lab, command),
             Command::Nemesis(args) => nemesis::run(&lab, args),

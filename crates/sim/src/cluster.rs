@@ -49,6 +49,16 @@ impl Cluster {
         Cluster { in_memory, ..shape }
     }
 
+    /// So many servers that keep their records in memory.
+    pub(crate) fn in_memory(servers: usize) -> Cluster {
+        assert!(servers <= u16::BITS as usize, "each has a bit");
+        Cluster {
+            servers,
+            tolerated: 1,
+            in_memory: u16::MAX,
+        }
+    }
+
     /// The same with disks, and with two servers at least.
     pub(crate) fn on_disks(self) -> Cluster {
         Cluster {

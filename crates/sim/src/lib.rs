@@ -18,6 +18,7 @@ pub mod explore;
 pub mod fault;
 mod history;
 mod invariant;
+pub mod measure;
 mod opinion;
 mod random;
 mod run;

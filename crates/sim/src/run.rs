@@ -256,6 +256,7 @@ pub fn restricted(
         scheduler: options.scheduler,
         clients: PROCESSES,
         cluster,
+        costs: None,
         traced,
     };
     let world = World::new(seed, &root, setup);

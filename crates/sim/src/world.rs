@@ -4,6 +4,7 @@
 mod addresses;
 mod arbitrary;
 pub(crate) mod call;
+mod costs;
 mod departure;
 mod executor;
 mod frames;
@@ -29,6 +30,7 @@ use areo_core::config::{Configuration, ConfigurationId, ServerId};
 use areo_core::instant::Instant;
 use bytes::Bytes;
 use call::{OpenCall, Sink};
+pub(crate) use costs::Costs;
 use executor::Tasks;
 use machine::Machines;
 use network::{Links, Message};
@@ -53,6 +55,8 @@ struct Inner {
     cluster: Cluster,
     random: Random,
     plan: Plan,
+    /// Given, and not drawn.
+    costs: Option<Costs>,
     queue: RefCell<Queue>,
     /// By caller (clients, then servers): how far its clock is ahead of the world's.
     clocks: RefCell<Vec<Duration>>,
@@ -91,6 +95,8 @@ struct Watch {
 /// Something that happens at a time.
 enum Event {
     Deliver(Message),
+    /// The server that it has come to has the time for it.
+    Worked(Message),
     /// A task's timer; with the caller whose it is, as the next one.
     Wake(usize, Waker),
     /// The time for which a quorum call waits; the number tells its timers apart.
@@ -110,7 +116,7 @@ impl Event {
     /// Where an asynchronous system may choose what comes first: the direction of a link, or a disk.
     fn channel(&self) -> Option<usize> {
         match self {
-            Event::Deliver(message) => Some(message.channel()),
+            Event::Deliver(message) | Event::Worked(message) => Some(message.channel()),
             Event::Commit(server, _) => Some(*server),
             _ => None,
         }
@@ -132,6 +138,8 @@ pub(crate) struct Setup {
     pub(crate) scheduler: Scheduler,
     pub(crate) clients: usize,
     pub(crate) cluster: Cluster,
+    /// What messages cost, if that is not drawn. Then servers do not repair themselves, either.
+    pub(crate) costs: Option<Costs>,
     /// Whether somebody is going to read the schedule.
     pub(crate) traced: bool,
 }
@@ -176,6 +184,7 @@ impl World {
             cluster: setup.cluster,
             random,
             plan,
+            costs: setup.costs,
             queue: RefCell::new(Queue::new(seed, depth)),
             clocks: RefCell::new(vec![Duration::ZERO; callers]),
             tasks: Tasks::default(),
@@ -283,7 +292,8 @@ impl World {
         self.0.now.set(at);
         self.0.events.set(self.0.events.get() + 1);
         match event {
-            Event::Deliver(message) => self.deliver(message),
+            Event::Deliver(message) => self.arrive(message),
+            Event::Worked(message) => self.deliver(message),
             Event::Wake(_, waker) => waker.wake(),
             Event::Time(_, sink, number) => {
                 if let Some(sink) = sink.upgrade() {

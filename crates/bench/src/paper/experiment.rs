@@ -176,8 +176,8 @@ mod tests {
         let mut names: Vec<&str> = list().iter().map(|listed| listed.experiment).collect();
         names.sort_unstable();
         let expected = [
-            "E1", "E2", "E3", "E4", "E5", "E6", "E7", "P1", "P2", "P3", "P4", "P5", "S1", "S2",
-            "S3", "S4", "S5",
+            "E1", "E2", "E3", "E4", "E5", "E6", "E7", "J1", "J2", "J3", "J4", "J5", "J6", "P1",
+            "P2", "P3", "P4", "P5", "S1", "S2", "S3", "S4", "S5",
         ];
         assert_eq!(names, expected);
     }

@@ -22,6 +22,8 @@ const fn not_here(
     }
 }
 
+const IN_VIRTUAL_TIME: &str = "eight servers that are busy need more than two processors; in virtual time by `areo-lab measure`";
+
 /// What cannot be repeated, and why.
 pub(super) const NOT_HERE: &[ListEntry] = &[
     not_here(
@@ -33,6 +35,32 @@ pub(super) const NOT_HERE: &[ListEntry] = &[
         "P5",
         "on machines of Amazon (slides)",
         "there is one machine",
+    ),
+    not_here(
+        "J1",
+        "changes at once, LAN (reconfiguration without consensus)",
+        IN_VIRTUAL_TIME,
+    ),
+    not_here(
+        "J2",
+        "the same in single contact mode",
+        "single contact mode is not built",
+    ),
+    not_here("J3", "the same with regular reads", IN_VIRTUAL_TIME),
+    not_here(
+        "J4",
+        "changes all the time, LAN (the same paper)",
+        IN_VIRTUAL_TIME,
+    ),
+    not_here(
+        "J5",
+        "changes all the time, WAN (the same paper)",
+        IN_VIRTUAL_TIME,
+    ),
+    not_here(
+        "J6",
+        "changes at once, WAN (the same paper)",
+        IN_VIRTUAL_TIME,
     ),
     not_here(
         "S2",

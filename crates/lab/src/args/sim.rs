@@ -51,6 +51,30 @@ pub(crate) struct Explore {
     pub(crate) history: PathBuf,
 }
 
+#[derive(Args, Debug)]
+pub(crate) struct Measure {
+    /// The experiment
+    #[arg(value_name = "EXPERIMENT")]
+    pub(crate) name: Option<String>,
+    /// How many runs, and how long
+    #[arg(long, value_name = "SCALE", default_value = "default")]
+    pub(crate) scale: ScaleWord,
+    /// What everything is drawn from
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+/// How large a measurement in virtual time is.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ScaleWord {
+    /// Two runs
+    Quick,
+    /// A quarter of the published runs
+    Default,
+    /// As published
+    Full,
+}
+
 /// Who decides what happens next in a simulation.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SchedulerWord {

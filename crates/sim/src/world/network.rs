@@ -77,6 +77,26 @@ impl Message {
         Message { content, ..self }
     }
 
+    /// Caller and server.
+    pub(super) fn ends(&self) -> (usize, usize) {
+        (self.client, self.server)
+    }
+
+    pub(super) fn is_reply(&self) -> bool {
+        self.content.is_reply()
+    }
+
+    /// Of its body and of what goes beside it.
+    pub(super) fn bytes(&self) -> usize {
+        let (Content::Request { body, .. } | Content::Note(body) | Content::Reply(_, Ok(body))) =
+            &self.content
+        else {
+            return 0;
+        };
+        let payload = body.payload.iter().map(|(bytes, _)| bytes.len());
+        body.body.len() + payload.sum::<usize>()
+    }
+
     /// The direction of a link that it travels on.
     pub(super) fn channel(&self) -> usize {
         let link = self.client * FIRST_LINK + self.server;
@@ -274,6 +294,7 @@ impl World {
             self.break_connection(&message);
             return self.disturb_link(client, server);
         }
+        let delay = self.way(&message, delay);
         let Some(message) = self.through_frames(message) else {
             return self.disturb_link(client, server);
         };

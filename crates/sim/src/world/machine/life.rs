@@ -151,7 +151,9 @@ impl World {
             live.node.serve();
             live.serves = true;
         }
-        self.begin_repair(server);
+        if self.0.costs.is_none() {
+            self.begin_repair(server);
+        }
     }
 
     // ---- housekeeping ----

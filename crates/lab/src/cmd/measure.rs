@@ -1,0 +1,142 @@
+//! `areo-lab measure`: experiments of reconfiguration in virtual time.
+
+use super::Lab;
+use crate::args::{Measure, ScaleWord};
+use areo::exit::{Failure, Outcome};
+use areo::output::columns;
+use areo::progress;
+use areo_sim::measure::{self, EXPERIMENTS, Experiment, Report, Row, Scale};
+use serde::Serialize;
+
+/// What `--json` prints of an experiment in the list.
+#[derive(Serialize)]
+struct Listed {
+    experiment: &'static str,
+    about: &'static str,
+}
+
+/// What `--json` prints of a row.
+#[derive(Serialize)]
+struct Shown<'a> {
+    experiment: &'static str,
+    seed: u64,
+    runs: usize,
+    way: &'a str,
+    reconfigurers: usize,
+    reads_per_s: f64,
+    read_ms: f64,
+    read_max_ms: f64,
+    read_max_p95_ms: f64,
+    overhead_ms: f64,
+    noticed_ms: f64,
+    change_ms: f64,
+    change_max_ms: f64,
+    changes_per_s: f64,
+    configurations: f64,
+}
+
+pub(super) fn run(lab: &Lab<'_>, args: &Measure) -> Outcome {
+    let Some(name) = &args.name else {
+        return list(lab);
+    };
+    let Some(experiment) = Experiment::find(name) else {
+        let names: Vec<&str> = EXPERIMENTS.iter().map(|of| of.name).collect();
+        return Err(Failure::usage(format!(
+            "there is no experiment '{name}' in virtual time: there are {}",
+            names.join(", ")
+        )));
+    };
+    let scale = match args.scale {
+        ScaleWord::Quick => Scale::Quick,
+        ScaleWord::Default => Scale::Default,
+        ScaleWord::Full => Scale::Full,
+    };
+    let bar = progress::count(lab.out, "measuring", experiment.rows() as u64);
+    let of_row = |way: &str, reconfigurers| {
+        bar.inc(1);
+        bar.set_message(format!("{way} {reconfigurers}"));
+    };
+    let measured = measure::run(experiment, (scale, args.seed), of_row);
+    bar.finish_and_clear();
+    print(
+        lab,
+        experiment,
+        args.seed,
+        &measured.map_err(Failure::other)?,
+    )
+}
+
+fn list(lab: &Lab<'_>) -> Outcome {
+    let out = lab.out;
+    if out.json {
+        let listed = EXPERIMENTS.iter().map(|of| Listed {
+            experiment: of.name,
+            about: of.about,
+        });
+        return listed.into_iter().try_for_each(|of| out.object(&of));
+    }
+    let rows = EXPERIMENTS.iter();
+    let rows = rows.map(|of| vec![of.name.to_owned(), of.about.to_owned()]);
+    out.table(&columns("EXPERIMENT | ABOUT"), &rows.collect::<Vec<_>>())
+}
+
+fn print(lab: &Lab<'_>, experiment: &Experiment, seed: u64, report: &Report) -> Outcome {
+    let out = lab.out;
+    if out.json {
+        let shown = |row: &Row| Shown {
+            experiment: experiment.name,
+            seed,
+            runs: report.runs,
+            way: row.way,
+            reconfigurers: row.reconfigurers,
+            reads_per_s: row.reads_per_s,
+            read_ms: row.read_ms,
+            read_max_ms: row.read_max_ms,
+            read_max_p95_ms: row.read_max_p95_ms,
+            overhead_ms: row.overhead_ms,
+            noticed_ms: row.noticed_ms,
+            change_ms: row.change_ms,
+            change_max_ms: row.change_max_ms,
+            changes_per_s: row.changes_per_s,
+            configurations: row.configurations,
+        };
+        return report
+            .rows
+            .iter()
+            .try_for_each(|row| out.object(&shown(row)));
+    }
+    let head = columns(
+        "way | > reconfigurers | > reads/s | > read, ms | > longest of a client | > its p95 | > overhead | > noticed for | \
+         > change, ms | > longest | > changes/s | > configurations",
+    );
+    let row = |row: &Row| {
+        let two = |value: f64| format!("{value:.2}");
+        let of_change = [
+            row.change_ms,
+            row.change_max_ms,
+            row.changes_per_s,
+            row.configurations,
+        ];
+        let of_read = [
+            row.read_ms,
+            row.read_max_ms,
+            row.read_max_p95_ms,
+            row.overhead_ms,
+            row.noticed_ms,
+        ];
+        let first = [
+            row.way.to_owned(),
+            row.reconfigurers.to_string(),
+            format!("{:.0}", row.reads_per_s),
+        ];
+        let figures = of_read.into_iter().chain(of_change).map(two);
+        first.into_iter().chain(figures).collect()
+    };
+    let rows: Vec<Vec<String>> = report.rows.iter().map(row).collect();
+    out.table(&head, &rows)?;
+    out.note(&format!(
+        "{}: seed {seed}, {} runs of each row, times in ms",
+        experiment.name, report.runs
+    ));
+    Ok(())
+}

@@ -1,0 +1,235 @@
+//! The experiments, as data (`docs/spec/lattice.md`; Jehl and Meling, section 6), and what they compare.
+
+use areo_core::config::{Dap, Decider, Options, Thrift};
+use areo_core::tag::Writer;
+use std::time::Duration;
+
+/// An experiment that can be repeated in virtual time.
+#[derive(Clone, Copy, Debug)]
+pub struct Experiment {
+    /// As the specification calls it.
+    pub name: &'static str,
+    /// What it is about.
+    pub about: &'static str,
+    pub(super) place: Place,
+    /// Members of each configuration.
+    pub(super) servers: usize,
+    pub(super) readers: usize,
+    /// Bytes of the object.
+    pub(super) bytes: usize,
+    pub(super) reads: Reads,
+    /// Readers use 80 % of the throughput that they have without a pause.
+    pub(super) is_paced: bool,
+    pub(super) work: Work,
+    /// How many change the configuration at the same time.
+    pub(super) reconfigurers: &'static [usize],
+    /// Runs as published.
+    pub(super) runs: usize,
+}
+
+/// Where servers and clients are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    /// In one room.
+    Lan,
+    /// By turns in Frankfurt, North California and Tokyo.
+    Wan,
+}
+
+/// How readers read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Reads {
+    /// As published, each call to one quorum: two rounds.
+    Thrifty,
+    /// As published, each call to all members.
+    Published,
+    /// The first of these rounds alone, to one quorum.
+    Regular,
+    /// As users have it: `abd`, one round where that is enough.
+    Product,
+}
+
+/// What reconfigurers do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Work {
+    /// Each replaces one server, all at the same time.
+    Batch,
+    /// Each replaces one server by another one and back, for so long.
+    Constant(Duration),
+}
+
+impl Place {
+    /// How long a message takes from one site to another one.
+    pub(super) fn one_way(self, from: usize, to: usize) -> Duration {
+        const FRANKFURT_CALIFORNIA: Duration = Duration::from_millis(75);
+        const FRANKFURT_TOKYO: Duration = Duration::from_millis(115);
+        const CALIFORNIA_TOKYO: Duration = Duration::from_millis(55);
+        match (self, from.min(to), from.max(to)) {
+            (Place::Lan, ..) => Duration::from_micros(100),
+            (Place::Wan, 0, 1) => FRANKFURT_CALIFORNIA,
+            (Place::Wan, 0, 2) => FRANKFURT_TOKYO,
+            (Place::Wan, 1, 2) => CALIFORNIA_TOKYO,
+            (Place::Wan, ..) => Duration::from_micros(250),
+        }
+    }
+
+    pub(super) fn sites(self) -> usize {
+        match self {
+            Place::Lan => 1,
+            Place::Wan => 3,
+        }
+    }
+
+    /// How long readers are alone, before and after.
+    pub(super) fn margin(self) -> Duration {
+        match self {
+            Place::Lan => Duration::from_millis(20),
+            Place::Wan => Duration::from_secs(3),
+        }
+    }
+}
+
+impl Reads {
+    /// How the domain keeps objects, and its options.
+    pub(super) fn domain(self) -> (Dap, Options) {
+        let thrift = match self {
+            Reads::Thrifty | Reads::Regular => Thrift::Calls,
+            Reads::Published | Reads::Product => Thrift::Off,
+        };
+        let options = Options {
+            thrift,
+            ..Options::default()
+        };
+        match self {
+            Reads::Product => (Dap::Abd, options),
+            _ => (Dap::AbdPublished, options),
+        }
+    }
+
+    /// Requests of a quiet read, by members and quorum.
+    pub(super) fn requests(self, n: usize, quorum: usize) -> usize {
+        match self {
+            Reads::Thrifty => 2 * quorum,
+            Reads::Published => 2 * n,
+            Reads::Regular => quorum,
+            Reads::Product => n,
+        }
+    }
+}
+
+const LAN: Experiment = Experiment {
+    name: "",
+    about: "",
+    place: Place::Lan,
+    servers: 8,
+    readers: 16,
+    bytes: 4 << 10,
+    reads: Reads::Thrifty,
+    is_paced: true,
+    work: Work::Batch,
+    reconfigurers: &[1, 2, 3, 4],
+    runs: 40,
+};
+
+const WAN: Experiment = Experiment {
+    place: Place::Wan,
+    servers: 3,
+    readers: 3,
+    bytes: 100,
+    reads: Reads::Published,
+    is_paced: false,
+    runs: 30,
+    ..LAN
+};
+
+/// All of them.
+pub const EXPERIMENTS: &[Experiment] = &[
+    Experiment {
+        name: "J1",
+        about: "changes at once, LAN (figures 3a to 3c)",
+        ..LAN
+    },
+    Experiment {
+        name: "J3",
+        about: "the same with regular reads (section 6.1)",
+        reads: Reads::Regular,
+        ..LAN
+    },
+    Experiment {
+        name: "J4",
+        about: "changes all the time, LAN (figure 4)",
+        is_paced: false,
+        work: Work::Constant(Duration::from_secs(30)),
+        reconfigurers: &[2, 4, 6, 8],
+        runs: 20,
+        ..LAN
+    },
+    Experiment {
+        name: "J5",
+        about: "changes all the time, WAN (figure 5)",
+        work: Work::Constant(Duration::from_mins(1)),
+        reconfigurers: &[3],
+        ..WAN
+    },
+    Experiment {
+        name: "J6",
+        about: "changes at once, WAN (figure 6)",
+        reconfigurers: &[1, 3],
+        ..WAN
+    },
+    Experiment {
+        name: "users",
+        about: "changes at once as users have it: abd, all members asked; LAN (not published)",
+        reads: Reads::Product,
+        reconfigurers: &[1, 2, 4, 8],
+        ..LAN
+    },
+];
+
+/// A way to reconfigure that is compared with others.
+#[derive(Clone, Copy, Debug)]
+pub struct ReconfigurationWay {
+    /// As `areo domain create --reconfig` calls it.
+    pub name: &'static str,
+    /// Who establishes successors in a lattice; `None`: a sequence, Ares II.
+    pub(super) lattice: Option<fn() -> Decider>,
+    /// Each change makes a configuration of its own.
+    pub(super) is_one_by_one: bool,
+}
+
+impl ReconfigurationWay {
+    /// How many configurations so many changes at once may make.
+    pub(super) fn configurations(&self, changes: usize) -> std::ops::RangeInclusive<usize> {
+        match self.is_one_by_one {
+            true => changes..=changes,
+            false => 1..=changes,
+        }
+    }
+}
+
+/// What is compared: a row for each.
+pub(super) const WAYS: &[ReconfigurationWay] = &[
+    way("rambo", Some(|| Decider::Members), true),
+    way(
+        "l-rambo",
+        Some(|| Decider::Leader {
+            owner: Writer::default(),
+        }),
+        false,
+    ),
+    way("spsn", Some(|| Decider::Speculation), false),
+    way("sm", Some(|| Decider::Agreement), false),
+    way("ares", None, false),
+];
+
+const fn way(
+    name: &'static str,
+    lattice: Option<fn() -> Decider>,
+    is_one_by_one: bool,
+) -> ReconfigurationWay {
+    ReconfigurationWay {
+        name,
+        lattice,
+        is_one_by_one,
+    }
+}

@@ -1,0 +1,389 @@
+//! One run: servers, readers and reconfigurers in a world without faults.
+
+use super::experiments::{Experiment, Reads, ReconfigurationWay, Work};
+use crate::cluster::Cluster;
+use crate::fault::Restriction;
+use crate::run::{Scheduler, pass, start_all};
+use crate::workload::{lattice, root};
+use crate::world::call::{SimEnv, Watch};
+use crate::world::{Costs, Setup, World, id_of};
+use areo_core::config::{Configuration, ConfigurationId, Descriptor, ServerId};
+use areo_core::dap::Scope;
+use areo_core::dsm::Client;
+use areo_core::element::Value;
+use areo_core::env::Env;
+use areo_core::instant::Instant;
+use areo_core::message::{Note, Reply, Request};
+use areo_core::object::{DomainId, Name};
+use areo_core::reconfig::change::Change;
+use areo_core::tag::Tag;
+use bytes::Bytes;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The time of a server for a message, and for each KiB that it receives or sends, as measured of real ones.
+pub(super) const MESSAGE: Duration = Duration::from_micros(20);
+pub(super) const KIB: Duration = Duration::from_nanos(512);
+/// How long an operation may take.
+const TIMEOUT: Duration = Duration::from_mins(5);
+/// Reads before it is measured, so that every member has the object.
+const READS_BEFORE: usize = 60;
+const DOMAIN: DomainId = DomainId(2);
+
+/// A read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Read {
+    pub(super) reader: usize,
+    pub(super) begun: Instant,
+    pub(super) took: Duration,
+    /// Requests that it sent.
+    pub(super) requests: usize,
+    /// Configurations that it asked.
+    pub(super) configurations: usize,
+}
+
+impl Read {
+    pub(super) fn ended(&self) -> Instant {
+        self.begun.plus(self.took)
+    }
+}
+
+/// A change.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MadeChange {
+    pub(super) ended: Instant,
+    pub(super) took: Duration,
+}
+
+/// What a run came to.
+pub(super) struct Run {
+    pub(super) reads: Vec<Read>,
+    pub(super) changes: Vec<MadeChange>,
+    /// Configurations that were asked something, without the first one.
+    pub(super) configurations: usize,
+    /// What is counted for each second lies between these.
+    pub(super) counted: (Instant, Instant),
+    /// Of everything that happened.
+    pub(super) hash: u64,
+}
+
+/// What an operation asks.
+#[derive(Default)]
+struct Asked {
+    requests: Cell<usize>,
+    configurations: RefCell<BTreeSet<ConfigurationId>>,
+}
+
+impl Watch for Asked {
+    fn asks(&self, request: &Request) {
+        if let Request::Configured { configuration, .. } = request
+            && configuration.domain == DOMAIN
+        {
+            self.requests.update(|requests| requests + 1);
+            self.configurations.borrow_mut().insert(*configuration);
+        }
+    }
+
+    fn hears(&self, _: &Request, _: usize, _: &Reply) {}
+
+    fn tells(&self, _: &Note) {}
+}
+
+/// What the clients of a run share.
+struct Stage {
+    world: World,
+    experiment: Experiment,
+    root: Arc<Configuration>,
+    first: Arc<Configuration>,
+    name: Name,
+    written: Cell<Tag>,
+    reads: RefCell<Vec<Read>>,
+    changes: RefCell<Vec<MadeChange>>,
+    /// Where changes ended.
+    installed: RefCell<Vec<Arc<Configuration>>>,
+    asked: Rc<Asked>,
+    /// Tasks that are waited for.
+    busy: Cell<usize>,
+    is_over: Cell<bool>,
+}
+
+/// Runs the experiment once. `pause`: from one read of a reader to the next; `None`: none. Without reconfigurers readers are alone for
+/// as long as the margins.
+pub(super) fn run(
+    experiment: Experiment,
+    way: &ReconfigurationWay,
+    reconfigurers: usize,
+    (seed, pause): (u64, Option<Duration>),
+) -> Result<Run, String> {
+    let stage = Stage::new(experiment, way, reconfigurers, seed);
+    let world = stage.world.clone();
+    start_all(&world);
+    stage.until_idle(stage.clone().prepare());
+    let begun = world.now();
+    for reader in 0..experiment.readers {
+        world.spawn(stage.clone().read_on(reader, pause));
+    }
+    let margin = experiment.place.margin();
+    pass(&world, margin);
+    let changes_begin = world.now();
+    for number in 0..reconfigurers {
+        stage.busy.update(|busy| busy + 1);
+        world.spawn(stage.clone().change(number));
+    }
+    if let Work::Constant(time) = experiment.work {
+        pass(&world, time);
+    }
+    let changes_end = world.now();
+    stage.is_over.set(experiment.work != Work::Batch);
+    stage.wait();
+    if experiment.work == Work::Batch {
+        pass(&world, margin);
+    }
+    stage.is_over.set(true);
+    if let Some(violation) = world.violation() {
+        return Err(violation);
+    }
+    if experiment.work == Work::Batch {
+        stage.check_changes(way, reconfigurers)?;
+    }
+    let configurations = stage.asked.configurations.borrow().len();
+    let run = Run {
+        reads: stage.reads.take(),
+        changes: stage.changes.take(),
+        configurations: configurations.saturating_sub(1),
+        counted: match experiment.work {
+            Work::Batch => (begun, world.now()),
+            Work::Constant(_) => (changes_begin, changes_end),
+        },
+        hash: world.hash(),
+    };
+    world.end();
+    Ok(run)
+}
+
+impl Stage {
+    fn new(
+        experiment: Experiment,
+        way: &ReconfigurationWay,
+        reconfigurers: usize,
+        seed: u64,
+    ) -> Rc<Stage> {
+        let servers = experiment.servers + reconfigurers;
+        let cluster = Cluster::in_memory(servers);
+        let clients = experiment.readers + reconfigurers;
+        let site = |number: usize| number % experiment.place.sites();
+        let readers = (0..experiment.readers).map(site);
+        let of_changes = (0..reconfigurers).map(site);
+        // A server and the one that takes its place are at one site, and who replaces it, too.
+        let of_servers = (0..experiment.servers).chain(0..reconfigurers).map(site);
+        let sites: Vec<usize> = readers.chain(of_changes).chain(of_servers).collect();
+        let one_way = |from, to| experiment.place.one_way(from, to);
+        let root = root(&cluster);
+        let setup = Setup {
+            faults: false,
+            restriction: Restriction::default(),
+            scheduler: Scheduler::Random,
+            clients,
+            costs: Some(Costs::new((&sites, servers), one_way, (MESSAGE, KIB))),
+            cluster,
+            traced: false,
+        };
+        let world = World::new(seed, &root, setup);
+        let members: Vec<ServerId> = (0..experiment.servers).map(id_of).collect();
+        let (dap, options) = experiment.reads.domain();
+        let plain = Configuration::new(Descriptor {
+            options,
+            ..Descriptor::new(DOMAIN, members, dap)
+        });
+        let plain = plain.expect("a valid descriptor");
+        let first = way
+            .lattice
+            .map(|decider| lattice::first(&plain, &decider()));
+        let first = first.unwrap_or(plain);
+        world.know(&first);
+        Rc::new(Stage {
+            world,
+            experiment,
+            root,
+            first,
+            name: Name::user("register").expect("a key"),
+            written: Cell::default(),
+            reads: RefCell::default(),
+            changes: RefCell::default(),
+            installed: RefCell::default(),
+            asked: Rc::default(),
+            busy: Cell::new(0),
+            is_over: Cell::new(false),
+        })
+    }
+
+    fn env(&self, client: usize) -> SimEnv {
+        SimEnv::new(&self.world, client, TIMEOUT)
+    }
+
+    /// Lets things happen until no task that is waited for is left.
+    fn wait(&self) {
+        while self.busy.get() > 0 && self.world.violation().is_none() {
+            assert!(
+                self.world.step(),
+                "servers look after their stores for ever"
+            );
+        }
+    }
+
+    fn until_idle(&self, task: impl Future<Output = ()> + 'static) {
+        self.busy.update(|busy| busy + 1);
+        self.world.spawn(task);
+        self.wait();
+    }
+
+    /// Writes the object, and brings it to all members.
+    async fn prepare(self: Rc<Self>) {
+        let client = Client::new(self.env(0));
+        let value = Value {
+            deleted: false,
+            metadata: Bytes::new(),
+            content: vec![Bytes::from(vec![7; self.experiment.bytes])],
+            apart: None,
+        };
+        let domain = client.domain(&self.first);
+        match domain.write(&self.name, &value).await {
+            Ok(tag) => self.written.set(tag),
+            Err(error) => self.fail(&format!("the first write: {error:?}")),
+        }
+        for _ in 0..READS_BEFORE {
+            let domain = client.with(self.env(0)).domain(&self.first);
+            let found = domain.read(&self.name, None).await;
+            self.check(found.map(|found| found.tag));
+        }
+        self.busy.update(|busy| busy - 1);
+    }
+
+    /// One reader, until it is over.
+    async fn read_on(self: Rc<Self>, reader: usize, pause: Option<Duration>) {
+        let client = Client::new(self.env(reader));
+        let mut next = self.world.now();
+        if let Some(pause) = pause {
+            let share = u32::try_from(self.world.random().below(1000)).expect("it is small");
+            next = next.plus(pause * share / 1000);
+        }
+        while !self.is_over.get() && self.world.violation().is_none() {
+            let late = next.since(self.world.now());
+            if !late.is_zero() {
+                client.env.sleep(late).await;
+            }
+            next = next.plus(pause.unwrap_or_default()).max(self.world.now());
+            self.read(&client, reader).await;
+        }
+    }
+
+    async fn read(&self, client: &Client<SimEnv>, reader: usize) {
+        let asked = Rc::new(Asked::default());
+        let env = self.env(reader).watched(asked.clone());
+        let domain = client.with(env).domain(&self.first);
+        let begun = self.world.now();
+        let found = match self.experiment.reads {
+            Reads::Regular => domain.read_regular(&self.name, Scope::Whole).await,
+            _ => domain.read(&self.name, None).await,
+        };
+        self.check(found.map(|found| found.tag));
+        let configurations = asked.configurations.borrow();
+        self.reads.borrow_mut().push(Read {
+            reader,
+            begun,
+            took: self.world.now().since(begun),
+            requests: asked.requests.get(),
+            configurations: configurations.len(),
+        });
+        let mut all = self.asked.configurations.borrow_mut();
+        all.extend(configurations.iter().copied());
+    }
+
+    /// One reconfigurer, which replaces the server of its number by one of its own, and where it goes on all the time back.
+    async fn change(self: Rc<Self>, number: usize) {
+        let caller = self.experiment.readers + number;
+        let client = Client::new(self.env(caller));
+        let its = [number, self.experiment.servers + number].map(id_of);
+        loop {
+            let known = client.sequences().start(&self.first);
+            let env = self.env(caller).watched(self.asked.clone());
+            env.goes_over_many();
+            let change = replacement(&known, its);
+            let begun = self.world.now();
+            let domain = client.with(env).domain(&known);
+            let approves = async |_: &Change| true;
+            let done = domain.reconfigure(&self.root, &change, &approves, &|_| {});
+            match done.await {
+                Ok(done) => self.installed.borrow_mut().push(done.into_configuration()),
+                Err(error) => self.fail(&format!("reconfigurer {number}: {error:?}")),
+            }
+            let ended = self.world.now();
+            let took = ended.since(begun);
+            self.changes.borrow_mut().push(MadeChange { ended, took });
+            let is_done = self.experiment.work == Work::Batch || self.is_over.get();
+            if is_done || self.world.violation().is_some() {
+                break;
+            }
+        }
+        self.busy.update(|busy| busy - 1);
+    }
+
+    /// Nothing but the first write was written.
+    fn check(&self, found: Result<Tag, impl std::fmt::Debug>) {
+        match found {
+            Ok(tag) if tag == self.written.get() => {}
+            other => self.fail(&format!("a read found {other:?}, not the object")),
+        }
+    }
+
+    fn fail(&self, sentence: &str) {
+        self.world.violate(format!("measured: {sentence}"));
+    }
+
+    /// Every change was made, in as many configurations as the way may make.
+    fn check_changes(&self, way: &ReconfigurationWay, reconfigurers: usize) -> Result<(), String> {
+        let installed = self.installed.borrow();
+        let Some(last) = installed.iter().max_by_key(|c| c.id().index) else {
+            return Ok(());
+        };
+        let servers = self.experiment.servers;
+        let kept = reconfigurers..servers + reconfigurers;
+        let expected: BTreeSet<ServerId> = kept.map(id_of).collect();
+        let members: BTreeSet<ServerId> = last.members().iter().copied().collect();
+        if members != expected {
+            return Err(format!("{}: a change was lost: {members:?}", way.name));
+        }
+        let made = self.asked.configurations.borrow().len() - 1;
+        match way.configurations(reconfigurers).contains(&made) {
+            true => Ok(()),
+            false => Err(format!(
+                "{}: {reconfigurers} changes at once made {made} configurations",
+                way.name
+            )),
+        }
+    }
+}
+
+/// The change that replaces that one of the two servers that is a member by the other one.
+fn replacement(known: &Arc<Configuration>, its: [ServerId; 2]) -> Change {
+    let [from, to] = match known.position(its[0]) {
+        Some(_) => its,
+        None => [its[1], its[0]],
+    };
+    let replaced = |member: &ServerId| if *member == from { to } else { *member };
+    let members: Vec<ServerId> = known.members().iter().map(replaced).collect();
+    let wanted = match &known.descriptor().lattice {
+        None => Descriptor {
+            members,
+            ..known.descriptor().clone()
+        },
+        Some(membership) => {
+            let changed = known.with_membership(membership.of_members(&members));
+            changed.expect("a valid change").descriptor().clone()
+        }
+    };
+    Change::new(known, &wanted).expect("a valid change")
+}
