@@ -340,6 +340,11 @@ impl Truth {
         self.marks.get(&object).map_or(Tag::INITIAL, |mark| mark.0)
     }
 
+    /// Whether it says that the version is finalized: one of which records may be missing abstains.
+    pub(crate) fn finalizes(&self, object: ObjectId, tag: Tag) -> bool {
+        !self.is_harmed() && self.mark(object) >= tag
+    }
+
     /// Whether all that a server says about the object is durable.
     pub(crate) fn says(&self, object: ObjectId, said: &GossipMarks) -> bool {
         let (mark, complete) = self.marks.get(&object).copied().unwrap_or_default();
@@ -479,3 +484,6 @@ impl Truth {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -79,7 +79,7 @@ impl World {
             // Where a round finalizes versions, a writer may have left one at a quorum that no read returns.
             let is_said = |tag: Tag| {
                 let mut members = c.members().iter().filter_map(|member| of(*member));
-                !dap::finalizes(c) || members.any(|truth| truth.mark(object) >= tag)
+                !dap::finalizes(c) || members.any(|truth| truth.finalizes(object, tag))
             };
             let newest = c.members().iter().filter_map(|member| of(*member));
             let newest = newest.flat_map(|truth| truth.tags(object));
