@@ -6,10 +6,10 @@
 //!
 //! What is explored: which server takes which message when; which answers a client has read when it goes on, and in which
 //! order; notes that come late or never; servers that stop for ever; patience that runs out; and when each operation
-//! begins, relative to the ends of others. `docs/simulator.md` argues why the steps of `state` are enough for that.
+//! begins, relative to the ends of others. `docs/simulator.md` argues why the steps of `steps` are enough for that.
 //!
 //! Reading order: `cases`, `node` and `env` (a live client, a live server), `servers` and `clients` (the same as automata),
-//! `state` and `belated` (a state and its steps), `search`, `judge`; `naive` is the search that has nothing to be wrong in.
+//! `state`, `steps`, `belated` and `spent` (a state and its steps), `search`, `judge`; `naive` is the search that has nothing to be wrong in.
 
 mod belated;
 pub mod cases;
@@ -24,7 +24,9 @@ mod schedule;
 pub mod script;
 mod search;
 mod servers;
+mod spent;
 mod state;
+mod steps;
 mod table;
 
 pub use env::{ExploreEnv, Message};
@@ -88,6 +90,8 @@ pub struct Case {
     pub fills: Vec<ServerId>,
     /// What distinguishes two states of a server.
     pub digest: Digest,
+    /// What distinguishes two states of a client at least.
+    pub identity: Identity,
     /// What must hold.
     pub judge: Judge,
 }
@@ -298,13 +302,15 @@ fn text_of(value: &Value) -> String {
 }
 
 /// What tells two states of a client apart.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Identity {
     /// What it said, and what the quorum calls that are open were fed: whatever else it was fed, it has answered by what
     /// it said. Checked while exploring, by following several pasts of each state; an exploration in which two of them
-    /// differ begins again with [`Identity::Fed`].
+    /// differ begins again with the next one.
     #[default]
     Said,
+    /// And what its last quorum calls were fed, until its operation ends.
+    Recent,
     /// Everything that it was fed, in order.
     Fed,
 }

@@ -9,10 +9,10 @@ use std::cmp::Ordering;
 const WORDS: &[(&str, usize)] = &[
     ("whoever", 39),
     ("whatever", 41),
-    ("nobody", 52),
-    ("somebody", 21),
+    ("nobody", 49),
+    ("somebody", 19),
     ("everybody", 9),
-    ("anybody", 7),
+    ("anybody", 6),
     ("be it", 0),
     ("for the sake", 0),
     ("lets go", 0),

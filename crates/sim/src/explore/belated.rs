@@ -1,91 +1,157 @@
-//! Messages that no client waits for.
+//! What a server takes before a message: other messages that are on their way to it.
 
 use super::engine::Engine;
 use super::state::State;
 use std::collections::BTreeSet;
 
-/// A server after messages that no client waits for.
+/// A message of a client: whose, which, and what it says.
+type Whose = (usize, u16, u32);
+
+/// A server after messages on their way to it.
 #[derive(Clone)]
-pub(super) struct BelatedServer {
+pub(super) struct Passage {
     /// Its state.
     pub(super) at: u32,
     /// What it took: of whom, and which.
     pub(super) taken: Vec<(usize, u16)>,
+    /// The answers that clients wait for.
+    pub(super) answers: BTreeSet<(usize, (u16, u32))>,
     /// What it said.
     pub(super) said: BTreeSet<(usize, u32)>,
+    /// Its state before the last of them, if that is of a client, and what that says.
+    last: Option<(u32, u32)>,
 }
 
-impl BelatedServer {
+/// What a server takes on the way.
+struct Passing {
+    word: u32,
+    /// Of whom, and which; it may be no message.
+    whose: Option<(usize, u16)>,
+    /// The same, if its client waits for the answer.
+    answers: Option<(usize, u16)>,
+}
+
+impl Passage {
     pub(super) fn apply(&self, state: &mut State, server: usize) {
         state.moves(server, self.at, self.said.iter());
         for (client, message) in &self.taken {
             let pending = &mut state.clients[*client].pending;
             pending.retain(|pending| pending != message);
         }
+        for (client, (message, answer)) in &self.answers {
+            state.answer(*client, *message, *answer);
+        }
     }
 }
 
 impl Engine {
-    /// What may become of a server by messages that no client waits for, with the messages that it took: its state as it is
-    /// among them. Of two ways to one state the one that took more is left out: what is on its way may stay there.
-    pub(super) fn belated(
+    /// What may become of a server by messages on their way to it, before it takes `next`. Of two ways to one state that give the same
+    /// answers the one that took more is left out, because what no client waits for may stay on its way; and so is a way that ends with
+    /// a message which might as well be taken after `next`.
+    pub(super) fn passages(
         &mut self,
         state: &State,
         server: usize,
-    ) -> Result<Vec<BelatedServer>, String> {
+        next: Option<Whose>,
+    ) -> Result<Vec<Passage>, String> {
         let mut waiting = Vec::new();
         for (client, part) in state.clients.iter().enumerate() {
             let seen = self.seen(state, client);
             for message in &part.pending {
                 let sent = seen.sent[usize::from(*message)];
-                if sent.server == server && !seen.is_awaited(*message) {
-                    waiting.push((client, *message, sent.message));
+                let is_next = next.is_some_and(|(of, it, _)| (of, it) == (client, *message));
+                if sent.server == server && !is_next {
+                    let whose = (client, *message, sent.message);
+                    waiting.push((whose, seen.is_awaited(*message)));
                 }
             }
         }
-        let mut found = vec![BelatedServer {
+        let mut found = vec![Passage {
             at: state.servers[server],
             taken: Vec::new(),
+            answers: BTreeSet::new(),
             said: BTreeSet::new(),
+            last: None,
         }];
         let mut place = 0;
         while place < found.len() {
             let from = found[place].clone();
             place += 1;
-            for (client, message, word) in &waiting {
+            for ((client, message, word), is_awaited) in &waiting {
                 let whose = (*client, *message);
                 if !from.taken.contains(&whose) {
-                    self.found(server, &from, (*word, Some(whose)), &mut found)?;
+                    let message = Passing {
+                        word: *word,
+                        whose: Some(whose),
+                        answers: is_awaited.then_some(whose),
+                    };
+                    self.found(server, &from, &message, &mut found)?;
                 }
             }
             let passes = [self.quiet, self.full[server], self.gossip[server]];
             for passes in passes.into_iter().flatten() {
-                self.found(server, &from, (passes, None), &mut found)?;
+                let message = Passing {
+                    word: passes,
+                    whose: None,
+                    answers: None,
+                };
+                self.found(server, &from, &message, &mut found)?;
             }
         }
-        Ok(found)
+        let Some((_, _, word)) = next else {
+            return Ok(found);
+        };
+        let mut needed = Vec::new();
+        for passage in found {
+            if !self.commutes(server, &passage, word)? {
+                needed.push(passage);
+            }
+        }
+        Ok(needed)
+    }
+
+    /// Whether the last message of the passage and `next` have the same effects and answers the other way round.
+    fn commutes(&mut self, server: usize, passage: &Passage, next: u32) -> Result<bool, String> {
+        let (Some((before, last)), false) = (passage.last, self.case.speaks) else {
+            return Ok(false);
+        };
+        let after = (
+            self.take(server, before, last)?.answer,
+            self.take(server, passage.at, next)?,
+        );
+        let first = self.take(server, before, next)?;
+        if first.answer != after.1.answer {
+            return Ok(false);
+        }
+        let second = self.take(server, first.next, last)?;
+        Ok((second.answer, second.next) == (after.0, after.1.next))
     }
 
     fn found(
         &mut self,
         server: usize,
-        from: &BelatedServer,
-        (message, whose): (u32, Option<(usize, u16)>),
-        found: &mut Vec<BelatedServer>,
+        from: &Passage,
+        message: &Passing,
+        found: &mut Vec<Passage>,
     ) -> Result<(), String> {
-        let next = self.take(server, from.at, message)?;
+        let next = self.take(server, from.at, message.word)?;
         assert!(
             next.said.is_empty() || self.case.speaks,
             "the case says whether servers speak"
         );
-        let mut more = BelatedServer {
+        let mut more = Passage {
             at: next.next,
+            last: message.whose.map(|_| (from.at, message.word)),
             ..from.clone()
         };
-        more.taken.extend(whose);
+        more.taken.extend(message.whose);
+        if let Some((client, number)) = message.answers {
+            let answer = next.answer.expect("requests are answered");
+            more.answers.insert((client, (number, answer)));
+        }
         more.said.extend(next.said.iter().copied());
-        let covered = |other: &BelatedServer| {
-            (other.at, &other.said) == (more.at, &more.said)
+        let covered = |other: &Passage| {
+            (other.at, &other.said, &other.answers) == (more.at, &more.said, &more.answers)
                 && other.taken.iter().all(|one| more.taken.contains(one))
         };
         if !found.iter().any(covered) {

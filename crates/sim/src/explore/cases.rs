@@ -1,6 +1,6 @@
 //! The cases, by name.
 
-use super::{Case, Digest, Operation, linearizable};
+use super::{Case, Digest, Identity, Operation, linearizable};
 use areo_core::config::{Configuration, Dap, Descriptor, ServerId};
 use areo_core::limits::UNCONFIRMED_ELEMENTS;
 use areo_core::object::{DomainId, Name};
@@ -268,6 +268,7 @@ fn plain(c: &Arc<Configuration>) -> Case {
         full: Vec::new(),
         fills: Vec::new(),
         digest: Digest::Answers,
+        identity: Identity::Said,
         judge: linearizable(),
     }
 }

@@ -9,6 +9,9 @@ use areo_core::config::ServerId;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+/// Quorum calls before the last one whose answers a client may go by ([`Identity::Recent`]).
+const RECENT: u16 = 4;
+
 /// What a client is fed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Input {
@@ -18,6 +21,12 @@ pub(super) enum Input {
     Answer(u16, u32),
     /// The patience of this quorum call runs out.
     Tick(u16),
+}
+
+impl Input {
+    pub(super) fn is_answer(self) -> bool {
+        matches!(self, Input::Answer(..))
+    }
 }
 
 /// One client.
@@ -150,6 +159,26 @@ impl Automaton {
         })
     }
 
+    /// Whether a client that was fed this is at the node.
+    ///
+    /// # Errors
+    /// It is somewhere else: its past was taken for another one.
+    pub(super) fn check_past(
+        &self,
+        case: &Case,
+        words: &mut Words,
+        node: u32,
+        fed: &[Input],
+    ) -> Result<(), String> {
+        let seen = self.live(case, words, fed);
+        let known = self.nodes.get(node);
+        let is_there = self.bytes(&seen, fed) == self.bytes(&known.seen, &known.pasts[0]);
+        is_there.then_some(()).ok_or_else(|| {
+            let client = self.number;
+            format!("client {client} remembers more than it said: a schedule cannot be followed")
+        })
+    }
+
     fn follow(
         &self,
         case: &Case,
@@ -219,6 +248,25 @@ impl Automaton {
         (number, another && self.nodes.get(number).pasts.len() > 1)
     }
 
+    /// The quorum calls of which the answers tell nodes apart, ascending.
+    fn shown(&self, seen: &ClientView) -> Vec<u16> {
+        let mut shown = seen.open.clone();
+        if self.identity == Identity::Recent && seen.is_busy {
+            let last = seen.sent.iter().filter_map(|sent| sent.call).max();
+            let recent = last.map_or(0, |last| last.saturating_sub(RECENT));
+            shown.extend(recent..=last.unwrap_or(0));
+            shown.sort_unstable();
+            shown.dedup();
+        }
+        shown
+    }
+
+    /// Whether it has nothing to do any more.
+    pub(super) fn is_done(&self, case: &Case, node: u32) -> bool {
+        let seen = self.seen(node);
+        !seen.is_busy && seen.invoked == case.clients[self.number].len()
+    }
+
     /// Two pasts with equal bytes are taken for one node.
     fn bytes(&self, seen: &ClientView, past: &[Input]) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -248,12 +296,12 @@ impl Automaton {
             let call = sent.call.map_or(0, |call| u32::from(call) + 1);
             put(&[sent.server as u32, sent.message, call]);
         }
-        for call in &seen.open {
-            put(&[u32::from(*call)]);
+        for call in self.shown(seen) {
+            put(&[u32::from(call)]);
             let of_call = |input: &&Input| match input {
                 Input::Invoke => false,
-                Input::Answer(message, _) => seen.sent[usize::from(*message)].call == Some(*call),
-                Input::Tick(ticked) => ticked == call,
+                Input::Answer(message, _) => seen.sent[usize::from(*message)].call == Some(call),
+                Input::Tick(ticked) => *ticked == call,
             };
             let mut fed: Vec<[u32; 3]> = past.iter().filter(of_call).map(code).collect();
             // Between two ticks the order of answers does not matter to a tally that has not shown anything.

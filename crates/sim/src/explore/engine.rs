@@ -13,10 +13,10 @@ use std::rc::Rc;
 const LONG: usize = 200;
 
 /// A client, where it is, what it has not read, and what it has to read.
-type Place = (usize, u32, Vec<(u16, u32)>, Option<u16>);
+type Place = (usize, u32, Vec<(u16, u32)>, Vec<u16>);
 
 /// Where a client was on the way, what it had not read, and what it had to read.
-type ClientJourney = (u32, Vec<(u16, u32)>, Option<u16>);
+type ClientJourney = (u32, Vec<(u16, u32)>, Vec<u16>);
 
 pub(super) struct Engine {
     pub(super) case: Rc<Case>,
@@ -26,12 +26,18 @@ pub(super) struct Engine {
     pub(super) readings: HashMap<Place, Rc<[Reading]>>,
     /// How operations ended, by number.
     pub(super) endings: Table<()>,
+    /// By client and node: the numbers of how its operations ended.
+    pub(super) ended: HashMap<(usize, u32), Rc<[u64]>>,
     /// The passing of quiet time, if the case has it.
     pub(super) quiet: Option<u32>,
     /// By server: that its disk becomes full, if the case has it.
     pub(super) full: Vec<Option<u32>>,
     /// By server: that it gossips, if the case has it.
     pub(super) gossip: Vec<Option<u32>>,
+    /// Messages that change nothing any more are not dropped.
+    pub(super) keeps_spent: bool,
+    /// Where messages were dropped: by which server, which, and in which state of it.
+    pub(super) spent: HashSet<(usize, u32, u32)>,
 }
 
 impl Engine {
@@ -68,15 +74,32 @@ impl Engine {
             servers,
             readings: HashMap::new(),
             endings: Table::default(),
+            ended: HashMap::new(),
             quiet,
             full,
             gossip,
+            // What is exact leaves nothing out.
+            keeps_spent: identity == Identity::Fed,
+            spent: HashSet::new(),
         }
     }
 
     /// Where the client is after the input.
     pub(super) fn feed(&mut self, client: usize, node: u32, input: Input) -> Result<u32, String> {
         self.clients[client].step(&self.case, &mut self.words, node, input)
+    }
+
+    /// Whether a client that was fed this is there.
+    ///
+    /// # Errors
+    /// Pasts that were taken for one differ.
+    pub(super) fn check_past(
+        &mut self,
+        client: usize,
+        node: u32,
+        fed: &[Input],
+    ) -> Result<(), String> {
+        self.clients[client].check_past(&self.case, &mut self.words, node, fed)
     }
 
     /// What becomes of a server by a message, and its answer.
@@ -94,11 +117,11 @@ impl Engine {
     pub(super) fn read_on(
         &mut self,
         client: usize,
-        (node, unread, newest): (u32, &[(u16, u32)], Option<u16>),
+        (node, unread, newest): (u32, &[(u16, u32)], &[u16]),
         (fed, been): (&mut Vec<Input>, &mut HashSet<ClientJourney>),
         found: &mut Vec<Reading>,
     ) -> Result<(), String> {
-        if !been.insert((node, unread.to_vec(), newest)) {
+        if !been.insert((node, unread.to_vec(), newest.to_vec())) {
             return Ok(());
         }
         let seen = self.clients[client].seen(node);
@@ -117,10 +140,10 @@ impl Engine {
         }
         for (input, rest) in inputs {
             let next = self.feed(client, node, input)?;
-            let missing = match input {
-                Input::Answer(message, _) => newest.filter(|newest| *newest != message),
-                _ => newest,
-            };
+            let mut missing = newest.to_vec();
+            if let Input::Answer(message, _) = input {
+                missing.retain(|newest| *newest != message);
+            }
             let (before, after) = (
                 self.clients[client].seen(node),
                 self.clients[client].seen(next),
@@ -130,8 +153,8 @@ impl Engine {
             left.retain(|(message, _)| after.is_awaited(*message));
             fed.push(input);
             if !shows {
-                self.read_on(client, (next, &left, missing), (fed, been), found)?;
-            } else if missing.is_none() {
+                self.read_on(client, (next, &left, &missing), (fed, been), found)?;
+            } else if missing.is_empty() {
                 let known = found
                     .iter()
                     .any(|known| known.node == next && known.unread == left);
@@ -141,7 +164,7 @@ impl Engine {
                         fed: fed.clone(),
                         unread: left.clone(),
                     });
-                    self.read_on(client, (next, &left, None), (fed, been), found)?;
+                    self.read_on(client, (next, &left, &[]), (fed, been), found)?;
                 }
             }
             fed.pop();

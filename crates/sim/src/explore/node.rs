@@ -307,3 +307,19 @@ pub(super) fn is_question(message: &Message) -> bool {
         }
     }
 }
+
+/// Whether a server's register promises or accepts by this message, or has done so.
+pub(super) fn is_proposal(message: &Message) -> bool {
+    let Message::Request(Request::Configured {
+        body: Body::Access(accesses),
+        ..
+    }) = message
+    else {
+        return false;
+    };
+    let proposes = |access: &Access| {
+        let prepares = matches!(access, Access::Rank { ballot, .. } if ballot.is_some());
+        prepares || matches!(access, Access::Accept(_))
+    };
+    accesses.iter().all(|(_, access)| proposes(access))
+}

@@ -123,20 +123,20 @@ pub(super) fn answer(answered: &Answers) -> String {
 impl Engine {
     /// Adds what happens in the step from `before` to `after`.
     pub(super) fn tell(&self, before: &State, after: &State, step: &Step, lines: &mut Vec<String>) {
-        if let Some(server) = step.crashes {
-            lines.push(format!("server {server} stops for ever"));
-        }
-        if let Some(client) = step.invokes {
-            let number = self.seen(before, client).invoked;
-            let label = &self.case.clients[client][number].label;
+        for client in &step.invokes {
+            let number = self.seen(before, *client).invoked;
+            let label = &self.case.clients[*client][number].label;
             lines.push(format!("client {client} begins: {label}"));
         }
-        if let Some((server, taken)) = &step.takes {
+        for (server, taken) in &step.takes {
             for (client, number) in taken {
                 let sent = self.seen(after, *client).sent[usize::from(*number)];
                 let text = message(self.words.message_of(sent.message));
                 lines.push(format!("client {client} -> server {server}: {text}"));
             }
+        }
+        if let Some(server) = step.crashes {
+            lines.push(format!("server {server} stops for ever"));
         }
         if let Some((server, word)) = &step.hears {
             let text = message(self.words.message_of(*word));

@@ -84,6 +84,15 @@ impl Automaton {
         &self.states.get(state).view.answers
     }
 
+    /// By state: those to which it was seen to come from there by one message.
+    pub(super) fn follows(&self) -> HashMap<u32, Vec<u32>> {
+        let mut follows: HashMap<u32, Vec<u32>> = HashMap::new();
+        for ((from, _), step) in &self.steps {
+            follows.entry(*from).or_default().push(step.next);
+        }
+        follows
+    }
+
     pub(super) fn states(&self) -> usize {
         self.states.len()
     }

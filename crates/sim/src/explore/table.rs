@@ -2,7 +2,7 @@
 
 use super::Answers;
 use super::env::Message;
-use super::node::{bytes_of_answer, bytes_of_message, is_question};
+use super::node::{bytes_of_answer, bytes_of_message, is_proposal, is_question};
 use std::collections::HashMap;
 
 /// Values by number, each once: those of equal bytes are the same.
@@ -45,16 +45,27 @@ impl<T> Table<T> {
     }
 }
 
+/// A message.
+struct Word {
+    message: Message,
+    is_question: bool,
+    is_proposal: bool,
+}
+
 /// What is said: messages to servers, and answers.
 #[derive(Default)]
 pub(super) struct Words {
-    messages: Table<(Message, bool)>,
+    messages: Table<Word>,
     answers: Table<Answers>,
 }
 
 impl Words {
     pub(super) fn message(&mut self, message: &Message) -> u32 {
-        let make = || (message.clone(), is_question(message));
+        let make = || Word {
+            message: message.clone(),
+            is_question: is_question(message),
+            is_proposal: is_proposal(message),
+        };
         self.messages.number(bytes_of_message(message), make).0
     }
 
@@ -64,12 +75,17 @@ impl Words {
     }
 
     pub(super) fn message_of(&self, number: u32) -> &Message {
-        &self.messages.get(number).0
+        &self.messages.get(number).message
     }
 
     /// Whether no server's state changes by it.
     pub(super) fn is_question(&self, number: u32) -> bool {
-        self.messages.get(number).1
+        self.messages.get(number).is_question
+    }
+
+    /// Whether it is one that may come to change nothing any more.
+    pub(super) fn may_be_spent(&self, number: u32) -> bool {
+        self.messages.get(number).is_proposal
     }
 
     pub(super) fn answer_of(&self, number: u32) -> &Answers {

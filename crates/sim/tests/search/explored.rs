@@ -6,6 +6,7 @@ use areo_core::message::{Access, Answer, Body, Reply, Want};
 use areo_core::object::Name;
 use areo_core::tag::Tag;
 use areo_sim::explore::cases::agreement::Helper;
+use areo_sim::explore::cases::conditional::{Does, race};
 use areo_sim::explore::cases::reconfigure::Transfer;
 use areo_sim::explore::script::Script;
 use areo_sim::explore::{
@@ -136,6 +137,7 @@ fn one_wins_in_every_order() {
     for name in [
         "conditional-2-all",
         "conditional-3-once",
+        "conditional-3-two",
         "conditional-moves",
     ] {
         let explored = all(cases::find(name).expect("it is in the table"));
@@ -216,6 +218,15 @@ fn coded_atomic_storage_is_linearizable_in_every_order() {
 fn reductions_hide_nothing_of_abd() {
     let c = cases::configuration(2, Dap::Abd);
     compare(|| cases::register(&c, &[&["a"], &["R"]]));
+}
+
+/// Proposers that overtake each other, and one that reads.
+#[test]
+fn reductions_hide_nothing_of_registers() {
+    let (creates, also) = (Does::Creates("a"), Does::Creates("b"));
+    compare(|| race(1, 1, &[(creates, 2), (also, 2)], false));
+    compare(|| race(1, 1, &[(creates, 1), (also, 1), (Does::Reads, 1)], false));
+    compare(|| race(2, 1, &[(creates, 1), (also, 1)], false));
 }
 
 #[test]

@@ -4,7 +4,9 @@
 use super::conditional::rank;
 use super::{configuration, object, plain};
 use crate::explore::judge::history_of;
-use crate::explore::{Case, Judge, Kind, ObservedOperation, Operation, Outcome, linearizable};
+use crate::explore::{
+    Case, Identity, Judge, Kind, ObservedOperation, Operation, Outcome, linearizable,
+};
 use areo_core::config::{Configuration, Dap, Descriptor, ServerId};
 use areo_core::dsm::Client;
 use areo_core::env::Env;
@@ -74,6 +76,8 @@ pub fn case(
         subjects: vec![(c.clone(), name.clone()), (next.clone(), name.clone())],
         probes: ranks.chain([latest]).collect(),
         clients: clients.collect(),
+        // What was found where the domain was is said in the next configuration only.
+        identity: Identity::Recent,
         judge,
         ..plain(&c)
     }

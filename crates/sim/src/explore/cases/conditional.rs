@@ -1,6 +1,6 @@
 //! Ranked registers: conditional writes on one version, with plain ones and reads beside them ([`areo_core::dap::conditional`]).
 
-use super::super::{Case, Operation};
+use super::super::{Case, Identity, Operation};
 use super::{configuration, object, register};
 use areo_core::config::{Configuration, Dap};
 use areo_core::message::{Access, Body, Request, Want};
@@ -43,6 +43,8 @@ pub fn race(n: usize, k: u8, programs: Programs<'_>, notes: bool) -> Case {
         clients: programs.iter().map(|it| [operation(it)].into()).collect(),
         ticks: 0,
         notes,
+        // What a proposer is promised it does not say before it proposes.
+        identity: Identity::Recent,
         ..register(&c, &[])
     }
 }
