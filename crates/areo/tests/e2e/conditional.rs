@@ -346,6 +346,9 @@ fn examples_of_the_library_count_and_hold_a_lease() {
     let cluster = cluster();
     let rose = counter::run(&cluster.addresses(), "one", 4, 10).unwrap();
     assert_eq!(rose, 40);
-    let (taken, late, in_time) = lease::run(&cluster.addresses(), "one").unwrap();
-    assert_eq!((taken, late, in_time), (1, false, true));
+    // The second time there is a lease.
+    for _ in 0..2 {
+        let (taken, late, in_time) = lease::run(&cluster.addresses(), "one").unwrap();
+        assert_eq!((taken, late, in_time), (1, false, true));
+    }
 }
