@@ -37,6 +37,10 @@ pub const CELL_BYTES: usize = 12 << 10;
 pub const CELL_NAME_BYTES: usize = 256;
 /// Elements of one object that no client has confirmed: a put beyond this is answered busy (`[X-3 unconfirmed-cap]`).
 pub const UNCONFIRMED_ELEMENTS: usize = 64;
+/// Objects whose counters are restarted at once (2.11).
+pub const RESTART_OBJECTS: usize = 16;
+/// Versions of one of them of which a member speaks: the largest.
+pub const RESTART_VERSIONS: usize = 128;
 /// Bytes of gossip of a server to each other member in one period ([`crate::timing::GOSSIP`], 2.10).
 pub const GOSSIP_BYTES: usize = 64 << 10;
 /// Objects that changed, of which a server speaks before others.

@@ -13,6 +13,7 @@ pub use gossip::{Gossip, GossipMarks};
 pub use listing::{ListEntry, ListPage, ListRequest};
 pub use ranked::{Ancestor, ChosenVersion, Lineage, Proposal, RankedVersion, RankedVersions};
 pub use refusal::Refusal;
+pub use restart::{ObjectReport, Phase, RestartNote, Stance, digest};
 pub use status::{DomainStanding, ServerStatus};
 
 mod bounds;
@@ -21,6 +22,7 @@ mod gossip;
 mod listing;
 mod ranked;
 mod refusal;
+mod restart;
 mod status;
 
 /// What a client asks one server.
@@ -300,6 +302,13 @@ impl Reply {
         }
     }
 
+    /// Whether the counters of one of the objects are being restarted: the answer comes later.
+    pub fn restarts(&self) -> bool {
+        let restarts = |answer: &Answer| *answer == Answer::Refused(Refusal::Restarting);
+        self.answers()
+            .is_some_and(|answers| answers.iter().any(restarts))
+    }
+
     /// The refusal, if everything that was asked for was refused.
     pub fn refusal(&self) -> Option<Refusal> {
         let answers = self.answers()?;
@@ -470,6 +479,8 @@ pub enum Note {
     Serving(ServerRecord),
     /// What a server knows of objects, said to the other members (2.10).
     Gossip(Gossip),
+    /// Where a member is in a restart of counters, said to the other members (2.11).
+    Restart(Box<RestartNote>),
     /// The configuration has a final successor.
     Next {
         /// Which configuration.

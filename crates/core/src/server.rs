@@ -9,6 +9,8 @@
 //! | `envelope` | what it knows of the sequence: put around every answer |
 //! | `finals` | how far each domain has come |
 //! | `gossip` | what it tells other members about objects, and what it hears |
+//! | `restart` | how all members agree on what is kept of objects |
+//! | `restarting` | what it tells the others while they do |
 //! | `adoption` | what of an earlier configuration serves a later one |
 //! | `ranked` | what it answers of ranked registers |
 //! | `recovery` | how it comes back from its records |
@@ -24,6 +26,8 @@ mod ranked;
 pub mod record;
 mod recovery;
 mod registry;
+mod restart;
+mod restarting;
 mod standing;
 mod state;
 
@@ -85,6 +89,8 @@ pub struct Server {
     started_s: Option<u32>,
     standing: Standing,
     gossip: Gossiping,
+    /// Numbers its notes about restarts, those of later starts above those of earlier ones.
+    turn: u64,
     /// Objects with several versions, by when they may be quiet.
     quiet: VecDeque<(Instant, ConfigurationId, Name, Tag)>,
 }
@@ -92,6 +98,7 @@ pub struct Server {
 impl Server {
     /// A server with nothing in it. It does not serve before [`Server::serve`].
     pub fn new(identity: Identity) -> Server {
+        let turn = identity.incarnation << 32;
         Server {
             identity,
             serving: false,
@@ -103,6 +110,7 @@ impl Server {
             started_s: None,
             standing: Standing::default(),
             gossip: Gossiping::default(),
+            turn,
             quiet: VecDeque::new(),
         }
     }
@@ -237,6 +245,7 @@ impl Server {
             | Note::Forget { configuration, .. }
             | Note::Next { configuration, .. } => configuration,
             Note::Gossip(gossip) => return self.hear_gossip(now, gossip),
+            Note::Restart(note) => return self.hear_of_restart(now, note),
             Note::Serving(record) => {
                 // One that is known better, or makes no sense, changes nothing.
                 let _ = self.registry.know(record.clone(), &mut self.ledger);
@@ -273,7 +282,9 @@ impl Server {
             }
             Note::Decided { cell, value, .. } => state.decided(&cell, value, &mut self.ledger),
             Note::Forget { cell, .. } => state.forget(&cell, &mut self.ledger),
-            Note::Serving(_) | Note::Gossip(_) => unreachable!("they were handled before"),
+            Note::Serving(_) | Note::Gossip(_) | Note::Restart(_) => {
+                unreachable!("they were handled before")
+            }
             Note::Next {
                 configuration,
                 pointer,
@@ -305,6 +316,7 @@ impl Server {
     /// once a second.
     pub(crate) fn tick(&mut self, now: Instant) {
         self.speak(now);
+        self.speak_of_restarts(now);
         while self.quiet.front().is_some_and(|(due, ..)| *due <= now) {
             let (_, key, name, newest) = self.quiet.pop_front().expect("there is one");
             // It may have been collected meanwhile.
@@ -344,7 +356,9 @@ impl Server {
 
     /// Whether [`Server::tick`] has something to do.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
-        self.gossip_is_due(now) || self.quiet.front().is_some_and(|(due, ..)| *due <= now)
+        self.gossip_is_due(now)
+            || self.restart_is_due(now)
+            || self.quiet.front().is_some_and(|(due, ..)| *due <= now)
     }
 
     /// What [`Server::take_steps`] would return.

@@ -186,12 +186,20 @@ impl<C> Shard<C> {
         self.server.note(now, note);
     }
 
+    /// Elements that [`Shard::tick`] records anew: the length of the name of each, and its own.
+    pub fn renamed(&self) -> impl Iterator<Item = (usize, u64)> {
+        self.server.renamed()
+    }
+
     /// Lets time pass.
-    pub fn tick(&mut self, now: Instant) {
+    pub fn tick(&mut self, now: Instant, heap: &impl Heap) {
         assert!(
             !self.committing,
             "the batch is closed until its replies are released"
         );
+        // Before it speaks: it says that it has carried it out.
+        self.server
+            .carry_out(now, |handle| heap.element(handle, true).ok());
         self.server.tick(now);
     }
 

@@ -55,6 +55,15 @@ pub const REPAIR_AGAIN_MOST: Duration = Duration::from_mins(1);
 /// How often members say to each other which versions of objects they know (2.10).
 pub const GOSSIP: Duration = Duration::from_secs(1);
 
+/// How often members speak to each other during a restart of counters (2.11).
+pub const RESTART: Duration = Duration::from_millis(200);
+/// How long a member may be silent before the others wait for it, and begin no restart.
+pub const RESTART_SILENCE: Duration = Duration::from_secs(3);
+
+const _: () = assert!(
+    GOSSIP.as_nanos() < RESTART_SILENCE.as_nanos(),
+    "who speaks now and then is not silent"
+);
 const _: () = assert!(
     HEDGE.as_nanos() < QUIET.as_nanos(),
     "versions outlive a read that hedges"

@@ -410,9 +410,10 @@ impl<K: Keep, C> Node<K, C> {
                 wait: UPKEEP_PERIOD,
             });
         }
-        let owed = self.owed_bytes() + self.sizes.slack;
+        let renamed = self.shard.renamed().map(room::of_renamed).sum::<u64>();
+        let owed = self.owed_bytes() + renamed + self.sizes.slack;
         if self.shard.is_due(now) && self.has_room_for_owed(owed)? {
-            self.shard.tick(now);
+            self.shard.tick(now, &self.keep);
         }
         let has_more = self.step(watch)?;
         if !has_more {

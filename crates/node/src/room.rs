@@ -28,11 +28,17 @@ pub(crate) fn of_note(note: &Note) -> u64 {
             let names = gossip.objects.iter().map(|(name, _)| name.as_bytes().len());
             names.map(small_footprint).sum()
         }
-        // It only frees.
-        Note::Forget { .. } => 0,
+        // The one only frees; of the other what is agreed on is carried out by the tick.
+        Note::Forget { .. } | Note::Restart(_) => 0,
         Note::Serving(record) => of_record(record),
         Note::Next { pointer, .. } => of_pointer(pointer),
     }
+}
+
+/// An element that is recorded anew: of an object with a name of this length, and of so many bytes.
+pub(crate) fn of_renamed((name_bytes, bytes): (usize, u64)) -> u64 {
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    element_footprint(name_bytes, limits::METADATA_BYTES, bytes)
 }
 
 /// An element that is announced counts for `announced_limit` at most: a larger one is refused for its length when the server

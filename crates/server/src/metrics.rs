@@ -370,6 +370,7 @@ pub(crate) fn word_of(refusal: Refusal) -> &'static str {
         Refusal::Forked => "forked",
         Refusal::Fenced => "fenced",
         Refusal::RegisterFull => "register_full",
+        Refusal::Restarting => "restarting",
     }
 }
 

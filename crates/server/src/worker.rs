@@ -321,7 +321,7 @@ impl Worker {
         }
         let until = now + SAYING;
         // By then other gossip says more.
-        let is_kept = |note: &Note| !matches!(note, Note::Gossip(_));
+        let is_kept = |note: &Note| !matches!(note, Note::Gossip(_) | Note::Restart(_));
         let unsaid = sends
             .into_iter()
             .filter(|(to, note)| !network.tell(*to, note) && is_kept(note))

@@ -24,6 +24,7 @@ pub(crate) mod ranked;
 pub(crate) mod reader;
 mod reply;
 mod request;
+mod restart;
 mod status;
 #[cfg(test)]
 mod tests;

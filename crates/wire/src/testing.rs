@@ -8,6 +8,7 @@ pub mod examples;
 #[cfg(test)]
 pub(crate) mod golden;
 mod ranked;
+mod restart;
 pub mod strategies;
 
 use areo_core::message::{
@@ -131,6 +132,7 @@ pub fn note_name(note: &Note) -> &'static str {
         Note::Forget { .. } => "forget",
         Note::Serving(_) => "serving",
         Note::Gossip(_) => "gossip",
+        Note::Restart(_) => "restart",
     }
 }
 

@@ -75,8 +75,12 @@ fn print_domains(out: Output, status: &ClusterStatus, domains: &[DomainInfo]) ->
     domain::print_all(out, domains, columns)
 }
 
-/// Whether every server holds its element of every object, and how old that news is.
+/// Whether every server holds its element of every object, and how old that news is; or for whom it waits.
 fn redundancy_of(health: &DomainHealth) -> String {
+    if !health.waits_for.is_empty() {
+        let servers = health.waits_for.join(", ");
+        return format!("waits for {servers} to restart counters of objects");
+    }
     let missing: u64 = health.missing.values().sum();
     if missing > 0 {
         let servers = health.missing.iter();
@@ -319,6 +323,7 @@ mod tests {
             not_proven: Vec::new(),
             proven_seconds: Some(3 * 3600),
             unscrubbed_seconds: None,
+            waits_for: Vec::new(),
         };
         assert_eq!(
             redundancy_of(&health),
@@ -336,8 +341,13 @@ mod tests {
             serde_json::to_value(&health).unwrap(),
             serde_json::json!({
                 "objects": 12034, "missing": {"s2": 4, "s4": 3}, "not_proven": ["s1", "s4"],
-                "proven_seconds": null, "unscrubbed_seconds": 300,
+                "proven_seconds": null, "unscrubbed_seconds": 300, "waits_for": [],
             })
+        );
+        health.waits_for = vec!["s4".into()];
+        assert_eq!(
+            redundancy_of(&health),
+            "waits for s4 to restart counters of objects"
         );
     }
 

@@ -21,6 +21,7 @@ mod metrics;
 mod otlp;
 mod readme;
 mod reconfig;
+mod restart;
 mod trace;
 mod values;
 mod waiting;

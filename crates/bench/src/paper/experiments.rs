@@ -70,7 +70,7 @@ pub(super) const NOT_HERE: &[ListEntry] = &[
     not_here(
         "S4",
         "restart of counters (study of CASSS)",
-        "the restart is not built",
+        "the restart is not measured yet",
     ),
     not_here(
         "S5",

@@ -19,6 +19,8 @@ pub struct DomainHealth {
     /// The longest time, at most, since a server verified one of its records; `None` if that is not known of each server with a
     /// disk, or none has a disk.
     pub unscrubbed_seconds: Option<u64>,
+    /// Servers without which the counters of some objects cannot be restarted, by name: they are silent, and others wait for them.
+    pub waits_for: Vec<String>,
 }
 
 impl ClusterStatus {
@@ -30,6 +32,7 @@ impl ClusterStatus {
             not_proven: Vec::new(),
             proven_seconds: None,
             unscrubbed_seconds: None,
+            waits_for: Vec::new(),
         };
         let members = &domain.configuration.members;
         let is_member = |it: &&ServerHealth| members.iter().any(|m| m.id == it.server.id);
@@ -37,6 +40,14 @@ impl ClusterStatus {
         for server in self.servers.iter().filter(is_member) {
             let name = &server.server.name;
             let status = server.status.answered();
+            let waits = status.into_iter().flat_map(|it| &it.waits);
+            let waits = waits.filter(|(of, _)| format!("{:032x}", of.0) == domain.id);
+            for (_, server) in waits {
+                let member = members.iter().find(|m| m.id == *server);
+                health
+                    .waits_for
+                    .extend(member.map(|member| member.name.clone()));
+            }
             let mut standings = status.into_iter().flat_map(|it| &it.domains);
             let standing = standings.find(|it| format!("{:032x}", it.domain.0) == domain.id);
             if let Some(standing) = standing {
@@ -54,6 +65,8 @@ impl ClusterStatus {
                 unscrubbed_ms.push(status.and_then(|it| it.unscrubbed_ms));
             }
         }
+        health.waits_for.sort_unstable();
+        health.waits_for.dedup();
         let seconds = |ms| Duration::from_millis(ms).as_secs();
         health.proven_seconds = proven_ms.map(seconds);
         let all: Option<Vec<u64>> = unscrubbed_ms.into_iter().collect();
@@ -102,6 +115,11 @@ mod tests {
             durable: true,
             unscrubbed_ms,
             domains: vec![standing(6), standing(7)],
+            waits: vec![
+                (DomainId(6), ServerId(1)),
+                (DomainId(7), ServerId(2)),
+                (DomainId(7), ServerId(9)),
+            ],
             ..ServerStatus::default()
         })
     }
@@ -117,6 +135,8 @@ mod tests {
         assert!(health.missing.is_empty() && health.not_proven.is_empty());
         assert_eq!(health.proven_seconds, Some(3));
         assert_eq!(health.unscrubbed_seconds, Some(6));
+
+        assert_eq!(health.waits_for, ["s2"]);
 
         let lacks = answered(5, None, None);
         let (status, domain) = cluster(vec![whole(1000), lacks, silent()]);

@@ -26,6 +26,8 @@
 //! | what stays | [`CasSs::admit`], [`CasSs::trim`] (`[CASSS-3 bounded-versions]`) |
 //! | writers that ended half way | [`CasSs::accepted`] of a client that makes room: the newest version that can be read, finalized or not |
 
+pub(crate) mod kept;
+
 use super::PassedVersions;
 use super::cas::{Cas, kept};
 use super::ec::Ec;

@@ -214,7 +214,7 @@ fn chosen<E: Env>(env: &E, c: &Configuration, name: &Name) -> Vec<usize> {
 }
 
 /// One copy, or k distinct fragments of one form, are listed (`[X-1 support-threshold]`).
-fn decodable(c: &Configuration, replies: &[&HeldVersions], tag: Tag) -> bool {
+pub(super) fn decodable(c: &Configuration, replies: &[&HeldVersions], tag: Tag) -> bool {
     let forms: Vec<Form> = replies
         .iter()
         .filter_map(|held| held.form_of(tag))

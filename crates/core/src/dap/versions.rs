@@ -416,6 +416,14 @@ impl Versions {
         smaller.record
     }
 
+    /// The object need not abstain any more: all members have agreed on what stays of it. Returns the version for whose sake it
+    /// did, with its record.
+    pub fn lift_damage(&mut self) -> Option<(Tag, Option<Handle>)> {
+        let lost = self.damaged.take()?;
+        assert!(!lost.tag.is_initial(), "a version was lost");
+        Some((lost.tag, lost.record))
+    }
+
     /// Every record of the object.
     pub fn into_handles(self) -> impl Iterator<Item = Handle> {
         let damaged = self.damaged.and_then(|damaged| damaged.record);

@@ -304,9 +304,19 @@ impl<T: ConfiguredTally> AddressedTally<T> {
         self.replied[from] = true;
         self.shown[from].join(&shown).expect("it was checked");
         match reply {
+            Some(reply) if reply.restarts() => self.later(from),
             Some(reply) => self.tally.add(from, Event::Reply(reply)),
             None => Decision::Pending,
         }
+    }
+
+    /// The member is asked again after a while, and the others do not wait for it.
+    fn later(&mut self, from: usize) -> Decision<T::Output> {
+        if !self.again.contains(&from) {
+            self.again.push(from);
+        }
+        assert!(self.again.len() <= self.shown.len(), "each once");
+        self.tally.add(from, Event::Unreachable)
     }
 }
 
@@ -345,14 +355,7 @@ impl<T: ConfiguredTally> Tally for AddressedTally<T> {
                 self.forked[from] = true;
                 Decision::Ask(vec![from])
             }
-            Event::Refused(refusal) if refusal.may_pass() => {
-                if !self.again.contains(&from) {
-                    self.again.push(from);
-                }
-                assert!(self.again.len() <= self.shown.len(), "each once");
-                // The others should not wait for this one.
-                self.tally.add(from, Event::Unreachable)
-            }
+            Event::Refused(refusal) if refusal.may_pass() => self.later(from),
             Event::Reply(reply) => self.replied(from, reply),
             event => self.tally.add(from, event),
         };

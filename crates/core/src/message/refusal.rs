@@ -46,11 +46,13 @@ pub enum Refusal {
     Fenced = 18,
     /// The server knows as many servers as a register holds ([`crate::limits::REGISTERED_SERVERS`]).
     RegisterFull = 19,
+    /// All members are restarting the object's counters ([`crate::message::RestartNote`]). May pass.
+    Restarting = 20,
 }
 
 impl Refusal {
     /// Every refusal, in the order of its number.
-    pub const ALL: [Refusal; 19] = [
+    pub const ALL: [Refusal; 20] = [
         Refusal::Busy,
         Refusal::Full,
         Refusal::Damaged,
@@ -70,6 +72,7 @@ impl Refusal {
         Refusal::Forked,
         Refusal::Fenced,
         Refusal::RegisterFull,
+        Refusal::Restarting,
     ];
 
     /// The number on the wire; never 0, which means "no refusal".
@@ -93,7 +96,10 @@ impl Refusal {
 
     /// Whether asking again later may help.
     pub fn may_pass(self) -> bool {
-        matches!(self, Refusal::Busy | Refusal::Draining | Refusal::Starting)
+        matches!(
+            self,
+            Refusal::Busy | Refusal::Draining | Refusal::Starting | Refusal::Restarting
+        )
     }
 }
 
@@ -119,6 +125,7 @@ impl fmt::Display for Refusal {
             Refusal::Forked => "knows another configuration of this index",
             Refusal::Fenced => "is about to drop the version",
             Refusal::RegisterFull => "knows as many servers as it can",
+            Refusal::Restarting => "is restarting the object's counters",
         })
     }
 }

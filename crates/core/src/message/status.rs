@@ -1,5 +1,6 @@
 //! How a server is, in numbers.
 
+use crate::config::ServerId;
 use crate::object::DomainId;
 
 /// How a server is.
@@ -40,6 +41,8 @@ pub struct ServerStatus {
     pub unscrubbed_ms: Option<u64>,
     /// Its domains, by id: at most [`crate::limits::STANDINGS`] of them.
     pub domains: Vec<DomainStanding>,
+    /// Members for which it waits to restart the counters of a domain (2.11), in order; at most [`crate::limits::STANDINGS`].
+    pub waits: Vec<(DomainId, ServerId)>,
 }
 
 /// What a server found when it last went over the objects of a domain (`[X-26 self-repair]`).

@@ -150,6 +150,11 @@ impl Server {
         true
     }
 
+    /// Says this, too, with the next batch.
+    pub(super) fn say(&mut self, notes: Vec<(ServerId, Note)>) {
+        self.gossip.notes.extend(notes);
+    }
+
     /// What it says to other members with this batch.
     pub(super) fn take_gossip(&mut self) -> Vec<(ServerId, Note)> {
         std::mem::take(&mut self.gossip.notes)

@@ -7,6 +7,8 @@ mod keeping;
 mod listing;
 pub(super) mod ranked;
 mod recovery;
+mod restarting;
+mod standing;
 mod tombstones;
 
 use super::record::{ElementHeader, Header, Ledger};
@@ -19,9 +21,7 @@ use crate::dap::versions::{Admission, Arrival, StoredVersion, Versions};
 use crate::element::{Element, Handle, ReplyElement};
 use crate::instant::Instant;
 use crate::limits;
-use crate::message::{
-    CellReply, CellRequest, CellSummary, HeldVersions, Refusal, ServerStatus, Want,
-};
+use crate::message::{CellReply, CellRequest, CellSummary, HeldVersions, Refusal, Want};
 use crate::object::{Name, UPLOAD_PREFIX};
 use crate::pointer::{Pointer, Status, Successors};
 use crate::tag::Tag;
@@ -32,6 +32,7 @@ use keeping::{
 };
 use ranked::KeptRegister;
 use recovery::RecoveryFindings;
+use restarting::Restarts;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -56,6 +57,7 @@ pub(super) struct ConfigurationState {
     next_records: BTreeMap<(u32, Status), Handle>,
     /// Since when something comes next; the start, of a server that knew it before.
     next_since: Instant,
+    restarts: Restarts,
     /// Empty but in recovery.
     found: RecoveryFindings,
 }
@@ -124,6 +126,7 @@ impl ConfigurationState {
         ledger.supersede(registers.filter_map(|kept| kept.record));
         let cells = std::mem::take(&mut self.cells).into_values();
         ledger.supersede(cells.map(|(_, handle)| handle));
+        ledger.supersede(std::mem::take(&mut self.restarts).into_handles());
     }
 
     /// Lets everything go.
@@ -138,7 +141,10 @@ impl ConfigurationState {
     /// The object, unless it cannot speak (`[X-11 damage-abstains]`).
     fn sound(&self, name: &Name) -> Result<Option<&Versions>, Refusal> {
         match self.objects.get(name.as_bytes()) {
-            Some(versions) if versions.damaged().is_some() => Err(Refusal::Damaged),
+            Some(versions) if versions.damaged().is_some() => {
+                self.unfrozen(name)?;
+                Err(Refusal::Damaged)
+            }
             versions => Ok(versions),
         }
     }
@@ -158,13 +164,14 @@ impl ConfigurationState {
         };
         // With a successor known the version goes there.
         let announced = announced.filter(|_| self.next.is_empty());
+        if announced.is_some() {
+            self.unfrozen(name)?;
+        }
         let is_busy = |cap| of_kind!(c, K => K::is_busy(versions, bounds(c, cap)));
         if announced.is_some_and(is_busy) {
             return Err(Refusal::Busy);
         }
-        if versions.damaged().is_some() {
-            return Err(Refusal::Damaged);
-        }
+        self.sound(name)?;
         let bounds = bounds(c, usize::MAX);
         let held = of_kind!(c, K => K::held(versions, want, have, bounds));
         let newest = held.element.as_ref().map(|(tag, _)| *tag);
@@ -223,12 +230,17 @@ impl ConfigurationState {
             return Err(Refusal::Malformed);
         }
         assert!(!self.becomes_ranked(name), "it was refused before");
+        let unfrozen = self.unfrozen(name);
         let (c, _) = self.configuration.as_ref().expect(ADMITTED);
         let versions = match self.objects.get_mut(name.as_bytes()) {
             Some(versions) => versions,
             None => object(&mut self.objects, name),
         };
-        let element = match admission(c, versions, tag, arrival) {
+        let admission = admission(c, versions, tag, arrival);
+        if admission != Admission::Acknowledge || versions.damaged().is_some() {
+            unfrozen?;
+        }
+        let element = match admission {
             Admission::Acknowledge if versions.damaged().is_some() => return Err(Refusal::Damaged),
             Admission::Acknowledge => return Ok(None),
             Admission::Busy => return Err(Refusal::Busy),
@@ -300,7 +312,11 @@ impl ConfigurationState {
         if !dap::finalizes(c) || complete && !dap::completes(c) {
             return Err(Refusal::Malformed);
         }
+        let unfrozen = self.unfrozen(name);
         let versions = object(&mut self.objects, name);
+        if tag > versions.stable() || complete && tag > versions.complete() {
+            unfrozen?;
+        }
         let rises = versions.confirm(tag) | (complete && versions.complete_upto(tag));
         if rises {
             self.marks_rose(key, name, ledger);
@@ -332,10 +348,11 @@ impl ConfigurationState {
         newest: Tag,
         ledger: &mut Ledger,
     ) -> Option<Tag> {
+        let is_frozen = self.is_frozen(name);
         let (c, _) = self.configuration.as_ref()?;
         let versions = self.objects.get_mut(name.as_bytes())?;
         versions.queued = false;
-        if versions.largest().is_some_and(|now| now.tag > newest) {
+        if is_frozen || versions.largest().is_some_and(|now| now.tag > newest) {
             return enqueue(versions);
         }
         let evicted = trim((c, key, name), versions, true, ledger);
@@ -359,26 +376,6 @@ impl ConfigurationState {
         };
         let record = versions.damage(tag);
         forget(key, name, versions, record, ledger);
-    }
-
-    pub(super) fn count(&self, now: Instant, status: &mut ServerStatus) {
-        if self.next.iter().any(|next| !next.is_final()) {
-            let age = now.since(self.next_since).as_millis();
-            status.pending += 1;
-            status.pending_ms = status
-                .pending_ms
-                .max(u64::try_from(age).unwrap_or(u64::MAX));
-        }
-        status.objects += self.objects.len() as u64;
-        for versions in self.objects.values() {
-            status.versions += versions.stored().len() as u64;
-            status.element_bytes += versions
-                .stored()
-                .iter()
-                .map(|stored| stored.bytes)
-                .sum::<u64>();
-            status.damaged += u64::from(versions.damaged().is_some());
-        }
     }
 
     // ---- cells ----

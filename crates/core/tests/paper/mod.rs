@@ -21,5 +21,6 @@ pub mod reconfiguration;
 pub mod redundancy;
 mod refusals;
 mod replication;
+mod restart;
 mod room;
 mod trimming;

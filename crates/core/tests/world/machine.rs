@@ -76,6 +76,14 @@ impl Machine {
         self.released(act).replies
     }
 
+    /// Lets time pass.
+    pub(super) fn tick(&mut self, now: Instant) -> ReleasedBatch<Caller> {
+        if let Some(shard) = &mut self.shard {
+            shard.tick(now, &self.disk);
+        }
+        self.released(|_| ())
+    }
+
     /// One batch of one thing: carried out, made durable, released. Nothing happens while the machine is down.
     pub(super) fn released(
         &mut self,

@@ -349,7 +349,7 @@ impl World {
         self.0.now.set(time);
         let mut sends = Vec::new();
         for machine in self.0.machines.borrow_mut().values_mut() {
-            sends.extend(machine.released(|shard| shard.tick(time)).sends);
+            sends.extend(machine.tick(time).sends);
         }
         let is_known = |to: &ServerId| self.0.machines.borrow().contains_key(to);
         let heard = sends

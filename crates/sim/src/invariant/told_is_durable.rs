@@ -1,7 +1,8 @@
 //! `[X-10 durable-replies]`: what a server says of its own accord, too, is on its disk.
 
 use super::{Context, Invariant, Observation};
-use areo_core::message::{GossipMarks, Note, ServerRecord};
+use areo_core::element::Form;
+use areo_core::message::{GossipMarks, HeldVersions, Note, ObjectReport, ServerRecord};
 use areo_core::object::Name;
 
 #[derive(Default)]
@@ -28,6 +29,25 @@ impl Invariant for Rule {
                 let (name, said) = gossip.objects.iter().find(|it| !is_durable(it))?;
                 return Some(format!(
                     "server {server} says {said:?} of {name:?}, which is not on its disk"
+                ));
+            }
+            Note::Restart(note) => {
+                let key = &note.configuration;
+                let is_durable = |told: &&ObjectReport| {
+                    let object = context.objects.find(key, told.name.as_bytes());
+                    let stored = told.held.stored.iter();
+                    let mut tags = stored.filter(|(_, form)| *form != Form::Trimmed);
+                    truth.is_rotten()
+                        || told.abstains
+                        || told.held == HeldVersions::default()
+                        || object.is_some_and(|object| {
+                            tags.all(|(tag, _)| truth.holds(object, *tag))
+                                && told.held.stable <= truth.mark(object)
+                        })
+                };
+                let told = note.objects.iter().find(|it| !is_durable(it))?;
+                return Some(format!(
+                    "server {server} tells {told:?}, which is not on its disk"
                 ));
             }
             _ => {

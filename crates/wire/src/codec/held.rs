@@ -8,7 +8,7 @@ use super::writer::Sink;
 use areo_core::message::HeldVersions;
 use areo_core::tag::Tag;
 
-const ELEMENT: u8 = 1;
+pub(super) const ELEMENT: u8 = 1;
 /// The fence follows the confirmed tag.
 const FENCE: u8 = 2;
 /// What a quorum is known to have finalized, and what other servers have said, follow.

@@ -4,6 +4,7 @@ use super::error::DecodeError;
 use super::parts;
 use super::ranked;
 use super::reader::Reader;
+use super::restart;
 use super::writer::{Encode, Sink};
 use areo_core::config::{ConfigurationId, ServerId};
 use areo_core::limits;
@@ -16,6 +17,7 @@ const FORGET: u8 = 4;
 const SERVING: u8 = 5;
 const CHOSEN: u8 = 7;
 const GOSSIP: u8 = 8;
+const RESTART: u8 = 9;
 
 impl Encode for Note {
     fn write<S: Sink>(&self, out: &mut S) {
@@ -70,6 +72,10 @@ impl Encode for Note {
                 out.put(&parts::server_fields(server));
             }
             Note::Gossip(gossip) => put_gossip(out, gossip),
+            Note::Restart(note) => {
+                out.put(&[RESTART, restart::flags(note)]);
+                restart::put_restart(out, note);
+            }
             Note::Next {
                 configuration,
                 pointer,
@@ -100,12 +106,13 @@ pub(super) fn note(reader: &mut Reader<'_>) -> Result<Note, DecodeError> {
     let kind = reader.u8()?;
     if !matches!(
         kind,
-        CONFIRM | DECIDED | NEXT | FORGET | SERVING | CHOSEN | GOSSIP
+        CONFIRM | DECIDED | NEXT | FORGET | SERVING | CHOSEN | GOSSIP | RESTART
     ) {
         let (what, value) = ("kind of note", kind.into());
         return Err(DecodeError::UnknownValue { what, value });
     }
-    reader.flags("note", 0)?;
+    let known_flags = if kind == RESTART { restart::FLAGS } else { 0 };
+    let flags = reader.flags("note", known_flags)?;
     if kind == SERVING {
         return Ok(Note::Serving(parts::server(&reader.rest())?));
     }
@@ -145,6 +152,7 @@ pub(super) fn note(reader: &mut Reader<'_>) -> Result<Note, DecodeError> {
             }
         }
         GOSSIP => gossip(reader, configuration)?,
+        RESTART => Note::Restart(Box::new(restart::restart(reader, configuration, flags)?)),
         NEXT => Note::Next {
             configuration,
             pointer: parts::pointer(reader)?,

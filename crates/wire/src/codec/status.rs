@@ -2,6 +2,7 @@
 
 use super::error::DecodeError;
 use super::parts::number;
+use areo_core::config::ServerId;
 use areo_core::limits;
 use areo_core::message::{DomainStanding, ServerStatus};
 use areo_core::object::DomainId;
@@ -25,9 +26,12 @@ const LACKING: u16 = 14;
 const PROVEN_MS: u16 = 15;
 const UNSCRUBBED_MS: u16 = 16;
 const DOMAIN: u16 = 17;
+const WAITS: u16 = 18;
 
 /// Bytes of the field of a domain: its id, three numbers.
 const DOMAIN_BYTES: usize = 16 + 3 * 8;
+/// Bytes of the field of a member that is waited for: a domain and a server.
+const WAITS_BYTES: usize = 16 + 16;
 /// In place of the time of proof: there is none.
 const UNPROVEN: u64 = u64::MAX;
 
@@ -52,6 +56,7 @@ pub(super) fn fields(status: &ServerStatus) -> BytesMut {
         proven_ms,
         unscrubbed_ms,
         ref domains,
+        ref waits,
     } = *status;
     let domain_bytes = domains.len() * (6 + DOMAIN_BYTES);
     let mut out = BytesMut::with_capacity(2 * (6 + 1) + 14 * (6 + 8) + domain_bytes);
@@ -80,6 +85,11 @@ pub(super) fn fields(status: &ServerStatus) -> BytesMut {
     assert!(domains.len() <= limits::STANDINGS, "a status is bounded");
     for standing in domains {
         tlv::put_field(&mut out, DOMAIN, &domain(standing));
+    }
+    assert!(waits.len() <= limits::STANDINGS, "a status is bounded");
+    for (domain, server) in waits {
+        let ids = [domain.0, server.0].map(u128::to_le_bytes);
+        tlv::put_field(&mut out, WAITS, ids.as_flattened());
     }
     tlv::put_field(&mut out, SERVING, &[serving.into()]);
     tlv::put_field(&mut out, DURABLE, &[durable.into()]);
@@ -113,6 +123,10 @@ pub(super) fn status(bytes: &Bytes) -> Result<ServerStatus, DecodeError> {
             DOMAIN if status.domains.len() == limits::STANDINGS => {
                 return Err(DecodeError::Fields(TlvError::Invalid { kind }));
             }
+            WAITS if status.waits.len() == limits::STANDINGS => {
+                return Err(DecodeError::Fields(TlvError::Invalid { kind }));
+            }
+            WAITS => status.waits.push(waits_for(number(kind, value)?)),
             DOMAIN => status.domains.push(standing(number(kind, value)?)),
             _ => tlv::unknown(kind).map_err(DecodeError::Fields)?,
         }
@@ -146,6 +160,13 @@ fn standing(bytes: [u8; DOMAIN_BYTES]) -> DomainStanding {
         lacking: number(1),
         proven_ms: Some(number(2)).filter(|ms| *ms != UNPROVEN),
     }
+}
+
+fn waits_for(bytes: [u8; WAITS_BYTES]) -> (DomainId, ServerId) {
+    let (ids, rest) = bytes.as_chunks::<16>();
+    assert!(rest.is_empty() && ids.len() == 2, "its length is known");
+    let [domain, server] = [0, 1].map(|at| u128::from_le_bytes(ids[at]));
+    (DomainId(domain), ServerId(server))
 }
 
 fn truth(kind: u16, value: &[u8]) -> Result<bool, DecodeError> {

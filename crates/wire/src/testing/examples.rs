@@ -389,9 +389,9 @@ fn replies_of_sequences() -> Vec<Reply> {
     replies.push(Reply::Latest(Some(outside())));
     replies.push(repairing());
     replies.extend(super::ranked::answers().map(Reply::Access));
-    replies.push(standing());
-    replies.push(Reply::Latest(Some(ceased())));
+    replies.extend([standing(), Reply::Latest(Some(ceased()))]);
     replies.extend([speculating(), led()].map(|c| Reply::Latest(Some(c))));
+    replies.push(super::restart::waits());
     replies
 }
 
@@ -545,5 +545,6 @@ pub fn notes() -> Vec<Note> {
         serving,
         super::ranked::note(),
         gossip,
+        super::restart::note(),
     ]
 }

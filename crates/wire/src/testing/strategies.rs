@@ -171,7 +171,7 @@ fn answer() -> impl Strategy<Value = Answer> {
     ]
 }
 
-fn held() -> impl Strategy<Value = HeldVersions> {
+pub(super) fn held() -> impl Strategy<Value = HeldVersions> {
     let stored = btree_map(tag(), listed_form(), 0..8);
     let element = option::of((tag(), answered_element()));
     let fence = prop_oneof![Just(Tag::INITIAL), tag()];
@@ -245,8 +245,9 @@ fn cell_summary() -> impl Strategy<Value = CellSummary> {
 fn status() -> impl Strategy<Value = ServerStatus> {
     let domains = vec(standing(), 0..4);
     let ages = any::<[Option<u64>; 2]>();
-    (any::<([u64; 12], bool, bool)>(), ages, domains).prop_map(
-        |((counts, serving, durable), [proven_ms, unscrubbed_ms], domains)| {
+    let waits = vec(any::<(u128, u128)>(), 0..3);
+    (any::<([u64; 12], bool, bool)>(), ages, domains, waits).prop_map(
+        |((counts, serving, durable), [proven_ms, unscrubbed_ms], domains, waits)| {
             let [
                 incarnation,
                 objects,
@@ -279,6 +280,10 @@ fn status() -> impl Strategy<Value = ServerStatus> {
                 proven_ms,
                 unscrubbed_ms,
                 domains,
+                waits: waits
+                    .into_iter()
+                    .map(|(domain, server)| (DomainId(domain), ServerId(server)))
+                    .collect(),
             }
         },
     )
@@ -321,6 +326,7 @@ pub fn note() -> impl Strategy<Value = Note> {
         }),
         server().prop_map(Note::Serving),
         gossip().prop_map(Note::Gossip),
+        super::restart::any_note(),
         super::ranked::any_note(),
         (configuration_id(), pointer()).prop_map(|(configuration, pointer)| Note::Next {
             configuration,

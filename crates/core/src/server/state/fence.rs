@@ -48,6 +48,7 @@ impl ConfigurationState {
     /// An object that can have a fence.
     fn fenced(&mut self, name: &Name) -> Result<&mut Versions, Refusal> {
         self.sound(name)?;
+        self.unfrozen(name)?;
         if !has_fence(self.configuration().expect(ADMITTED)) || self.is_ranked(name) {
             return Err(Refusal::Malformed);
         }

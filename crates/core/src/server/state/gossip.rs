@@ -49,6 +49,9 @@ impl ConfigurationState {
         ledger: &mut Ledger,
     ) -> (bool, Option<Tag>) {
         assert!(said.is_possible(), "nothing else is believed");
+        if self.is_frozen(name) {
+            return (false, None);
+        }
         let is_here = match self.sound(name) {
             Ok(versions) => versions.is_some(),
             Err(_) => return (false, None),

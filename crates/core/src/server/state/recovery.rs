@@ -8,6 +8,7 @@ use super::keeping::{forget, handles, object, stored, trim};
 use crate::config::ConfigurationId;
 use crate::consensus::fate;
 use crate::consensus::paxos::Acceptor;
+use crate::dap;
 use crate::dap::versions::{Marks, StoredVersion, Versions};
 use crate::element::{Form, Handle};
 use crate::object::{Name, UPLOAD_PREFIX};
@@ -21,6 +22,8 @@ use std::collections::btree_map::{Entry, OccupiedEntry};
 pub(super) struct RecoveryFindings {
     /// Elements with damaged records.
     damaged: Vec<(Name, StoredVersion)>,
+    /// Records that say impossible tags: what was lost, at most, and the element that is in the record.
+    impossible: Vec<(Name, StoredVersion, Option<StoredVersion>)>,
     /// Further records that say a floor: they go once one says everything.
     marks: BTreeMap<Name, Vec<Handle>>,
 }
@@ -28,7 +31,7 @@ pub(super) struct RecoveryFindings {
 impl RecoveryFindings {
     /// Nothing is left to judge.
     pub(super) fn is_empty(&self) -> bool {
-        self.damaged.is_empty() && self.marks.is_empty()
+        self.damaged.is_empty() && self.impossible.is_empty() && self.marks.is_empty()
     }
 }
 
@@ -44,7 +47,7 @@ impl ConfigurationState {
             name, tag, floor, ..
         } = element;
         if !(tag.is_possible() && floor.is_possible()) {
-            return self.recover_impossible(name, handle);
+            return self.recover_impossible(name, handle, (!damaged).then_some(stored));
         }
         let mut object = entered(&mut self.objects, name);
         object.get_mut().raise_floor(floor);
@@ -63,7 +66,7 @@ impl ConfigurationState {
 
     pub(in crate::server) fn recover_marks(&mut self, name: Name, marks: &Marks, handle: Handle) {
         if !marks.is_possible() {
-            return self.recover_impossible(name, handle);
+            return self.recover_impossible(name, handle, None);
         }
         let mut object = entered(&mut self.objects, name);
         if let Some(another) = object.get_mut().recover_marks(marks, handle) {
@@ -74,8 +77,8 @@ impl ConfigurationState {
 
     /// A record of the object that says a tag which no execution produces is damaged (`[N-1 bounded-numbers]`). What it was
     /// is not known, so that it may be any version: the object abstains in this configuration until the largest of all is
-    /// put.
-    fn recover_impossible(&mut self, name: Name, handle: Handle) {
+    /// put; or, where members gossip, until they have restarted it.
+    fn recover_impossible(&mut self, name: Name, handle: Handle, element: Option<StoredVersion>) {
         let lost = StoredVersion {
             tag: Tag::LARGEST,
             form: Form::Copy,
@@ -86,7 +89,7 @@ impl ConfigurationState {
             etag: None,
             written_at_ms: 0,
         };
-        self.found.damaged.push((name, lost));
+        self.found.impossible.push((name, lost, element));
     }
 
     pub(in crate::server) fn recover_cell(
@@ -126,9 +129,37 @@ impl ConfigurationState {
             .insert(Bytes::copy_from_slice(cell), (found, handle));
     }
 
+    /// The record stays until all members have agreed on what is kept of the object.
+    fn abstain_until_restarted(
+        &mut self,
+        key: ConfigurationId,
+        name: &Name,
+        (lost, element): (StoredVersion, Option<StoredVersion>),
+        ledger: &mut Ledger,
+    ) {
+        assert_eq!(lost.tag, Tag::LARGEST, "it may be any version");
+        self.restarts.found(name, lost.handle, element);
+        let versions = object(&mut self.objects, name);
+        let gone = versions.damage(lost.tag);
+        assert_eq!(versions.damaged(), Some(lost.tag), "it abstains");
+        forget(key, name, versions, gone, ledger);
+    }
+
     pub(in crate::server) fn recovered(&mut self, key: ConfigurationId, ledger: &mut Ledger) {
-        let RecoveryFindings { damaged, marks } = std::mem::take(&mut self.found);
+        let RecoveryFindings {
+            mut damaged,
+            impossible,
+            marks,
+        } = std::mem::take(&mut self.found);
         self.recovered_registers(ledger);
+        let restarts = self.configuration().is_some_and(|c| dap::completes(c));
+        for (name, lost, element) in impossible {
+            if restarts && !self.is_ranked(&name) {
+                self.abstain_until_restarted(key, &name, (lost, element), ledger);
+            } else {
+                damaged.push((name, lost));
+            }
+        }
         for (name, stored) in damaged {
             if self.is_ranked(&name) {
                 // What was accepted is in the register's record.

@@ -1,0 +1,203 @@
+//! What a member tells of the objects whose counters are restarted, and how it carries out what was agreed on (`docs/spec` 2.11).
+
+use super::ConfigurationState;
+use super::keeping::{enqueue, forget, object, take_in};
+use crate::config::ConfigurationId;
+use crate::dap::casss::kept::{KeptVersion, kept};
+use crate::dap::versions::StoredVersion;
+use crate::element::{Element, Handle};
+use crate::instant::Instant;
+use crate::limits;
+use crate::message::{ObjectReport, Refusal, Want};
+use crate::object::Name;
+use crate::server::record::{ElementHeader, Header, Ledger};
+use crate::server::restarting::Restarting;
+use crate::tag::Tag;
+use bytes::Bytes;
+use std::collections::BTreeMap;
+
+/// A record that says a tag which no execution produces (`[N-1 bounded-numbers]`).
+pub(in crate::server) struct ImpossibleRecord {
+    handle: Handle,
+    /// What it holds, if it can be read.
+    element: Option<StoredVersion>,
+}
+
+/// Restarts of a configuration whose members can agree on them.
+#[derive(Default)]
+pub(super) struct Restarts {
+    /// Objects that abstain because of such records, with all that were found.
+    impossible: BTreeMap<Bytes, Vec<ImpossibleRecord>>,
+    under_way: Option<Box<Restarting>>,
+}
+
+impl Restarts {
+    pub(super) fn found(&mut self, name: &Name, handle: Handle, element: Option<StoredVersion>) {
+        let records = self.impossible.entry(name.as_bytes().clone()).or_default();
+        records.push(ImpossibleRecord { handle, element });
+    }
+
+    pub(super) fn into_handles(self) -> impl Iterator<Item = Handle> {
+        let records = self.impossible.into_values().flatten();
+        records.map(|record| record.handle)
+    }
+}
+
+impl ConfigurationState {
+    /// Whether there is something to restart.
+    pub(in crate::server) fn is_to_restart(&self) -> bool {
+        self.gossips() && !self.restarts.impossible.is_empty()
+    }
+
+    /// Some of the objects that are to be restarted.
+    pub(in crate::server) fn to_restart(&self) -> Vec<Name> {
+        let names = self
+            .restarts
+            .impossible
+            .keys()
+            .take(limits::RESTART_OBJECTS);
+        let name = |bytes: &Bytes| Name::from_bytes(bytes.clone()).expect("it was a name before");
+        names.map(name).collect()
+    }
+
+    /// The restart that is under way, or may begin. With a final successor there is none.
+    pub(in crate::server) fn restarting(&self) -> Option<&Restarting> {
+        let under_way = self.restarts.under_way.as_deref();
+        under_way.filter(|_| self.gossips())
+    }
+
+    pub(in crate::server) fn take_restarting(
+        &mut self,
+        begin: impl FnOnce() -> Restarting,
+    ) -> Box<Restarting> {
+        let under_way = self.restarts.under_way.take();
+        under_way.unwrap_or_else(|| Box::new(begin()))
+    }
+
+    pub(in crate::server) fn go_on_restarting(&mut self, restarting: Box<Restarting>) {
+        assert!(self.restarts.under_way.is_none(), "it was taken");
+        self.restarts.under_way = Some(restarting);
+    }
+
+    /// Whether the object stays as it is until all members have carried out what they agree on
+    /// (`[CASSS-7 frozen-while-agreeing]`).
+    pub(super) fn is_frozen(&self, name: &Name) -> bool {
+        self.restarting().is_some_and(|it| it.holds(name))
+    }
+
+    /// As long as the object is restarted nothing of it changes.
+    pub(super) fn unfrozen(&self, name: &Name) -> Result<(), Refusal> {
+        match self.is_frozen(name) {
+            true => Err(Refusal::Restarting),
+            false => Ok(()),
+        }
+    }
+
+    /// What is here of the object, records of impossible tags included.
+    pub(in crate::server) fn tell_of(&self, name: &Name) -> ObjectReport {
+        let versions = self.objects.get(name.as_bytes());
+        let held = versions.map(|versions| versions.held(Want::Tags, Tag::INITIAL));
+        let mut held = held.unwrap_or_default();
+        let records = self.restarts.impossible.get(name.as_bytes());
+        let elements = records.into_iter().flatten();
+        let elements = elements.filter_map(|record| record.element.as_ref());
+        let stored = elements.map(|stored| (stored.tag, stored.form));
+        let all: BTreeMap<Tag, _> = stored.chain(held.stored).collect();
+        let surplus = all.len().saturating_sub(limits::RESTART_VERSIONS);
+        held.stored = all.into_iter().skip(surplus).collect();
+        assert!(
+            held.stored.len() <= limits::RESTART_VERSIONS,
+            "a note is short"
+        );
+        assert!(held.stored.is_sorted(), "versions ascend");
+        ObjectReport {
+            name: name.clone(),
+            abstains: versions.is_some_and(|versions| versions.damaged().is_some()),
+            held,
+        }
+    }
+
+    /// Bytes of the elements that may be renamed by the next [`Self::carry_out`], each with the length of its name.
+    pub(in crate::server) fn renamed(&self) -> impl Iterator<Item = (usize, u64)> {
+        let decided = self.restarting().into_iter().flat_map(Restarting::decided);
+        decided.flat_map(|name| {
+            let records = self.restarts.impossible.get(name.as_bytes());
+            let elements = records.into_iter().flatten();
+            let elements = elements.filter_map(|record| record.element.as_ref());
+            elements.map(|stored| (name.as_bytes().len(), stored.bytes))
+        })
+    }
+
+    /// Carries out what all members have agreed on. Returns the objects, and the newest version of those that are to wait for their
+    /// quiet time.
+    pub(in crate::server) fn carry_out(
+        &mut self,
+        now: Instant,
+        key: ConfigurationId,
+        ledger: &mut Ledger,
+        read: &impl Fn(Handle) -> Option<Element>,
+    ) -> Vec<(Name, Option<Tag>)> {
+        let gossips = self.gossips();
+        let under_way = self.restarts.under_way.as_mut().filter(|_| gossips);
+        let Some(decided) = under_way.and_then(|it| it.take_decided()) else {
+            return Vec::new();
+        };
+        let c = self.configuration().expect("it gossips").clone();
+        let own = self.restarting().expect("it was decided").own();
+        let mut changed = Vec::new();
+        for told in decided {
+            let name = told[own].name.clone();
+            let kept = kept(&c, &told.iter().collect::<Vec<_>>());
+            if told[own].abstains {
+                self.end_abstention(now, (key, &name), kept, (ledger, read));
+            }
+            if let Some(kept) = kept
+                && object(&mut self.objects, &name).confirm(kept.to)
+            {
+                self.marks_rose(key, &name, ledger);
+            }
+            if let Some(versions) = self.objects.get_mut(name.as_bytes()) {
+                let newest = enqueue(versions);
+                changed.push((name, newest));
+            }
+        }
+        changed
+    }
+
+    /// The object speaks again, with what is sound of it, and with the element of the version that all keep.
+    fn end_abstention(
+        &mut self,
+        now: Instant,
+        (key, name): (ConfigurationId, &Name),
+        kept: Option<KeptVersion>,
+        (ledger, read): (&mut Ledger, &impl Fn(Handle) -> Option<Element>),
+    ) {
+        let versions = object(&mut self.objects, name);
+        let records = self.restarts.impossible.remove(name.as_bytes());
+        let mut gone: Vec<Handle> = Vec::new();
+        let (lost, record) = versions.lift_damage().unwrap_or_default();
+        gone.extend(record);
+        let floor = Some(lost).filter(|lost| *lost != Tag::LARGEST);
+        versions.raise_floor(floor.unwrap_or_default());
+        for ImpossibleRecord { handle, element } in records.into_iter().flatten() {
+            gone.push(handle);
+            let Some(stored) = element else { continue };
+            let renamed = kept.filter(|kept| kept.from == stored.tag);
+            match renamed.and_then(|kept| Some((kept.to, read(handle)?))) {
+                Some((to, element)) if versions.find(to).is_none() => {
+                    let taken = take_in(key, name, versions, (to, &element), ledger);
+                    versions.taken_in_s = now.next_second();
+                    let floor = versions.floor();
+                    let header = Header::Element(ElementHeader { floor, ..taken.1 });
+                    ledger.append_element(taken.0, header, element.payload, element.checksum);
+                }
+                // What was lost is remembered as evicted: it was held here.
+                _ if stored.tag.is_possible() => versions.raise_floor(stored.tag),
+                _ => {}
+            }
+        }
+        ledger.repaired += 1;
+        assert_eq!(versions.damaged(), None, "it speaks again");
+        forget(key, name, versions, gone, ledger);
+    }
+}

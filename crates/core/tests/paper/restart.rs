@@ -1,0 +1,308 @@
+//! The restart of counters (`docs/spec` 2.11): records that say impossible tags are no longer there, what was written is, and what
+//! happens while one member is silent.
+
+use crate::world::{Actor, Content, Message, World, WorldEnv, configuration, name, server, value};
+use areo_core::config::Dap;
+use areo_core::error::WriteError;
+use areo_core::limits::NUMBER;
+use areo_core::message::{
+    Access, Answer, Gossip, GossipMarks, HeldVersions, Note, ObjectReport, Phase, Refusal,
+    RestartNote, Want, digest,
+};
+use areo_core::server::record::Header;
+use areo_core::tag::Tag;
+use areo_core::timing;
+use std::time::Duration;
+
+const LONG: &str = "a value that is longer than a copy may be, of some bytes";
+const CASSS: Dap = Dap::CasSs { k: 3 };
+
+fn world() -> (World, Actor, Actor) {
+    let c = configuration(5, CASSS, 1, 16);
+    let world = World::new(&c, 1);
+    world.let_servers_speak();
+    (world.clone(), world.actor(&c), world.actor(&c))
+}
+
+/// The numbers of all tags of these records become impossible, and the server starts again.
+fn bend(world: &World, number: usize, filter: fn(&Header) -> bool) {
+    world.crash(number);
+    let bent = world.disk(number, |disk| {
+        disk.bend(|header| {
+            if !filter(header) {
+                return;
+            }
+            match header {
+                Header::Element(element) => element.tag.number |= NUMBER,
+                Header::Marks { marks, .. } => marks.stable.number |= NUMBER,
+                _ => {}
+            }
+        })
+    });
+    assert!(bent > 0, "there are such records");
+    world.restart(number, false);
+    assert_eq!(world.status(number).damaged, 1);
+}
+
+fn is_element(header: &Header) -> bool {
+    matches!(header, Header::Element(_))
+}
+
+fn is_any(header: &Header) -> bool {
+    matches!(header, Header::Element(_) | Header::Marks { .. })
+}
+
+fn is_restart(message: &Message) -> bool {
+    matches!(message.content, Content::Note(Note::Restart(_)))
+}
+
+fn pass(world: &World, notes: u32) {
+    for _ in 0..notes {
+        world.pass(timing::RESTART);
+        world.settle();
+    }
+}
+
+/// Restarts within this many notes of each member.
+const NOTES: u32 = 40;
+
+fn damaged(world: &World) -> u64 {
+    (0..5).map(|number| world.status(number).damaged).sum()
+}
+
+fn pass_until_sound(world: &World) {
+    let mut notes = 0;
+    while damaged(world) > 0 || (0..5).any(|number| is_refusing(world, number)) {
+        pass(world, 1);
+        notes += 1;
+        assert!(notes < NOTES, "{} are damaged", damaged(world));
+    }
+}
+
+/// Whether it is in a restart.
+fn is_refusing(world: &World, number: usize) -> bool {
+    let tag = Tag {
+        number: NUMBER - 1,
+        ..Tag::LARGEST
+    };
+    let fence = Access::Fence {
+        upto: Tag::INITIAL,
+        spared: tag,
+    };
+    world.access(number, "k", fence) == Err(Refusal::Restarting)
+}
+
+/// A version whose records became impossible at some members, or at all of them, is there again, under its tag or a larger one, and a
+/// write comes right after it.
+#[test]
+fn what_was_written_is_there_again_whatever_became_impossible() {
+    for struck in 1..=5 {
+        for filter in [is_element, is_any] {
+            let (world, writer, reader) = world();
+            writer.put("k", "before");
+            let before = writer.put("k", LONG);
+            world.settle();
+            for number in 0..struck {
+                bend(&world, number, filter);
+            }
+            pass_until_sound(&world);
+            let (tag, text) = reader.get("k");
+            assert_eq!(text.as_deref(), Some(LONG), "{struck}");
+            assert_eq!(tag.writer, before.writer);
+            // Where not one possible number is left none can be gone on from.
+            let all_gone = struck == 5;
+            let least = if all_gone { 1 } else { before.number };
+            assert!((least..=3).contains(&tag.number), "{struck} {tag}");
+            let after = writer.put("k", "after");
+            assert_eq!(after.number, tag.number + 1);
+            assert_eq!(reader.get("k"), (after, Some("after".into())));
+            // It is so after a crash of all, also where records come back that had been freed.
+            for number in 0..5 {
+                world.crash(number);
+                world.restart(number, struck % 2 == 0);
+            }
+            assert!(struck % 2 == 0 || damaged(&world) == 0);
+            pass_until_sound(&world);
+            assert_eq!(reader.get("k"), (after, Some("after".into())));
+        }
+    }
+}
+
+/// As many may abstain as may fail: as long as another one is down the object is read and written, and servers say for whom
+/// they wait. Nothing is agreed on without it (`[CASSS-6 largest-decodable]`: lists of all).
+#[test]
+fn one_that_is_down_is_waited_for_and_the_object_goes_on() {
+    let (world, writer, reader) = world();
+    writer.put("k", LONG);
+    world.settle();
+    let c = writer.c.clone();
+    bend(&world, 1, is_any);
+    world.crash(4);
+    pass(&world, NOTES);
+    let damage = |number: usize| world.status(number).damaged;
+    assert_eq!((damage(1), damage(0)), (1, 0));
+    assert_eq!(world.status(1).waits, [(c.id().domain, server(4))]);
+    assert!(!(0..4).any(|number| is_refusing(&world, number)));
+    world.restart(4, false);
+    pass_until_sound(&world);
+    assert_eq!(world.status(1).waits, []);
+    let written = writer.put("k", "another");
+    assert_eq!(reader.get("k"), (written, Some("another".into())));
+}
+
+/// Where one more abstains than may fail nothing can be read before the restart; then it can.
+#[test]
+fn an_object_without_a_quorum_is_there_again() {
+    let (world, writer, reader) = world();
+    let before = writer.put("k", LONG);
+    world.settle();
+    for number in [0, 3] {
+        bend(&world, number, is_any);
+    }
+    assert!(world.run(reader.read("k")).is_err(), "no quorum speaks");
+    pass_until_sound(&world);
+    assert_eq!(reader.get("k"), (before, Some(LONG.into())));
+}
+
+/// What members of a restart say of it, to whom.
+fn agreeing(world: &World) -> usize {
+    let is_agreeing = |number: &usize| is_refusing(world, *number);
+    (0..5).filter(is_agreeing).count()
+}
+
+/// `[CASSS-7 frozen-while-agreeing]`: while members agree nothing of the object changes: no gossip is joined, and what would
+/// change it is refused for the time being. What changes nothing is answered.
+#[test]
+fn nothing_changes_while_members_agree() {
+    let (world, writer, reader) = world();
+    let before = writer.put("k", LONG);
+    world.settle();
+    world.pass(timing::GOSSIP);
+    world.settle();
+    bend(&world, 1, is_any);
+    // One of them hears nothing more once others agree.
+    let mut notes = 0;
+    while agreeing(&world) < 4 {
+        pass(&world, 1);
+        if agreeing(&world) > 0 {
+            world.hold(|m| is_restart(m) && m.at(&[4]));
+        }
+        notes += 1;
+        assert!(notes < NOTES, "{} agree", agreeing(&world));
+    }
+    pass(&world, NOTES);
+    assert!(agreeing(&world) >= 4);
+    let held = world.held(0, "k");
+    let far = Tag {
+        number: 1000,
+        ..before
+    };
+    let marks = GossipMarks {
+        largest: far,
+        finalized: far,
+        complete: far,
+    };
+    let gossip = Note::Gossip(Gossip {
+        configuration: writer.c.id(),
+        from: server(2),
+        objects: [(name("k"), marks)].into(),
+    });
+    world.tell(0, gossip);
+    assert_eq!(world.held(0, "k"), held, "it is not joined");
+    let finalize = |tag| Access::Finalize {
+        tag,
+        want: Want::Tags,
+        complete: false,
+    };
+    let refused = Err(Refusal::Restarting);
+    assert_eq!(world.access(0, "k", finalize(far)), refused);
+    assert_eq!(world.access(0, "k", finalize(before)), Ok(Answer::Stored));
+    assert_eq!(world.query(1, "k"), Err(Refusal::Restarting));
+    assert_eq!(reader.get("k").1.as_deref(), Some(LONG), "it is read");
+    // A write waits, and has its way afterwards.
+    let patient = WorldEnv::new(world.clone(), Duration::from_mins(1));
+    let domain = writer.client().with(patient).domain(&writer.c);
+    let write = world.spawn(async move { domain.put(&name("k"), &value("after")).await });
+    world.pass(Duration::from_secs(5));
+    assert!(write.borrow().is_none(), "it waits");
+    world.release();
+    pass_until_sound(&world);
+    let written = world.finish(&write).expect("it has its way");
+    assert_eq!(reader.get("k"), (written, Some("after".into())));
+}
+
+/// Notes of a restart that come late, twice, from outside, or with drawn numbers: they cost time at most.
+#[test]
+fn notes_that_no_member_said_change_nothing() {
+    let (world, writer, reader) = world();
+    let before = writer.put("k", LONG);
+    world.settle();
+    bend(&world, 1, is_any);
+    world.hold(is_restart);
+    pass(&world, 3);
+    let notes = world.set_aside(is_restart);
+    let said: Vec<RestartNote> = notes
+        .into_iter()
+        .filter_map(|message| match message.content {
+            Content::Note(Note::Restart(note)) => Some(*note),
+            _ => None,
+        })
+        .collect();
+    assert!(said.len() >= 4, "{said:?}");
+    world.release();
+    let held = HeldVersions::default();
+    let report = ObjectReport {
+        name: name("k"),
+        abstains: false,
+        held,
+    };
+    let (objects, nothing) = (vec![report], Vec::new());
+    let value = digest(&objects);
+    let mut forged = Vec::new();
+    for phase in [Phase::Recovering, Phase::Agreeing(7), Phase::Applying(7)] {
+        forged.push((phase, &objects));
+    }
+    for phase in [Phase::Agreeing, Phase::Applying] {
+        forged.push((phase(value), &objects));
+        forged.push((phase(digest(&nothing)), &nothing));
+    }
+    let heard = (1 << 32..).take(6).chain([0, u64::MAX]);
+    for (heard, note) in heard.flat_map(|heard| said.iter().map(move |note| (heard, note))) {
+        for (number, (phase, objects)) in
+            (0..5).flat_map(|at| forged.iter().map(move |it| (at, it)))
+        {
+            let mut note = note.clone();
+            (note.heard, note.turn) = (heard, u64::MAX);
+            (note.stance.phase, note.objects) = (*phase, objects.as_slice().into());
+            (note.stance.all, note.echo) = (true, note.stance);
+            world.tell(number, Note::Restart(Box::new(note)));
+        }
+        pass(&world, 1);
+    }
+    pass_until_sound(&world);
+    assert_eq!(reader.get("k"), (before, Some(LONG.into())));
+    let written = writer.put("k", "after");
+    assert_eq!(written.number, before.number + 1);
+    for note in said {
+        world.tell(0, Note::Restart(Box::new(note)));
+    }
+    pass(&world, NOTES);
+    assert_eq!(reader.get("k"), (written, Some("after".into())));
+}
+
+/// A version whose FIN has come to a member that then lost it: it may be what a client knows to be written, and it is not passed over.
+#[test]
+fn a_version_that_may_be_finalized_is_not_passed_over() {
+    let (world, writer, reader) = world();
+    writer.put("k", "a value before that is longer than a copy");
+    world.settle();
+    // FIN comes to one member, which abstains after that.
+    world.hold(|m| m.is_fin() && !m.at(&[1]) && !m.is_reply());
+    let write = world.run(writer.write("k", LONG));
+    assert!(matches!(write, Err(WriteError::Unknown(_))), "{write:?}");
+    world.lose(Message::is_fin);
+    world.release();
+    bend(&world, 1, is_any);
+    pass_until_sound(&world);
+    assert_eq!(reader.get("k").1.as_deref(), Some(LONG));
+}
