@@ -15,6 +15,7 @@ fn histories_of_any_bytes() {
             "unknown",
             "read",
             "write",
+            "regular_read",
             "cvr_write",
             "conditional_write",
             "delete",
