@@ -15,9 +15,9 @@ use std::time::Duration;
 /// A tally that may ask one quorum first.
 pub(super) struct Thrifty<T> {
     tally: T,
-    /// By position: it is left alone. None is, once more are needed.
+    /// By position: it is left alone. None is, once more are needed. Empty where all are asked, which costs nothing.
     spared: Vec<bool>,
-    /// By position: it was asked and has not answered.
+    /// By position: it was asked and has not answered. Empty as `spared` is.
     owes: Vec<bool>,
 }
 
@@ -31,8 +31,11 @@ impl<T: ConfiguredTally> Thrifty<T> {
             Thrift::Calls => is_query || c.dap().is_replicated(),
         };
         if !spares {
-            let all: Vec<usize> = (0..c.n()).collect();
-            return Thrifty::asking(tally, &all, c.n());
+            return Thrifty {
+                tally,
+                spared: Vec::new(),
+                owes: Vec::new(),
+            };
         }
         let preferred = (0..c.n()).find(|position| tally.prefers(*position));
         let start = preferred.unwrap_or_else(|| (env.random() % c.n() as u64) as usize);
@@ -62,6 +65,8 @@ impl<T: ConfiguredTally> Thrifty<T> {
     }
 
     fn is_sparing(&self) -> bool {
+        let places = (self.spared.len(), self.owes.len());
+        assert_eq!(places.0, places.1, "a place in both for each member");
         self.spared.contains(&true)
     }
 
@@ -85,19 +90,21 @@ impl<T: ConfiguredTally> ConfiguredTally for Thrifty<T> {
     }
 
     fn ask(&mut self, position: usize) -> Option<Body> {
-        assert!(position < self.spared.len(), "members are asked");
-        if self.spared[position] {
+        if self.spared.get(position) == Some(&true) {
             return None;
         }
         let body = self.tally.ask(position);
-        self.owes[position] = body.is_some();
+        if let Some(owes) = self.owes.get_mut(position) {
+            *owes = body.is_some();
+        }
         body
     }
 
     fn add(&mut self, from: usize, event: Event) -> Decision<T::Output> {
         let is_answer = matches!(event, Event::Reply(_));
-        assert!(from < self.owes.len(), "members answer");
-        self.owes[from] = false;
+        if let Some(owes) = self.owes.get_mut(from) {
+            *owes = false;
+        }
         match self.tally.add(from, event) {
             Decision::Pending if self.is_sparing() => {
                 match is_answer && self.owes.contains(&true) {
@@ -107,7 +114,9 @@ impl<T: ConfiguredTally> ConfiguredTally for Thrifty<T> {
             }
             Decision::Ask(positions) => {
                 for at in &positions {
-                    self.spared[*at] = false;
+                    if let Some(spared) = self.spared.get_mut(*at) {
+                        *spared = false;
+                    }
                 }
                 Decision::Ask(positions)
             }
