@@ -218,6 +218,7 @@ impl<T: Tally + 'static> Gather<T> {
     fn send(&self) {
         let mut state = self.state.borrow_mut();
         let state = &mut *state;
+        let started = Instant::now();
         while let Some(next) = state.call.next_request() {
             // Where the address of a server is not known the request waits for it.
             let peer = self.env.network.peer_or_stranger(next.server);
@@ -226,7 +227,7 @@ impl<T: Tally + 'static> Gather<T> {
                 expects_bulk: next.expects_bulk,
                 ..self
                     .env
-                    .message(codec::encode_request(&next.request), Instant::now())
+                    .message(codec::encode_request(&next.request), started)
             };
             let bytes = length_of(&message);
             let before = (peer.connections_made(), peer.bulk_received_bytes());

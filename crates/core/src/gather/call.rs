@@ -12,6 +12,7 @@ use crate::message::{Access, Body, Request, Want};
 use crate::tally::{Decision, Event, Tally};
 use std::cell::Cell;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -97,7 +98,8 @@ pub struct Call<T: Tally> {
     begun: Instant,
     needed: usize,
     state: State<T>,
-    /// Whom the tally wants asked, in this order.
+    /// Who was not asked yet, and after them whom the tally wants asked, in this order.
+    unasked: Range<usize>,
     to_ask: VecDeque<usize>,
     responses: Vec<Response>,
     handed_over: bool,
@@ -129,7 +131,8 @@ impl<T: Tally> Call<T> {
             begun: now,
             needed,
             state: State::Open(tally),
-            to_ask: (0..members.len()).collect(),
+            unasked: 0..members.len(),
+            to_ask: VecDeque::new(),
             responses: vec![Response::Silent; members.len()],
             handed_over: false,
             owing: Vec::new(),
@@ -143,7 +146,8 @@ impl<T: Tally> Call<T> {
     /// [`Call::held_back`].
     pub fn next_request(&mut self) -> Option<Outgoing> {
         while let State::Open(tally) = &mut self.state {
-            let Some(position) = self.to_ask.pop_front() else {
+            let next = self.unasked.next().or_else(|| self.to_ask.pop_front());
+            let Some(position) = next else {
                 self.set_timer();
                 return None;
             };

@@ -95,11 +95,10 @@ impl Visit {
     }
 
     /// Takes in what the members said in one call, by position.
-    fn hear(&self, shown: &[Successors]) {
-        assert_eq!(shown.len(), self.c().n(), "a place for each member");
+    fn hear<'a>(&self, shown: impl Iterator<Item = &'a Successors> + Clone) {
         let mut heard = self.0.heard.borrow_mut();
         let heard = &mut *heard;
-        for successors in shown {
+        for successors in shown.clone() {
             match heard.best.join(successors) {
                 Ok(false) => {}
                 Ok(true) => heard.at_quorum = false,
@@ -112,10 +111,8 @@ impl Visit {
         let mut best = heard.best.iter();
         let leads_on = best.all(|pointer| pointer.leads_on_from_known(self.c()));
         assert!(leads_on, "others were left out of the replies");
-        let agreeing = shown
-            .iter()
-            .filter(|shown| shown.cover(&heard.best))
-            .count();
+        let agreeing = shown.filter(|shown| shown.cover(&heard.best)).count();
+        assert!(agreeing <= self.c().n(), "each member says it once");
         if agreeing >= self.c().quorums().quorum() {
             heard.at_quorum = true;
         }
@@ -124,10 +121,15 @@ impl Visit {
 
 impl Visit {
     /// Whether the pointer, those that were shown and those that are known here can be of one domain.
-    fn check(&self, shown: &[Successors], new: &Pointer) -> Result<(), Fork> {
+    fn check<'a>(
+        &self,
+        mut shown: impl Iterator<Item = &'a Successors>,
+        new: &Pointer,
+    ) -> Result<(), Fork> {
         let heard = self.0.heard.borrow();
-        let mut known = [&self.0.closing, &heard.best].into_iter().chain(shown);
-        known.try_for_each(|known| known.check(&new.configuration))
+        self.0.closing.check(&new.configuration)?;
+        heard.best.check(&new.configuration)?;
+        shown.try_for_each(|known| known.check(&new.configuration))
     }
 
     fn fork(&self) -> Option<Fork> {
@@ -195,31 +197,34 @@ where
 /// Puts the envelope around a tally's bodies, and takes it off the replies.
 pub(super) struct AddressedTally<T> {
     at: Visit,
-    /// The server at this position needs the descriptor.
-    describe: Vec<bool>,
-    /// The server at this position refused the successor that it was sent: it is asked for the one that it knows.
-    forked: Vec<bool>,
+    /// By position.
+    members: Vec<Member>,
     /// Positions to ask again at the next tick.
     again: Vec<usize>,
-    /// Who answered, also without the answer.
-    replied: Vec<bool>,
-    /// What each member showed.
-    shown: Vec<Successors>,
     /// Time has passed since a final pointer was shown.
     hurried: bool,
     tally: T,
 }
 
+/// How a call stands with one member.
+#[derive(Clone, Default)]
+struct Member {
+    /// It needs the descriptor.
+    describe: bool,
+    /// It refused the successor that it was sent: it is asked for the one that it knows.
+    forked: bool,
+    /// It answered, also without the answer.
+    replied: bool,
+    /// What it showed.
+    shown: Successors,
+}
+
 impl<T: ConfiguredTally> AddressedTally<T> {
     pub(super) fn new(at: &Visit, tally: T) -> AddressedTally<T> {
-        let n = at.c().n();
         AddressedTally {
             at: at.clone(),
-            describe: vec![false; n],
-            forked: vec![false; n],
+            members: vec![Member::default(); at.c().n()],
             again: Vec::new(),
-            replied: vec![false; n],
-            shown: vec![Successors::default(); n],
             hurried: false,
             tally,
         }
@@ -227,8 +232,13 @@ impl<T: ConfiguredTally> AddressedTally<T> {
 
     /// What is asked for is in a later configuration: a final pointer is a safe place to go on from, whoever showed it.
     fn has_successor(&self) -> bool {
-        let mut shown = self.shown.iter();
-        shown.any(|successors| successors.last_final().is_some())
+        self.shown()
+            .any(|successors| successors.last_final().is_some())
+    }
+
+    /// What each member showed.
+    fn shown(&self) -> impl Iterator<Item = &Successors> + Clone {
+        self.members.iter().map(|member| &member.shown)
     }
 
     /// The same, if it may be gone on from although nobody else answers. Not while a final pointer is written: the first
@@ -240,7 +250,7 @@ impl<T: ConfiguredTally> AddressedTally<T> {
     /// Whether to go there: a quorum answered, so that the others may know it too; or nobody else answers, because a
     /// configuration with a final successor may have been switched off.
     fn moved(&self) -> bool {
-        let replied = self.replied.iter().filter(|replied| **replied).count();
+        let replied = self.members.iter().filter(|member| member.replied).count();
         let quorum = self.at.c().quorums().quorum();
         replied >= quorum && self.has_successor() || self.hurried
     }
@@ -261,7 +271,7 @@ impl<T: ConfiguredTally> AddressedTally<T> {
                 output.is_some() || self.has_successor() || self.at.fork().is_some(),
                 "a call without an answer ends where a successor is known"
             );
-            self.at.hear(&self.shown);
+            self.at.hear(self.shown());
         }
         decision
     }
@@ -269,7 +279,7 @@ impl<T: ConfiguredTally> AddressedTally<T> {
     /// Whether all that is known with these can go with one request (`[R-25 whole-sets]`).
     fn can_be_shown(&self, new: &Successors) -> bool {
         let mut all = self.at.successors();
-        let known = [&self.at.0.closing, new].into_iter().chain(&self.shown);
+        let known = [&self.at.0.closing, new].into_iter().chain(self.shown());
         known.for_each(|known| drop(all.join(known)));
         all.len() <= limits::SUCCESSORS
     }
@@ -282,12 +292,12 @@ impl<T: ConfiguredTally> AddressedTally<T> {
         let (shown, reply) = reply.open();
         let shown = shown.above(self.at.c());
         for pointer in shown.iter() {
-            if let Err(fork) = self.at.check(&self.shown, pointer) {
+            if let Err(fork) = self.at.check(self.shown(), pointer) {
                 self.at.0.heard.borrow_mut().fork = Some(fork);
                 return Decision::Pending;
             }
         }
-        if self.forked[from] {
+        if self.members[from].forked {
             return self.tally.add(from, Event::Refused(Refusal::Forked));
         }
         if !shown.is_empty() && !self.can_be_shown(&shown) {
@@ -301,8 +311,9 @@ impl<T: ConfiguredTally> AddressedTally<T> {
         if !is_sound {
             return self.tally.add(from, Event::Refused(Refusal::Malformed));
         }
-        self.replied[from] = true;
-        self.shown[from].join(&shown).expect("it was checked");
+        let member = &mut self.members[from];
+        member.replied = true;
+        member.shown.join(&shown).expect("it was checked");
         match reply {
             Some(reply) if reply.restarts() => self.later(from),
             Some(reply) => self.tally.add(from, Event::Reply(reply)),
@@ -315,7 +326,7 @@ impl<T: ConfiguredTally> AddressedTally<T> {
         if !self.again.contains(&from) {
             self.again.push(from);
         }
-        assert!(self.again.len() <= self.shown.len(), "each once");
+        assert!(self.again.len() <= self.members.len(), "each once");
         self.tally.add(from, Event::Unreachable)
     }
 }
@@ -328,14 +339,16 @@ impl<T: ConfiguredTally> Tally for AddressedTally<T> {
     }
 
     fn ask(&mut self, position: usize) -> Option<Request> {
-        let (body, successors) = match self.forked[position] {
+        let (body, successors) = match self.members[position].forked {
             true => (Body::ReadConfig, Successors::default()),
             false => (self.tally.ask(position)?, self.at.0.closing.clone()),
         };
         let configuration = self.at.c();
         Some(Request::Configured {
             configuration: configuration.id(),
-            descriptor: self.describe[position].then(|| configuration.clone()),
+            descriptor: self.members[position]
+                .describe
+                .then(|| configuration.clone()),
             successors,
             body,
         })
@@ -344,15 +357,15 @@ impl<T: ConfiguredTally> Tally for AddressedTally<T> {
     fn add(&mut self, from: usize, event: Event) -> Decision<Self::Output> {
         let decision = match event {
             // A late one is an answer to what was asked before: the descriptor is under way.
-            Event::Refused(Refusal::UnknownConfiguration) if self.describe[from] => {
+            Event::Refused(Refusal::UnknownConfiguration) if self.members[from].describe => {
                 Decision::Pending
             }
             Event::Refused(Refusal::UnknownConfiguration) => {
-                self.describe[from] = true;
+                self.members[from].describe = true;
                 Decision::Ask(vec![from])
             }
-            Event::Refused(Refusal::Forked) if !self.forked[from] => {
-                self.forked[from] = true;
+            Event::Refused(Refusal::Forked) if !self.members[from].forked => {
+                self.members[from].forked = true;
                 Decision::Ask(vec![from])
             }
             Event::Refused(refusal) if refusal.may_pass() => self.later(from),

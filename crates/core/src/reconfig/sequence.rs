@@ -43,10 +43,15 @@ pub struct Sequences {
 impl Sequences {
     /// Where to start: at `known`, which must be final, or at a later configuration of the same domain.
     pub fn start(&self, known: &Arc<Configuration>) -> Arc<Configuration> {
-        self.learn(known);
-        let start = self.finals.borrow()[&domain_of(known)].clone();
+        let mut finals = self.finals.borrow_mut();
+        let start = finals
+            .entry(domain_of(known))
+            .or_insert_with(|| known.clone());
+        if start.precedes(known) {
+            *start = known.clone();
+        }
         assert!(!start.precedes(known), "what is known rises");
-        start
+        start.clone()
     }
 
     /// The highest final configuration of the domain of `c`, which need not be final itself: the operation began at one.
@@ -58,11 +63,7 @@ impl Sequences {
 
     /// Remembers a final configuration.
     pub fn learn(&self, c: &Arc<Configuration>) {
-        let mut finals = self.finals.borrow_mut();
-        let highest = finals.entry(domain_of(c)).or_insert_with(|| c.clone());
-        if highest.precedes(c) {
-            *highest = c.clone();
-        }
+        self.start(c);
     }
 
     /// Whether the configuration is known to be final, or to be superseded by one that is.
