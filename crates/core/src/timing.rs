@@ -34,6 +34,14 @@ pub const fn proposer_pause(failures: u32) -> Duration {
     let doublings = if failures < 4 { failures } else { 4 };
     PROPOSER_PAUSE.saturating_mul(1 << doublings)
 }
+/// How long a proposer pauses, at most, after an attempt that took so long and met a larger ballot, and so many before it. Pauses that
+/// are short beside the exchanges of an attempt would let proposers that are far from each other meet again and again.
+pub fn pause_after(attempt: Duration, failures: u32) -> Duration {
+    let most = attempt.saturating_mul(1 << failures.min(2)).min(PAUSE_MOST);
+    PROPOSER_PAUSE.max(most)
+}
+/// No such pause is longer: an attempt that took long may have waited for members that were away.
+pub const PAUSE_MOST: Duration = Duration::from_secs(2);
 /// How long a proposal that one member refused waits for the others: what they say may be all that is ever known of it
 /// (`[W-15 conclusive-refusal]`).
 pub const REFUSAL_GRACE: Duration = Duration::from_millis(5);

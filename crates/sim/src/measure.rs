@@ -272,6 +272,21 @@ mod tests {
         assert_ne!(once.rows, other.rows);
     }
 
+    /// Proposers that are far from each other wait for as long as their exchanges take, so that one of them gets through.
+    #[test]
+    fn changes_far_apart_do_not_keep_each_other_off() {
+        let far = Experiment {
+            reconfigurers: &[3],
+            ..*Experiment::find("J6").unwrap()
+        };
+        for seed in 1..=3 {
+            let report = run(&far, (Scale::Quick, seed), |_, _| {}).unwrap();
+            let most = report.rows.iter().map(|row| row.change_max_ms);
+            let most = most.fold(0.0, f64::max);
+            assert!(most < 15_000.0, "a change took {most} ms, seed {seed}");
+        }
+    }
+
     #[test]
     fn counts_are_what_they_have_to_be_in_every_experiment() {
         for experiment in EXPERIMENTS {

@@ -51,7 +51,9 @@ pub async fn propose<E: Env>(
     mut proposer: impl FnMut() -> Writer,
 ) -> Result<Outcome, CallError> {
     let (mut number, mut above) = (0, Ballot::default());
+    let mut failures = 0;
     loop {
+        let begun = env.now();
         let ballot = Ballot {
             number: number + 1,
             proposer: proposer(),
@@ -81,7 +83,9 @@ pub async fn propose<E: Env>(
         };
         // Above the other proposer, after a random while, so that one of the two gets through ([R-9 random-backoff]).
         (number, above) = (rejected.number.max(number + 1), rejected);
-        env.pause(timing::PROPOSER_PAUSE).await;
+        let took = env.now().since(begun);
+        env.pause(timing::pause_after(took, failures)).await;
+        failures += 1;
     }
 }
 
