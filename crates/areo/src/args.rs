@@ -160,6 +160,9 @@ pub(crate) enum ReconfigWord {
     Sm,
     /// SpSn: as sm, in rounds, to compare with
     Spsn,
+    /// DynaStore: as sm, but concurrent changes become configurations beside each other and then one, to compare with
+    #[value(name = "dynastore")]
+    DynaStore,
 }
 
 /// What an acknowledgement means.

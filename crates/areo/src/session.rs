@@ -295,6 +295,7 @@ pub(crate) fn choice_failure(error: &InvalidChoice) -> Failure {
         | InvalidChoice::NoCrashTolerated { .. }
         | InvalidChoice::NeedsPiggyback { .. }
         | InvalidChoice::NotInALattice { .. }
+        | InvalidChoice::TooFewToBegin { .. }
         | InvalidChoice::ServersOnly { .. }
         | InvalidChoice::InvalidShape { .. } => Code::Usage,
     };

@@ -88,6 +88,13 @@ pub enum InvalidChoice {
         /// How.
         reconfig: ReconfigKind,
     },
+    /// Of a domain that is reconfigured so: it begins with more servers.
+    TooFewToBegin {
+        /// How.
+        reconfig: ReconfigKind,
+        /// How many it has at least.
+        least: usize,
+    },
     /// A domain that is reconfigured so changes its servers and nothing else.
     ServersOnly {
         /// How.
@@ -175,6 +182,7 @@ impl fmt::Display for InvalidChoice {
                 shape.dap()
             ),
             InvalidChoice::NotInALattice { .. }
+            | InvalidChoice::TooFewToBegin { .. }
             | InvalidChoice::ServersOnly { .. }
             | InvalidChoice::TooFewServers { .. } => self.fmt_of_lattice(f),
             InvalidChoice::InvalidShape { error } => error.fmt(f),
@@ -189,6 +197,10 @@ impl InvalidChoice {
             InvalidChoice::NotInALattice { reconfig } => write!(
                 f,
                 "a domain with --reconfig {reconfig} is replicated and decides by itself: take --dap abd, and leave --k and --consensus out"
+            ),
+            InvalidChoice::TooFewToBegin { reconfig, least } => write!(
+                f,
+                "a domain with --reconfig {reconfig} has at least {least} servers: take more, or another way to reconfigure it"
             ),
             InvalidChoice::ServersOnly { reconfig } => write!(
                 f,

@@ -162,9 +162,14 @@ fn first(reconfig: ReconfigKind, chosen: Descriptor) -> Result<Descriptor, Inval
         },
         ReconfigKind::Sm => Decider::Agreement,
         ReconfigKind::Spsn => Decider::Speculation,
+        ReconfigKind::DynaStore => Decider::Snapshot,
     };
     if !chosen.dap.is_replicated() || chosen.decided_by != Decider::Members {
         return Err(InvalidChoice::NotInALattice { reconfig });
+    }
+    let least = limits::LATTICE_MEMBERS;
+    if reconfig == ReconfigKind::DynaStore && chosen.members.len() < least {
+        return Err(InvalidChoice::TooFewToBegin { reconfig, least });
     }
     let membership = Membership::first(chosen.members);
     Ok(Descriptor {

@@ -18,6 +18,8 @@ pub enum ReconfigKind {
     Sm,
     /// SpSn: the same by a speculating snapshot.
     Spsn,
+    /// DynaStore: without consensus; each change may become a configuration, and then their joins do, too.
+    DynaStore,
 }
 
 impl ReconfigKind {
@@ -27,6 +29,7 @@ impl ReconfigKind {
             (None, _) => ReconfigKind::Ares,
             (Some(_), Decider::Agreement) => ReconfigKind::Sm,
             (Some(_), Decider::Speculation) => ReconfigKind::Spsn,
+            (Some(_), Decider::Snapshot) => ReconfigKind::DynaStore,
             (Some(_), Decider::Leader { .. }) => ReconfigKind::LRambo,
             (Some(_), _) => ReconfigKind::Rambo,
         }
@@ -40,6 +43,7 @@ impl ReconfigKind {
             ReconfigKind::LRambo => "l-rambo",
             ReconfigKind::Sm => "sm",
             ReconfigKind::Spsn => "spsn",
+            ReconfigKind::DynaStore => "dynastore",
         }
     }
 }

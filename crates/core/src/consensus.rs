@@ -5,7 +5,7 @@
 //! further one; the fate of an upload, and that of a version at too few members ([`fate`]). [`paxos`] needs no log and no leader.
 //! What is proposed as the next configuration has the changes in it that others posted in the [`mailbox`].
 //! In a domain whose configurations are a lattice [`agreement`] or [`speculating`] may take its place ([`merging`]): what is
-//! proposed at the same time is merged.
+//! proposed at the same time is merged. Or a [`snapshot`], which decides nothing: each proposal may become a successor.
 
 pub mod agreement;
 pub mod fate;
@@ -14,6 +14,7 @@ pub mod mailbox;
 pub mod merging;
 pub mod outside;
 pub mod paxos;
+pub mod snapshot;
 pub mod speculating;
 
 use crate::config::{Decider, ServerId};
@@ -28,6 +29,7 @@ use agreement::AGREEMENT_CELL;
 use bytes::Bytes;
 use mailbox::MAILBOX_CELL;
 use paxos::Acceptor;
+use snapshot::FIRST_CELL;
 
 /// Why it was not decided which configuration comes next.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -120,7 +122,10 @@ impl<E: Env, F: Fn() -> Writer> Consensus<E> for AsDescribed<F> {
         let service = &at.c().descriptor().decided_by;
         match service {
             Decider::Members => Members(&self.0).propose(env, at, proposal).await,
-            Decider::Agreement | Decider::Speculation | Decider::Leader { .. } => {
+            Decider::Agreement
+            | Decider::Speculation
+            | Decider::Snapshot
+            | Decider::Leader { .. } => {
                 unreachable!("in a lattice, which is not a sequence")
             }
             Decider::Etcd { .. } => outside::propose(env, at, service, proposal)
@@ -137,7 +142,8 @@ impl<E: Env, F: Fn() -> Writer> Consensus<E> for AsDescribed<F> {
 
 /// Whether what is sent to the cell is joined there, and nothing is decided.
 pub(crate) fn keeps_joins(cell: &[u8]) -> bool {
-    cell == AGREEMENT_CELL || cell == MAILBOX_CELL || cell.starts_with(speculating::ROUNDS)
+    [AGREEMENT_CELL, MAILBOX_CELL, FIRST_CELL].contains(&cell)
+        || cell.starts_with(speculating::ROUNDS)
 }
 
 /// Joins a value to what an acceptor keeps of this cell. Returns the answer, and whether that changed; `None`: it does not fit, or
@@ -150,6 +156,7 @@ pub(crate) fn join(
     match cell {
         AGREEMENT_CELL => acceptor.join(value),
         MAILBOX_CELL => Some(acceptor.post(value)),
+        FIRST_CELL => acceptor.keep_first(value),
         cell if cell.starts_with(speculating::ROUNDS) => acceptor.propose(value),
         _ => None,
     }

@@ -1,6 +1,6 @@
 //! How operations end when they do not succeed.
 
-use crate::config::{Configuration, ServerId};
+use crate::config::{Configuration, InvalidConfiguration, ServerId};
 use crate::message::Refusal;
 use crate::pointer::Fork;
 use crate::tag::{NumbersUsedUp, Tag};
@@ -37,6 +37,8 @@ pub enum Obstacle {
     Outrun(Tag),
     /// A conditional write met the end of the domain's time as a conditional one (`[W-13 ceasing-to-be-conditional]`).
     NotConditional,
+    /// Changes that were made at the same time have a join that no configuration can be (`[R-30 walks-join]`).
+    NotJoined(InvalidConfiguration),
 }
 
 impl fmt::Display for Obstacle {
@@ -49,6 +51,12 @@ impl fmt::Display for Obstacle {
                 "the versions that are there do not say whether {tag} was written"
             ),
             Obstacle::NotConditional => f.write_str("the domain has ceased to be conditional"),
+            Obstacle::NotJoined(why) => {
+                write!(
+                    f,
+                    "what changes of the domain come to together cannot be: {why}"
+                )
+            }
         }
     }
 }
@@ -120,6 +128,13 @@ impl From<NumbersUsedUp> for Unavailable {
 impl From<Fork> for Unavailable {
     fn from(fork: Fork) -> Self {
         Unavailable::obstructed(Obstacle::Forked(fork), true)
+    }
+}
+
+/// What the operation did before may have had its effect.
+impl From<InvalidConfiguration> for Unavailable {
+    fn from(why: InvalidConfiguration) -> Self {
+        Unavailable::obstructed(Obstacle::NotJoined(why), true)
     }
 }
 

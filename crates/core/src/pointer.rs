@@ -30,6 +30,9 @@ pub enum Status {
     Final,
 }
 
+/// The place of a pointer among those of one configuration: by index, and there by status, and by digest.
+pub type Rank = (u32, Status, u64);
+
 /// The next configuration, as a server or a client knows it (`nextC`).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pointer {
@@ -66,9 +69,18 @@ impl Pointer {
         self.status == Status::Final
     }
 
+    /// Whether the two may be of one domain although neither precedes the other: in DynaStore, unless both are final.
+    fn is_beside(&self, other: &Pointer) -> bool {
+        let (one, two) = (&self.configuration, &other.configuration);
+        let domain = |c: &Configuration| (c.id().domain, c.id().partition);
+        let branch = one.branches() && two.branches() && domain(one) == domain(two);
+        branch && !(self.is_final() && other.is_final())
+    }
+
     /// Its place in the order. Two pointers of one configuration's chain with the same rank are the same.
-    pub fn rank(&self) -> (u32, Status) {
-        (self.index(), self.status)
+    pub fn rank(&self) -> Rank {
+        let id = self.configuration.id();
+        (id.index, self.status, id.digest)
     }
 
     /// Whether it may stand at configuration `k`: it leads upwards within the same domain, and in a sequence a pending one
@@ -85,9 +97,10 @@ impl Pointer {
         same_domain && upwards
     }
 
-    /// The same, where the configuration itself is known.
+    /// The same, where the configuration itself is known. A final one also leads on from what is beside it: that is superseded.
     pub fn leads_on_from_known(&self, c: &Configuration) -> bool {
-        self.leads_on_from(&c.id()) && c.precedes(&self.configuration)
+        let supersedes = c.branches() && self.is_final() && !c.is_at_least(&self.configuration);
+        self.leads_on_from(&c.id()) && (c.precedes(&self.configuration) || supersedes)
     }
 }
 
@@ -99,9 +112,16 @@ pub struct Successors(Vec<Pointer>);
 impl Successors {
     /// These pointers, if they are in the one form in which they are sent and stored. `None`: they are not.
     pub fn new(pointers: Vec<Pointer>) -> Option<Successors> {
-        let is_next =
-            |a: &Pointer, b: &Pointer| a.configuration.precedes(&b.configuration) && !b.is_final();
-        let fits = pointers.len() <= limits::SUCCESSORS && pointers.is_sorted_by(is_next);
+        let is_next = |a: &Pointer, b: &Pointer| {
+            let follows = a.configuration.precedes(&b.configuration);
+            !b.is_final() && (follows || !a.is_final() && a.rank() < b.rank() && a.is_beside(b))
+        };
+        let mut rest = pointers.iter().skip(1);
+        let follow_first = pointers.first().is_none_or(|first| {
+            !first.is_final() || rest.all(|it| first.configuration.precedes(&it.configuration))
+        });
+        let fits =
+            pointers.len() <= limits::SUCCESSORS && pointers.is_sorted_by(is_next) && follow_first;
         fits.then_some(Successors(pointers))
     }
 
@@ -130,11 +150,11 @@ impl Successors {
         self.nearest().filter(|pointer| pointer.is_final())
     }
 
-    /// Whether the pointer says nothing that these do not say: it is among them, or a final one leads as far.
+    /// Whether the pointer says nothing that these do not say: it is among them, or it does not lead further than a final one.
     pub fn says(&self, pointer: &Pointer) -> bool {
         self.0.iter().any(|known| {
-            let reaches = known.configuration.is_at_least(&pointer.configuration);
-            *known == *pointer || known.is_final() && reaches
+            let leads_further = known.configuration.precedes(&pointer.configuration);
+            *known == *pointer || known.is_final() && !leads_further
         })
     }
 
@@ -148,7 +168,7 @@ impl Successors {
     /// # Errors
     /// [`Fork`], and what was known is kept.
     pub fn insert(&mut self, new: Pointer) -> Result<bool, Fork> {
-        self.check(&new.configuration)?;
+        self.check(&new)?;
         if self.says(&new) {
             return Ok(false);
         }
@@ -189,13 +209,23 @@ impl Successors {
         Successors(self.0.iter().filter(leads_on).cloned().collect())
     }
 
-    /// Whether the configuration can be of the same domain as all of them.
+    /// The same, and those that lead to what is beside it: where an operation that comes from there has not been.
+    #[must_use]
+    pub fn beyond(&self, c: &Configuration) -> Successors {
+        let is_beyond = |pointer: &&Pointer| match c.branches() {
+            true => !c.is_at_least(&pointer.configuration),
+            false => pointer.leads_on_from_known(c),
+        };
+        Successors(self.0.iter().filter(is_beyond).cloned().collect())
+    }
+
+    /// Whether the pointer can be of the same domain as all of them.
     ///
     /// # Errors
     /// [`Fork`] if it cannot.
-    pub fn check(&self, c: &Arc<Configuration>) -> Result<(), Fork> {
+    pub fn check(&self, pointer: &Pointer) -> Result<(), Fork> {
         let mut known = self.0.iter();
-        known.try_for_each(|known| Fork::check(&known.configuration, c))
+        known.try_for_each(|known| Fork::check(known, pointer))
     }
 }
 
@@ -225,12 +255,26 @@ pub struct Fork {
 }
 
 impl Fork {
-    /// Whether the two can be of one domain. In each family that is built the configurations that come into use are comparable;
-    /// in a sequence two contradict each other if they have one index.
+    /// Whether the two can be of one domain. Those that are final are comparable in each family, and all are but in DynaStore; in a
+    /// sequence two contradict each other if they have one index.
     ///
     /// # Errors
     /// [`Fork`] if they are not the same, and neither precedes the other in their domain.
-    pub fn check(first: &Arc<Configuration>, second: &Arc<Configuration>) -> Result<(), Fork> {
+    pub fn check(first: &Pointer, second: &Pointer) -> Result<(), Fork> {
+        match first.is_beside(second) {
+            true => Ok(()),
+            false => Fork::check_order(&first.configuration, &second.configuration),
+        }
+    }
+
+    /// The same of two configurations of which one must precede the other.
+    ///
+    /// # Errors
+    /// As [`Fork::check`].
+    pub fn check_order(
+        first: &Arc<Configuration>,
+        second: &Arc<Configuration>,
+    ) -> Result<(), Fork> {
         let domain = |c: &Configuration| (c.id().domain, c.id().partition);
         let is_comparable = first.is_at_least(second) || first.precedes(second);
         if domain(first) != domain(second) || is_comparable {
@@ -262,7 +306,7 @@ impl fmt::Display for Fork {
 mod tests {
     use super::*;
     use crate::config::testing::replicated;
-    use crate::config::{Descriptor, Membership, ServerId};
+    use crate::config::{Decider, Descriptor, Membership, ServerId};
     use crate::object::DomainId;
 
     fn configuration(domain: u128, index: u32) -> Arc<Configuration> {
@@ -360,6 +404,45 @@ mod tests {
         );
     }
 
+    /// The same where neither of two successors precedes the other: in every order a final one takes the place of what is beside it.
+    #[test]
+    fn what_is_beside_a_final_one_is_superseded() {
+        let first = Membership::first((1..=3).map(ServerId));
+        let made = |added: &[u128]| {
+            let add = |membership: Membership, id: &u128| membership.with(ServerId(*id));
+            let membership = added.iter().fold(first.clone(), add);
+            let descriptor = Descriptor {
+                index: membership.size().unwrap(),
+                members: membership.members(),
+                lattice: Some(membership),
+                decided_by: Decider::Snapshot,
+                ..replicated(1).descriptor().clone()
+            };
+            Configuration::new(descriptor).unwrap()
+        };
+        let (p, f) = (Pointer::pending, Pointer::finalized);
+        let [a, b, both] = [&[4][..], &[5], &[4, 5]].map(made);
+        let all = [p(&a), p(&b), p(&both), f(&a)];
+        for turn in 0..24 {
+            let mut order = all.to_vec();
+            let mut known = Successors::default();
+            for left in (1..=4).rev() {
+                let next = order.remove(turn / [1, 1, 2, 6][left - 1] % left);
+                let rises = !known.says(&next);
+                assert_eq!(known.insert(next), Ok(rises));
+                assert_eq!(Successors::new(known.0.clone()), Some(known.clone()));
+            }
+            assert_eq!(known.0, [f(&a), p(&both)]);
+            assert!(known.says(&p(&b)) && known.insert(f(&b)).is_err());
+        }
+        let mut pending = Successors::from(&p(&b));
+        assert_eq!(pending.insert(p(&a)), Ok(true));
+        assert_eq!((pending.above(&a).len(), pending.beyond(&a).len()), (0, 1));
+        assert!(f(&both).leads_on_from_known(&a) && !p(&b).leads_on_from_known(&a));
+        assert!(f(&made(&[5, 6])).leads_on_from_known(&a));
+        assert_eq!(Successors::new(vec![f(&a), p(&b)]), None);
+    }
+
     #[test]
     fn pointers_that_are_not_ascending_are_not_taken_in() {
         let (chain, beside) = of_a_lattice();
@@ -394,9 +477,9 @@ mod tests {
                 assert_eq!(known, Successors::from(&first), "it is kept");
             }
         }
-        assert_eq!(Fork::check(&c, &c), Ok(()));
-        assert_eq!(Fork::check(&c, &elsewhere), Ok(()));
-        assert_eq!(Fork::check(&c, &configuration(1, 6)), Ok(()));
+        for comparable in [&c, &elsewhere, &configuration(1, 6)] {
+            assert_eq!(Fork::check_order(&c, comparable), Ok(()));
+        }
     }
 
     #[test]

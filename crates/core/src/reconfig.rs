@@ -7,7 +7,7 @@
 //! | [`ares`] | appending a configuration: decide, announce, transfer, finalize, collect (`docs/spec` 3.3, 3.4) |
 //! | [`change`] | what is to be different, and what two changes come to |
 //! | [`merged`] | changes of several reconfigurers at once, merged (`docs/spec` `[A-14 merged-changes]`) |
-//! | `lattice` | the same in a domain whose configurations are a lattice: Rambo, SM, SpSn (`docs/spec` 6.3, 6.5) |
+//! | `lattice` | the same in a domain whose configurations are a lattice: Rambo, L-Rambo, SM, SpSn, DynaStore (`docs/spec` 6.3, 6.5, 6.6) |
 //! | [`transfer`] | bringing the state of a domain into a configuration |
 
 pub mod ares;

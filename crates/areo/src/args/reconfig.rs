@@ -98,6 +98,7 @@ impl From<ReconfigWord> for ReconfigKind {
             ReconfigWord::LRambo => ReconfigKind::LRambo,
             ReconfigWord::Sm => ReconfigKind::Sm,
             ReconfigWord::Spsn => ReconfigKind::Spsn,
+            ReconfigWord::DynaStore => ReconfigKind::DynaStore,
         }
     }
 }

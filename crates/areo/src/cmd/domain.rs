@@ -30,9 +30,11 @@ async fn create(session: &Session, args: args::DomainCreate) -> Outcome {
     // Refused here, where no server has to be asked.
     let usual = match args.reconfig {
         ReconfigWord::Ares => DapWord::Ec,
-        ReconfigWord::Rambo | ReconfigWord::LRambo | ReconfigWord::Sm | ReconfigWord::Spsn => {
-            DapWord::Abd
-        }
+        ReconfigWord::Rambo
+        | ReconfigWord::LRambo
+        | ReconfigWord::Sm
+        | ReconfigWord::Spsn
+        | ReconfigWord::DynaStore => DapWord::Abd,
     };
     let word = args.dap.unwrap_or(usual);
     dap(word, args.k, 1)?;

@@ -21,6 +21,11 @@ pub enum Obstacle {
     },
     /// A conditional write met a reconfiguration after which the domain is not conditional: it was not applied, and never will be.
     NotConditional,
+    /// Changes that were made of the domain at the same time have a join that no configuration can be.
+    NotJoined {
+        /// Why not.
+        reason: String,
+    },
     /// Two configurations were decided for one index of the domain's sequence.
     Forked {
         /// The index.
@@ -52,6 +57,9 @@ impl Obstacle {
             },
             error::Obstacle::Outrun(version) => Obstacle::Outrun { version: *version },
             error::Obstacle::NotConditional => Obstacle::NotConditional,
+            error::Obstacle::NotJoined(why) => Obstacle::NotJoined {
+                reason: why.to_string(),
+            },
             error::Obstacle::Forked(fork) => {
                 let [first, second] = &fork.configurations;
                 let decided = |c: &Configuration| ForkBranch {
@@ -83,6 +91,10 @@ impl fmt::Display for Obstacle {
             ),
             Obstacle::NotConditional => f.write_str(
                 "the domain has ceased to be conditional: of several conditional writes more than one may succeed from now on",
+            ),
+            Obstacle::NotJoined { reason } => write!(
+                f,
+                "the changes that were made of the domain at the same time cannot be made together: {reason}"
             ),
             Obstacle::Forked { index, decided } => {
                 let [first, second] = &**decided;

@@ -81,9 +81,11 @@ impl Upload {
         match self.domain.reconfig_kind() {
             ReconfigKind::Ares => self.options.block_bytes as usize,
             // The first one is the whole value.
-            ReconfigKind::Rambo | ReconfigKind::LRambo | ReconfigKind::Sm | ReconfigKind::Spsn => {
-                limits::MAX_BLOCK_BYTES as usize
-            }
+            ReconfigKind::Rambo
+            | ReconfigKind::LRambo
+            | ReconfigKind::Sm
+            | ReconfigKind::Spsn
+            | ReconfigKind::DynaStore => limits::MAX_BLOCK_BYTES as usize,
         }
     }
 

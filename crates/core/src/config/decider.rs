@@ -21,6 +21,9 @@ pub enum Decider {
     Agreement,
     /// The same by a speculating snapshot, as in SpSn-Store.
     Speculation,
+    /// Its members, in a lattice, by a weak snapshot, as in DynaStore. Of changes that are made at the same time each may become a
+    /// successor, beside the others.
+    Snapshot,
     /// A leader, with the members' consent by Paxos, as in L-Rambo; in a lattice. Changes that are made at the same time are merged where
     /// they meet.
     Leader {
@@ -36,6 +39,11 @@ impl Decider {
         matches!(self, Decider::Agreement | Decider::Speculation)
     }
 
+    /// Whether there may be successors of which none precedes the other ([`crate::pointer::Fork`]).
+    pub fn branches(&self) -> bool {
+        *self == Decider::Snapshot
+    }
+
     /// Who may propose at ballot 0 what comes next, where a leader does; the initial writer: no one may.
     pub fn owner(&self) -> Option<Writer> {
         match self {
@@ -48,6 +56,7 @@ impl Decider {
 const MEMBERS: &str = "members";
 const AGREEMENT: &str = "lattice-agreement";
 const SPECULATION: &str = "speculating-snapshot";
+const SNAPSHOT: &str = "weak-snapshot";
 const LEADER: &str = "leader";
 const ETCD: &str = "etcd=";
 
@@ -57,6 +66,7 @@ impl fmt::Display for Decider {
             Decider::Members => f.write_str(MEMBERS),
             Decider::Agreement => f.write_str(AGREEMENT),
             Decider::Speculation => f.write_str(SPECULATION),
+            Decider::Snapshot => f.write_str(SNAPSHOT),
             Decider::Leader { owner } if *owner == Writer::default() => f.write_str(LEADER),
             Decider::Leader { owner } => {
                 write!(f, "{LEADER}={:?}.{}", owner.client, owner.counter)
@@ -94,6 +104,7 @@ impl FromStr for Decider {
             MEMBERS => return Ok(Decider::Members),
             AGREEMENT => return Ok(Decider::Agreement),
             SPECULATION => return Ok(Decider::Speculation),
+            SNAPSHOT => return Ok(Decider::Snapshot),
             _ => {}
         }
         if let Some(owner) = text.strip_prefix(LEADER) {
@@ -141,6 +152,7 @@ mod tests {
             "members",
             "lattice-agreement",
             "speculating-snapshot",
+            "weak-snapshot",
             "leader",
             "leader=00000000000000ab.7",
             "leader=ffffffffffffffff.18446744073709551615",

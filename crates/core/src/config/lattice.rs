@@ -49,6 +49,20 @@ impl Membership {
         members.map(|(server, _)| *server).collect()
     }
 
+    /// Its members, and as many of those that went as it takes to be `least`: the first ones, by id.
+    fn members_filled(&self, least: usize) -> Vec<ServerId> {
+        let gone = |(_, version): &(&ServerId, &u32)| !is_of_member(**version);
+        let gone = self.versions.iter().filter(gone).map(|(server, _)| *server);
+        let mut members = self.members();
+        members.extend(gone.take(least.saturating_sub(members.len())));
+        members.sort_unstable();
+        assert!(
+            members.len() >= least.min(self.versions.len()),
+            "all that there are"
+        );
+        members
+    }
+
     /// This one, with the server as a member from now on. The same if it is one.
     #[must_use]
     pub fn with(&self, server: ServerId) -> Membership {
@@ -160,6 +174,11 @@ impl Configuration {
             }
     }
 
+    /// Whether successors of which none precedes the other may come after it ([`Decider::branches`]).
+    pub fn branches(&self) -> bool {
+        self.descriptor.decided_by.branches()
+    }
+
     /// Whether it is the other one or comes after it.
     pub fn is_at_least(&self, other: &Configuration) -> bool {
         self == other || other.precedes(self)
@@ -182,11 +201,20 @@ impl Configuration {
         };
         Configuration::new(Descriptor {
             index,
-            members: membership.members(),
+            members: self.members_of(&membership),
             dap,
             lattice: Some(membership),
             ..self.descriptor.clone()
         })
+    }
+
+    /// The members of a configuration of this domain. Where changes of which none is refused may leave too few, some of those that
+    /// went stay members until others come (`[R-29 filled-up]`).
+    fn members_of(&self, membership: &Membership) -> Vec<ServerId> {
+        match self.branches() {
+            true => membership.members_filled(limits::LATTICE_MEMBERS),
+            false => membership.members(),
+        }
     }
 
     /// The same, proposed by a leader: `owner` alone may propose at ballot 0 what comes after it (`[R-11 owned-ballot]`).
@@ -214,13 +242,17 @@ impl Configuration {
     pub(super) fn check_lattice(&self) -> Result<(), InvalidConfiguration> {
         let descriptor = &self.descriptor;
         let fits = match &descriptor.lattice {
-            None => !descriptor.decided_by.merges() && descriptor.decided_by.owner().is_none(),
+            None => matches!(
+                descriptor.decided_by,
+                Decider::Members | Decider::Etcd { .. }
+            ),
             Some(membership) => {
                 let keeps_copies = descriptor.dap.is_replicated() || membership.removed;
                 membership.size() == Some(descriptor.index)
-                    && membership.members() == descriptor.members
+                    && self.members_of(membership) == descriptor.members
                     && membership.removed == descriptor.dap.is_removal()
                     && membership.versions().len() <= limits::LATTICE_SERVERS
+                    && (!self.branches() || descriptor.members.len() >= limits::LATTICE_MEMBERS)
                     && keeps_copies
                     && !matches!(descriptor.decided_by, Decider::Etcd { .. })
             }

@@ -127,9 +127,9 @@ impl Visit {
         new: &Pointer,
     ) -> Result<(), Fork> {
         let heard = self.0.heard.borrow();
-        self.0.closing.check(&new.configuration)?;
-        heard.best.check(&new.configuration)?;
-        shown.try_for_each(|known| known.check(&new.configuration))
+        self.0.closing.check(new)?;
+        heard.best.check(new)?;
+        shown.try_for_each(|known| known.check(new))
     }
 
     fn fork(&self) -> Option<Fork> {

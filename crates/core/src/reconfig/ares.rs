@@ -241,7 +241,7 @@ pub(super) async fn finish<E: Env, C: Consensus<E>>(
 ) -> Result<Option<Arc<Configuration>>, AresError> {
     loop {
         let (target, sources) = path.split_last().expect("there is something to finish");
-        let is_upwards = path.is_sorted_by(|a, b| a.precedes(b));
+        let is_upwards = sources.iter().all(|source| source.precedes(target));
         assert!(
             is_upwards && !sources.is_empty(),
             "a target follows its sources"

@@ -1,4 +1,4 @@
-//! Reconfiguration over a lattice (`docs/spec` 6.3, 6.5; Jehl and Meling, "The Case for Reconfiguration without Consensus").
+//! Reconfiguration over a lattice (`docs/spec` 6.3, 6.5, 6.6; Jehl and Meling, "The Case for Reconfiguration without Consensus").
 //!
 //! A change is a membership. A reconfigurer goes along all configurations that it hears of and joins them to its own change.
 //! Where the path ends it has a successor established that contains all of that, and goes on; it is done when the last
@@ -13,12 +13,13 @@
 //! | L-Rambo | the same; a leader proposes what was posted together ([`crate::consensus::leader`]) | 1 to `r` |
 //! | SM | lattice agreement, which merges what is proposed | 1 to `r` |
 //! | SpSn | a speculating snapshot, which merges what is proposed | 1 to `r` |
+//! | DynaStore | a weak snapshot: what one member heard of first, and nothing stops another one | `r` at least, and their joins |
 //!
 //! | pseudocode | here | rounds |
 //! |---|---|---|
 //! | reconf(change) | [`append`] | those below |
 //! | next configuration of DAG | [`walk::path`] | 1 for each configuration |
-//! | establish&collect | [`establish`] | Rambo 3, L-Rambo 2 for who proposed the configuration, SM and SpSn 2, undisturbed |
+//! | establish&collect | [`establish`] | Rambo 3, L-Rambo 2 for who proposed the configuration, SM and SpSn 2, DynaStore 3, undisturbed |
 //! | FORWARD | [`look`] | 0: in the place of what reads the pointers |
 //! | SET-STATE, START | [`ares::finish`] | as Ares |
 
@@ -26,7 +27,7 @@ use super::ares::{self, AresError, LeaveOff, ReconfigOutcome, Reconfigurer};
 use super::transfer::Progress;
 use super::{sequence, walk};
 use crate::config::{Configuration, Decider, Descriptor, InvalidConfiguration, Membership};
-use crate::consensus::{Consensus, ProposeError, leader, mailbox, merging};
+use crate::consensus::{Consensus, ProposeError, leader, mailbox, merging, snapshot};
 use crate::env::Env;
 use crate::error::CallError;
 use crate::gather::Visit;
@@ -72,7 +73,9 @@ pub(super) async fn append<E: Env, C: Consensus<E>>(
         let (joined, next) = span::watch!(span, establish(by, &path, &todo, &posted))?;
         todo = todo.join(&joined);
         if let Some(next) = next {
-            check(last, membership_of(&next))?;
+            if !last.branches() {
+                check(last, membership_of(&next))?;
+            }
             (by.progress)(Progress::Announcing);
             let pending = Pointer::pending(&next);
             let shown = sequence::put_config(by.env, last, &pending).await;
@@ -161,7 +164,7 @@ fn membership_of(c: &Configuration) -> &Membership {
 /// Refuses what would leave too few members (`[R-3 never-too-few]`). Those of a removal keep nothing.
 fn check(last: &Configuration, next: &Membership) -> Result<(), AresError> {
     let members = next.members().len();
-    let least = limits::LATTICE_MEMBERS.min(last.n());
+    let least = limits::LATTICE_MEMBERS.min(membership_of(last).members().len());
     match members < least && !next.is_removal() {
         true => Err(AresError::TooFew { members, least }),
         false => Ok(()),
@@ -196,6 +199,10 @@ async fn establish<E: Env, C: Consensus<E>>(
         // With a successor of the last one goes what is decided there ([R-17 agreement-everywhere]).
         return Ok((joined, is_last.then_some(next)));
     }
+    if last.branches() {
+        let next = successor(by, last, todo).await?;
+        return Ok((joined, next));
+    }
     let proposal = proposal(by, last, todo, posted).map_err(AresError::Invalid)?;
     let at = Visit::new(last);
     let decided = match last.descriptor().decided_by {
@@ -215,6 +222,30 @@ async fn establish<E: Env, C: Consensus<E>>(
         }
         Err(ProposeError::Undecided(undecided)) => Err(AresError::Undecided(undecided)),
     }
+}
+
+/// DynaStore: the successor that one member knows already, or the one that it heard of first, which is what contains `todo` if none came
+/// before. `None`: one is final.
+async fn successor<E: Env, C: Consensus<E>>(
+    by: &Reconfigurer<'_, E, C>,
+    last: &Arc<Configuration>,
+    todo: &Membership,
+) -> Result<Option<Arc<Configuration>>, AresError> {
+    let own = last.with_membership(todo.clone());
+    let own = own.map_err(AresError::Invalid)?;
+    assert!(last.precedes(&own), "there is something to do");
+    let at = Visit::new(last);
+    let first = match snapshot::first(by.env, &at, todo).await {
+        Ok(first) => first,
+        Err(CallError::Moved) => return Ok(None),
+        Err(CallError::Unavailable(unavailable)) => return Err(AresError::Pending(unavailable)),
+    };
+    // Also one that only this member knows: who had it announced may have died.
+    if let Some(known) = at.next() {
+        return Ok(Some(known.configuration));
+    }
+    let first = last.with_membership(first).ok();
+    Ok(first.filter(|first| last.precedes(first)).or(Some(own)))
 }
 
 /// The successor to propose: what contains `todo`, and by a leader also all that was posted and goes together with it.

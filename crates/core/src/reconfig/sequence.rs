@@ -94,13 +94,14 @@ impl Sequences {
         taken.and_then(|led| led.descriptor().decided_by.owner())
     }
 
-    /// Whether what was seen of the sequence allows for the configuration.
-    pub(super) fn fits(&self, c: &Arc<Configuration>) -> Result<(), Fork> {
+    /// Whether what was seen of the sequence allows for the pointer.
+    pub(super) fn fits(&self, pointer: &Pointer) -> Result<(), Fork> {
         let (finals, pending) = (self.finals.borrow(), self.pending.borrow());
-        let seen = [finals.get(&domain_of(c)), pending.get(&domain_of(c))];
-        seen.into_iter()
-            .flatten()
-            .try_for_each(|seen| Fork::check(seen, c))
+        let domain = domain_of(&pointer.configuration);
+        let last = finals.get(&domain).map(Pointer::finalized);
+        let expected = pending.get(&domain).map(Pointer::pending);
+        let mut seen = last.into_iter().chain(expected);
+        seen.try_for_each(|seen| Fork::check(&seen, pointer))
     }
 
     /// What probably comes after the configuration, pending: some operation went on from there to it. Nothing without
@@ -130,7 +131,10 @@ fn domain_of(c: &Configuration) -> (DomainId, u32) {
 }
 
 /// Asks a quorum for the pointer; the visit has it afterwards.
-pub(crate) async fn read_config<E: Env>(env: &E, at: &Visit) -> Result<(), Unavailable> {
+///
+/// # Errors
+/// [`Unavailable`] without a quorum in time.
+pub async fn read_config<E: Env>(env: &E, at: &Visit) -> Result<(), Unavailable> {
     let fold = |(): &mut (), _from: usize, reply: Reply| match reply {
         Reply::Config => Fold::Count,
         _ => Fold::Ignore,
@@ -159,12 +163,42 @@ pub async fn put_config<E: Env>(
     Ok(nearest.clone())
 }
 
+/// Makes what is known to come after the configuration that was asked known to a quorum there, unless a final pointer is known; what
+/// members show with that is known then. Returns whether members had shown all of it before.
+///
+/// In DynaStore it is made known until a quorum shows that and nothing else: of what is known at the end of two such calls one
+/// contains the other, so that all operations go on to a common successor (`[R-22 collect-again]`).
+///
+/// # Errors
+/// [`Unavailable`] without a quorum in time.
+pub async fn spread<E: Env>(
+    env: &E,
+    at: &Visit,
+    known: &mut Successors,
+) -> Result<bool, Unavailable> {
+    let mut above = known.above(at.c());
+    let was_agreed = at.is_agreed() && at.successors().cover(&above);
+    let mut is_agreed = was_agreed || above.is_empty();
+    while !is_agreed && known.last_final().is_none() {
+        let shown = put_successors(env, at.c(), &above).await?;
+        known.join(&shown)?;
+        let all = known.above(at.c());
+        is_agreed = !at.c().branches() || all == above;
+        above = all;
+    }
+    assert!(
+        known.last_final().is_some() || above.iter().all(|it| known.says(it)),
+        "what is known only grows"
+    );
+    Ok(was_agreed)
+}
+
 /// Makes all of the pointers known to a quorum of the configuration, unless one of its members knows a final one. Returns all
 /// that they show.
 ///
 /// # Errors
 /// [`Unavailable`] without a quorum in time.
-pub(super) async fn put_successors<E: Env>(
+async fn put_successors<E: Env>(
     env: &E,
     c: &Arc<Configuration>,
     successors: &Successors,

@@ -20,6 +20,7 @@ use crate::config::{Configuration, Membership};
 use crate::consensus::agreement::AGREEMENT_CELL;
 use crate::consensus::mailbox::MAILBOX_CELL;
 use crate::consensus::paxos::{self, Outcome};
+use crate::consensus::snapshot::FIRST_CELL;
 use crate::consensus::{SUCCESSOR_CELL, fate, merging, speculating};
 use crate::dap::{listing, registered};
 use crate::env::Env;
@@ -73,7 +74,7 @@ enum Stop {
     Overtaken,
 }
 
-/// Brings everything that is in the sources, which follow each other and precede the target, into the target.
+/// Brings everything that is in the sources, which are in their order and precede the target, into the target.
 ///
 /// # Errors
 /// [`Unavailable`] without a quorum of a source or of the target in time.
@@ -90,12 +91,17 @@ pub async fn transfer<E: Env>(
     assert!(last.is_at_least(first), "they follow each other");
     assert!(last.precedes(target), "and the target follows them");
     assert!(!target.dap().is_removal(), "a removal keeps nothing");
-    let source = &|position: usize| Source {
-        env,
-        c: &sources[position],
-        pointer: Pointer::pending(sources.get(position + 1).unwrap_or(target)),
-        target,
-        progress,
+    let source = &|position: usize| {
+        let c = &sources[position];
+        // In DynaStore the next one may be beside it.
+        let next = sources.iter().find(|later| c.precedes(later));
+        Source {
+            env,
+            c,
+            pointer: Pointer::pending(next.unwrap_or(target)),
+            target,
+            progress,
+        }
     };
     let is_conditional = |c: &Arc<Configuration>| c.dap().is_conditional();
     let ceases = is_conditional(&sources[0]) && !is_conditional(target);
@@ -335,7 +341,7 @@ impl<E: Env> Source<'_, E> {
             let page = listed.map_err(|failed| stop(failed, &at))?;
             for cell in page.cells.keys() {
                 // What comes next, and the fate of a version, are those of one configuration.
-                let of_next = [SUCCESSOR_CELL, AGREEMENT_CELL, MAILBOX_CELL];
+                let of_next = [SUCCESSOR_CELL, AGREEMENT_CELL, MAILBOX_CELL, FIRST_CELL];
                 let is_of_configuration = of_next.contains(&&cell[..])
                     || cell.starts_with(speculating::ROUNDS)
                     || fate::is_fate(cell);

@@ -15,14 +15,18 @@
 //! come to, and goes to the nearest, so that it visits them in the order of the lattice. At each configuration that it passes
 //! it makes *all* of those known to a quorum, not only what the members there showed (`[R-24 spread-all-known]`): a later
 //! operation that begins there would miss what this one does in the last. In a sequence there is one at most.
+//!
+//! **Successors beside each other.** In DynaStore neither of two successors need precede the other. What a walk has heard of and
+//! has not come to may be beside the configuration that it asks. Then it makes the join of all that known there, and goes
+//! on to that, too: so it ends at one configuration, which every other walk comes to or passes (`[R-30 walks-join]`).
 
 use super::sequence::{self, Sequences};
-use crate::config::Configuration;
+use crate::config::{Configuration, Membership};
 use crate::env::{Env, Work};
 use crate::error::{CallError, Unavailable};
 use crate::gather::Visit;
 use crate::object::DomainId;
-use crate::pointer::Successors;
+use crate::pointer::{Pointer, Successors};
 use std::convert::Infallible;
 use std::future::{Ready, poll_fn};
 use std::pin::{Pin, pin};
@@ -97,7 +101,7 @@ impl<E: Env> Walk<'_, E> {
         ask: Option<impl Fn(Visit) -> F>,
         mut visit: impl AsyncFnMut(&Visit, Option<T>) -> Result<Step<B>, CallError>,
     ) -> Result<WalkOutcome<B>, Unavailable> {
-        let mut current = self.start;
+        let mut current = self.start.clone();
         let mut known = Successors::default();
         let mut ahead: Option<Ahead<F>> = None;
         loop {
@@ -141,7 +145,7 @@ impl<E: Env> Walk<'_, E> {
                 Err(CallError::Moved) => ahead = None,
                 Err(CallError::Unavailable(unavailable)) => return Err(unavailable),
             }
-            match advance(self.env, self.sequences, &at, &mut known).await? {
+            match self.advance(&at, &mut known).await? {
                 None => {
                     assert!(
                         at.is_last(),
@@ -150,7 +154,7 @@ impl<E: Env> Walk<'_, E> {
                     return Ok(WalkOutcome::ToTheEnd(at));
                 }
                 Some(next) => {
-                    assert!(current.precedes(&next), "a walk leads upwards");
+                    assert!(!current.is_at_least(&next), "a walk never leads back");
                     current = next;
                 }
             }
@@ -162,50 +166,76 @@ fn sequence_of(c: &Configuration) -> (DomainId, u32) {
     (c.id().domain, c.id().partition)
 }
 
-/// After a visit: the configuration to go on at, if any is known. Pending ones are first made known to a quorum of the
-/// configuration that was just asked (`[A-4 from-the-asked]`); a final one is remembered. `known`: of what was heard in this
-/// walk; those above the configuration that was asked are added to what was heard there.
-async fn advance<E: Env>(
-    env: &E,
-    sequences: &Sequences,
-    at: &Visit,
-    known: &mut Successors,
-) -> Result<Option<Arc<Configuration>>, Unavailable> {
-    if !at.c().options().piggyback {
-        sequence::read_config(env, at).await?;
-    }
-    let heard = at.successors();
-    *known = known.above(at.c());
-    let joined = known.join(&heard).and_then(|_| {
-        let mut known = known.iter();
-        known.try_for_each(|pointer| sequences.fits(&pointer.configuration))
-    });
-    if let Err(fork) = joined {
-        env.count(Work::Forked);
-        return Err(fork.into());
-    }
-    let is_agreed = at.is_agreed() && heard.cover(known);
-    let has_final = known.last_final().is_some();
-    if !(known.is_empty() || is_agreed || has_final) {
-        let shown = sequence::put_successors(env, at.c(), known).await?;
-        known.join(&shown).map_err(Unavailable::from)?;
-    }
-    let Some(pointer) = known.nearest() else {
-        return Ok(None);
-    };
-    if at.c().era() > 0 && at.c().changes_into(&pointer.configuration) {
-        // [W-14 change-of-kind-alone]
-        sequences.learn(at.c());
-    }
-    if pointer.is_final() {
-        if !is_agreed {
-            sequence::announce(env, at.c(), pointer);
+impl<E: Env> Walk<'_, E> {
+    /// After a visit: the configuration to go on at, if any is known. Pending ones are first made known to a quorum of the
+    /// configuration that was just asked (`[A-4 from-the-asked]`); a final one is remembered. `known`: what was heard of in this
+    /// walk, and not come to; what was heard here is added to it.
+    async fn advance(
+        &self,
+        at: &Visit,
+        known: &mut Successors,
+    ) -> Result<Option<Arc<Configuration>>, Unavailable> {
+        if !at.c().options().piggyback {
+            sequence::read_config(self.env, at).await?;
         }
-        sequences.learn(&pointer.configuration);
-    } else {
-        sequences.expect(&pointer.configuration);
+        let heard = at.successors();
+        *known = known.beyond(at.c());
+        let joined = known.join(&heard).and_then(|_| {
+            let mut known = known.iter();
+            known.try_for_each(|pointer| self.sequences.fits(pointer))
+        });
+        if let Err(fork) = joined {
+            self.env.count(Work::Forked);
+            return Err(fork.into());
+        }
+        if let Some(join) = self.join_beside(at.c(), known)? {
+            known.insert(Pointer::pending(&join))?;
+        }
+        let is_agreed = sequence::spread(self.env, at, known).await?;
+        let Some(pointer) = known.nearest() else {
+            return Ok(None);
+        };
+        if at.c().era() > 0 && at.c().changes_into(&pointer.configuration) {
+            // [W-14 change-of-kind-alone]
+            self.sequences.learn(at.c());
+        }
+        if pointer.is_final() {
+            if !is_agreed && at.c().precedes(&pointer.configuration) {
+                sequence::announce(self.env, at.c(), pointer);
+            }
+            self.sequences.learn(&pointer.configuration);
+        } else {
+            self.sequences.expect(&pointer.configuration);
+        }
+        Ok(Some(pointer.configuration.clone()))
     }
-    Ok(Some(pointer.configuration.clone()))
+
+    /// The join of what was heard of and not come to with the configuration that was asked, if something of that is beside it
+    /// (`[R-30 walks-join]`).
+    fn join_beside(
+        &self,
+        c: &Arc<Configuration>,
+        known: &Successors,
+    ) -> Result<Option<Arc<Configuration>>, Unavailable> {
+        let mut beside = known.iter().filter(|it| !c.precedes(&it.configuration));
+        if known.last_final().is_some() || beside.next().is_none() {
+            return Ok(None);
+        }
+        assert!(c.branches(), "elsewhere configurations are comparable");
+        let membership = |c: &Configuration| c.descriptor().lattice.clone();
+        let all = known.iter().map(|it| &it.configuration).chain([c]);
+        let joined = all
+            .filter_map(|c| membership(c))
+            .reduce(|joined: Membership, one| joined.join(&one))
+            .expect("each configuration of a lattice has one");
+        let joined = self.start.with_membership(joined)?;
+        let follows = |it: &Pointer| joined.is_at_least(&it.configuration);
+        assert!(
+            c.precedes(&joined) && known.iter().all(follows),
+            "a join comes after what it joins"
+        );
+        Ok(Some(joined))
+    }
 }
 
 /// The sequence from its last final configuration to its end, as far as it can be seen: `mu` to `lambda`. All but the
@@ -265,9 +295,10 @@ pub(super) async fn path_asking<E: Env>(
         _ => 0,
     };
     path.drain(..first);
-    let upwards = path.is_sorted_by(|a: &Arc<Configuration>, b| a.precedes(b));
+    let upwards = path.is_sorted_by(|a: &Arc<Configuration>, b| a.id() < b.id());
+    let (last, before) = path.split_last().expect("it has a first configuration");
     assert!(
-        upwards && !path.is_empty(),
+        upwards && before.iter().all(|c| c.precedes(last)),
         "a path leads upwards from a final configuration"
     );
     Ok(path)

@@ -27,7 +27,7 @@ impl Server {
         }
         // Below the highest final configuration nothing is created (`[X-13 highest-final]`).
         if self.known(&id).is_none()
-            && (self.of_its_place(&id).is_some() || self.finals.after(&id).is_none())
+            && (self.contradicts(&id).is_some() || self.finals.after(&id).is_none())
         {
             self.admit(id, descriptor)?;
         }
@@ -77,7 +77,7 @@ impl Server {
         pointer: &Pointer,
     ) -> Result<(), Refusal> {
         assert!(pointer.index() > key.index, "others are refused");
-        self.fits(&key, &pointer.configuration)?;
+        self.fits(&key, pointer)?;
         if pointer.is_final() {
             self.finish(&pointer.configuration);
         }
@@ -104,18 +104,18 @@ impl Server {
         Ok(())
     }
 
-    /// Whether what the server knows of the sequence allows for the configuration, which comes after that of this key.
-    fn fits(&self, after: &ConfigurationId, c: &Arc<Configuration>) -> Result<(), Refusal> {
+    /// Whether what the server knows of the sequence allows for the pointer, which stands at the configuration of this key.
+    fn fits(&self, after: &ConfigurationId, pointer: &Pointer) -> Result<(), Refusal> {
+        let c = &pointer.configuration;
         let id = c.id();
         let next = self.states.get(after).map(ConfigurationState::next);
-        let known = [
-            self.known(after),
-            self.finals.of(id.domain, id.partition),
-            self.of_its_place(&id),
-        ];
+        let last = self.finals.of(id.domain, id.partition);
+        let last = last.map(Pointer::finalized);
+        let known = [self.known(after), self.contradicts(&id)];
         let mut known = known.into_iter().flatten();
-        let fits = next.map_or(Ok(()), |next| next.check(c));
-        fits.and_then(|()| known.try_for_each(|known| Fork::check(known, c)))
+        let fits = next.map_or(Ok(()), |next| next.check(pointer));
+        fits.and_then(|()| last.map_or(Ok(()), |last| Fork::check(&last, pointer)))
+            .and_then(|()| known.try_for_each(|known| Fork::check_order(known, c)))
             .map_err(|fork| {
                 tracing::error!(%fork, "two configurations contradict each other: the first is kept");
                 Refusal::Forked
@@ -167,7 +167,7 @@ impl Server {
             if (id.domain, id.partition) != (domain, partition) {
                 return Err(Refusal::Malformed);
             }
-            self.fits(&id, &known)?;
+            self.fits(&id, &Pointer::finalized(&known))?;
             self.finish(&known);
         }
         Ok(Reply::Latest(self.finals.of(domain, partition).cloned()))
@@ -185,6 +185,11 @@ impl Server {
         known.find_map(|(_, state)| state.configuration())
     }
 
+    /// The same, unless the two may be beside each other ([`Configuration::branches`]).
+    fn contradicts(&self, id: &ConfigurationId) -> Option<&Arc<Configuration>> {
+        self.of_its_place(id).filter(|known| !known.branches())
+    }
+
     /// Knows the configuration afterwards, or refuses: state for an unknown one is created only from its descriptor.
     fn admit(
         &mut self,
@@ -192,7 +197,7 @@ impl Server {
         descriptor: Option<Arc<Configuration>>,
     ) -> Result<(), Refusal> {
         assert!(self.known(&id).is_none(), "it is admitted once");
-        if let Some(known) = self.of_its_place(&id) {
+        if let Some(known) = self.contradicts(&id) {
             // Another configuration of the same index: its descriptor would not help ([X-13 highest-final]).
             let (known, other) = (known.id().digest, id.digest);
             tracing::error!(index = id.index, known = %format_args!("{known:016x}"), other = %format_args!("{other:016x}"), "another configuration of a known index");
@@ -210,8 +215,7 @@ impl Server {
             .entry(id)
             .or_default()
             .describe(configuration, handle, &mut self.ledger);
-        let known = self.of_its_place(&id).map(|known| known.id());
-        assert_eq!(known, Some(id), "what is admitted is known");
+        assert!(self.known(&id).is_some(), "what is admitted is known");
         Ok(())
     }
 }

@@ -23,7 +23,7 @@ use crate::instant::Instant;
 use crate::limits;
 use crate::message::{CellReply, CellRequest, CellSummary, HeldVersions, Refusal, Want};
 use crate::object::{Name, UPLOAD_PREFIX};
-use crate::pointer::{Pointer, Status, Successors};
+use crate::pointer::{Pointer, Rank, Successors};
 use crate::tag::Tag;
 use bytes::Bytes;
 use keeping::{
@@ -54,7 +54,7 @@ pub(super) struct ConfigurationState {
     /// What comes next (`nextC`).
     next: Successors,
     /// The record of each of these pointers, by its rank.
-    next_records: BTreeMap<(u32, Status), Handle>,
+    next_records: BTreeMap<Rank, Handle>,
     /// Since when something comes next; the start, of a server that knew it before.
     next_since: Instant,
     restarts: Restarts,
@@ -104,7 +104,7 @@ impl ConfigurationState {
             self.next_since = now;
         }
         self.next_records.insert(rank, handle);
-        let is_known = |rank: &(u32, Status)| self.next.iter().any(|known| known.rank() == *rank);
+        let is_known = |rank: &Rank| self.next.iter().any(|known| known.rank() == *rank);
         let gone = self.next_records.extract_if(.., |rank, _| !is_known(rank));
         ledger.supersede(gone.map(|(_, handle)| handle));
         assert_eq!(self.next_records.len(), self.next.len(), "a record each");

@@ -5,7 +5,7 @@ use areo_core::element::{Element, ReplyElement};
 use areo_core::message::{
     Answer, Ballot, CellReply, CellRequest, HeldVersions, ListPage, Refusal, Reply,
 };
-use areo_core::pointer::{Pointer, Status};
+use areo_core::pointer::{Pointer, Rank};
 use areo_core::tag::Tag;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,7 +31,7 @@ pub(super) struct Promises {
     objects: BTreeMap<Place, Object>,
     cells: BTreeMap<Place, Cell>,
     /// Of each configuration the largest pointer shown, and whether it was withheld.
-    pointers: Vec<(Option<(u32, Status)>, bool)>,
+    pointers: Vec<(Option<Rank>, bool)>,
     latest: Option<u32>,
     registered: BTreeMap<usize, (u64, u64)>,
 }

@@ -5,6 +5,7 @@ mod adoption;
 mod agreeing;
 mod ahead;
 mod at_once;
+mod branching;
 mod cells;
 mod forks;
 pub mod gate;

@@ -199,6 +199,10 @@ pub const ALL: &[Entry] = &[
         make: || agreement::speculating(agreement::Helper::Proposing),
     },
     Entry {
+        name: "snapshot-3",
+        make: agreement::snapshot,
+    },
+    Entry {
         name: "spsn-3-handed",
         make: agreement::handed_on,
     },

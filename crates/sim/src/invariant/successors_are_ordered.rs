@@ -1,6 +1,6 @@
 //! `[A-2 pointers-rise]`, `[L-1 one-order]`: wherever it was established, of two configurations to which pointers of a domain lead,
 //! pending or final, one precedes the other. So there is one of each index; in a lattice one contains the other, and those that
-//! operations may start at are a chain.
+//! operations may start at are a chain. In DynaStore that is so of those to which final pointers lead.
 
 use super::{Context, Invariant, Observation};
 use crate::truth::{Domain, domain_of};
@@ -25,13 +25,16 @@ impl Invariant for Rule {
             return None;
         };
         let c = &pointer.configuration;
+        if c.branches() && !pointer.is_final() {
+            return None;
+        }
         let (domain, index) = (domain_of(&c.id()), c.id().index);
         let known = &self.configurations;
         let upto = known.range((domain, 0)..=(domain, index)).next_back();
         let above = known.range((domain, index)..=(domain, u32::MAX)).next();
         let fork = [upto, above].into_iter().flatten();
         let fork = fork
-            .map(|(_, known)| Fork::check(known, c))
+            .map(|(_, known)| Fork::check_order(known, c))
             .find_map(Result::err);
         if fork.is_none() {
             self.configurations.insert((domain, index), c.clone());

@@ -2,7 +2,7 @@
 //! to notice gets the credit; here each has to notice by itself.
 
 use super::*;
-use areo_core::config::{Dap, Descriptor, Membership};
+use areo_core::config::{Dap, Decider, Descriptor, Membership};
 use areo_core::dsm::large;
 use areo_core::element::Form;
 use areo_core::message::{Gossip, GossipMarks, ServerRecord};
@@ -228,6 +228,39 @@ fn configurations_of_a_lattice_that_are_beside_each_other_are_caught() {
     assert_eq!(shown(chain), [false; 3]);
     for beside in [&[5][..], &[5, 6], &[4, 5, 7, 8]] {
         assert_eq!(shown([&[4, 5, 6], &[4], beside]), [false, false, true]);
+    }
+}
+
+/// In DynaStore of pending ones neither need precede the other; of those that operations may begin at one does.
+#[test]
+fn final_configurations_that_are_beside_each_other_are_caught() {
+    let first = Membership::first((1..=3).map(ServerId));
+    let added = |id, status| {
+        let membership = first.with(ServerId(id));
+        let descriptor = Descriptor {
+            index: membership.size().unwrap(),
+            lattice: Some(membership.clone()),
+            decided_by: Decider::Snapshot,
+            ..Descriptor::new(DomainId(1), membership.members(), Dap::Abd)
+        };
+        let configuration = Configuration::new(descriptor).unwrap();
+        Pointer {
+            configuration,
+            status,
+        }
+    };
+    let (scene, mut rule) = (Scene::new(&[]), successors_are_ordered::Rule::default());
+    let shown = [
+        (4, Status::Pending, false),
+        (5, Status::Pending, false),
+        (4, Status::Final, false),
+        (5, Status::Pending, false),
+        (5, Status::Final, true),
+    ];
+    for (id, status, is_caught) in shown {
+        let pointer = &added(id, status);
+        let caught = scene.tell(&mut rule, &Observation::PointerShown { pointer });
+        assert_eq!(caught, is_caught, "{id} {status:?}");
     }
 }
 

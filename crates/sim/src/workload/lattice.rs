@@ -11,7 +11,8 @@ use std::sync::Arc;
 /// Tells this draw apart from others.
 const LATTICE: u64 = 0x1a77;
 
-/// How successors are established, in a quarter of all seeds: by Rambo, L-Rambo, SM or SpSn. `None`: configurations are a sequence.
+/// How successors are established, in a quarter of all seeds: by Rambo, L-Rambo, SM, SpSn or DynaStore. `None`: configurations are a
+/// sequence.
 pub(super) fn drawn(random: &Random) -> Option<Decider> {
     let drawn = random.beside(LATTICE);
     let owner = Writer::default();
@@ -19,7 +20,8 @@ pub(super) fn drawn(random: &Random) -> Option<Decider> {
         (0 | 1, 0, _) => Some(Decider::Speculation),
         (0, _, 0) => Some(Decider::Members),
         (0, ..) => Some(Decider::Leader { owner }),
-        (1, ..) => Some(Decider::Agreement),
+        (1, _, 0) => Some(Decider::Agreement),
+        (1, ..) => Some(Decider::Snapshot),
         _ => None,
     }
 }
@@ -27,10 +29,16 @@ pub(super) fn drawn(random: &Random) -> Option<Decider> {
 /// The first configuration of a domain that is like this one otherwise.
 pub(crate) fn first(plain: &Configuration, decided_by: &Decider) -> Arc<Configuration> {
     let membership = Membership::first(plain.members().iter().copied());
+    // DynaStore begins with more ([R-29 filled-up]).
+    let has_too_few = decided_by.branches() && plain.n() < limits::LATTICE_MEMBERS;
+    let decided_by = match has_too_few {
+        true => Decider::Agreement,
+        false => decided_by.clone(),
+    };
     Configuration::new(Descriptor {
         members: membership.members(),
         lattice: Some(membership),
-        decided_by: decided_by.clone(),
+        decided_by,
         ..plain.descriptor().clone()
     })
     .expect("a valid descriptor")

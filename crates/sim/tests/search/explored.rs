@@ -323,6 +323,21 @@ fn of_two_commits_of_a_speculating_snapshot_one_contains_the_other() {
     assert!(rule.starts_with("decisions_are_comparable"), "{rule}");
 }
 
+/// `[R-22 collect-again]`: of what two operations collect of a weak snapshot one contains the other, so that all that collect something
+/// have a successor in common.
+#[test]
+fn of_two_collected_sets_of_a_weak_snapshot_one_contains_the_other() {
+    let explored = all(cases::find("snapshot-3").expect("it is in the table"));
+    assert_eq!(explored.violation, None);
+    assert!(explored.exhaustive && explored.leaves > 0);
+    assert_eq!(explored.identity, Identity::Said);
+    for collected in ["5", "6", "4 5 6"] {
+        let is_so = |of: &ObservedOperation| of.ended == Some(Outcome::Other(collected.to_owned()));
+        let mut outcomes = explored.outcomes.iter();
+        assert!(outcomes.any(|seen| seen.iter().any(is_so)), "{collected}");
+    }
+}
+
 #[test]
 fn a_coded_object_survives_a_server_that_stops_at_any_moment() {
     let c = cases::configuration(4, Dap::Ec { k: 2 });

@@ -18,7 +18,9 @@ mod configurations;
 mod records;
 
 pub(super) use configurations::of_lattice;
-use configurations::{baselines, ceased, configuration, led, next, outside, several, speculating};
+use configurations::{
+    baselines, beside, ceased, configuration, led, next, outside, several, speculating,
+};
 pub use records::headers;
 
 pub(super) fn id() -> ConfigurationId {
@@ -316,6 +318,10 @@ pub fn replies() -> Vec<Reply> {
     let mut replies = replies_of_sequences();
     replies.push(Reply::Next {
         successors: several(),
+        reply: Some(Box::new(Reply::Config)),
+    });
+    replies.push(Reply::Next {
+        successors: beside(),
         reply: Some(Box::new(Reply::Config)),
     });
     replies

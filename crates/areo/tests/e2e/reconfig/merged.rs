@@ -1,4 +1,4 @@
-//! Domains whose changes of servers are merged: `--reconfig rambo`, `l-rambo`, `sm` and `spsn`.
+//! Domains whose changes of servers are merged: `--reconfig rambo`, `l-rambo`, `sm`, `spsn` and `dynastore`.
 
 use super::{assert_all_there, put_files, reconfig, shape};
 use crate::cluster::Cluster;
@@ -6,7 +6,7 @@ use crate::values::bytes;
 use std::collections::BTreeSet;
 use std::fs;
 
-const KINDS: [&str; 4] = ["rambo", "l-rambo", "sm", "spsn"];
+const KINDS: [&str; 5] = ["rambo", "l-rambo", "sm", "spsn", "dynastore"];
 
 fn create(cluster: &Cluster, domain: &str, kind: &str) {
     let create = ["domain", "create", domain, "--reconfig", kind];
@@ -76,6 +76,17 @@ fn a_change_that_was_left_is_finished() {
 #[test]
 fn what_such_a_domain_cannot_is_refused_in_one_sentence() {
     let cluster = Cluster::start(&["--servers", "4", "--durability", "memory"]);
+    let few = [
+        "domain",
+        "create",
+        "x",
+        "--reconfig",
+        "dynastore",
+        "--servers",
+        "s1,s2",
+    ];
+    let few = cluster.run(&[&few[..], &["--allow-f0"]].concat());
+    few.refused(2, &["at least 3 servers"]);
     for kind in KINDS {
         for wrong in [
             &["--dap", "ec"][..],

@@ -1,4 +1,4 @@
-//! Changes over a lattice, which are merged or follow each other: Rambo, L-Rambo, SM and SpSn (`docs/spec` 6.3, 6.5).
+//! Changes over a lattice, which are merged or follow each other: Rambo, L-Rambo, SM, SpSn and DynaStore (`docs/spec` 6.3, 6.5).
 
 use super::gate::{Gate, GatedEnv, until_death};
 use super::{reconfigure, resume};
@@ -19,12 +19,13 @@ pub(super) const LEADER: Decider = Decider::Leader {
     owner: Tag::INITIAL.writer,
 };
 
-/// How a successor is established: by Rambo, by L-Rambo, by SM, and by SpSn.
-const DECIDERS: [Decider; 4] = [
+/// How a successor is established: by Rambo, by L-Rambo, by SM, by SpSn, and by DynaStore.
+const DECIDERS: [Decider; 5] = [
     Decider::Members,
     LEADER,
     Decider::Agreement,
     Decider::Speculation,
+    Decider::Snapshot,
 ];
 
 /// The first configuration of a domain: of the first `n` servers.
@@ -141,7 +142,11 @@ fn changes_that_meet_are_merged() {
         for seed in 0..SEEDS {
             let c = first(decided_by.clone(), 3);
             let world = World::of(&c, 6, seed);
-            world.random(ORDER);
+            world.random(match decided_by {
+                // One member does not answer in time, so that another one is asked.
+                Decider::Snapshot => LATE,
+                _ => ORDER,
+            });
             let changes = [3, 4, 5].map(|new| changed(&c, |it| it.with(server(new))));
             let ended: Vec<_> = changes
                 .iter()
@@ -164,19 +169,31 @@ fn changes_that_meet_are_merged() {
             made.push(seen.len());
         }
         let (least, most) = (made.iter().min(), made.iter().max());
-        if decided_by == Decider::Members {
-            assert!(made.iter().all(|made| *made == 3), "{made:?}");
-        } else {
-            assert!(least == Some(&1) && most <= Some(&3), "{made:?}");
+        match decided_by {
+            Decider::Members => assert!(made.iter().all(|made| *made == 3), "{made:?}"),
+            // 3, and the joins of those that meet: 2^2 + 3 in the worst case.
+            Decider::Snapshot => {
+                assert!(
+                    least == Some(&3) && most > least && most <= Some(&7),
+                    "{made:?}"
+                );
+            }
+            _ => assert!(least == Some(&1) && most <= Some(&3), "{made:?}"),
         }
     }
 }
 
 /// Messages come in any order, and none is lost.
-const ORDER: Chaos = Chaos {
+pub(super) const ORDER: Chaos = Chaos {
     lose: 0,
     duplicate: 0,
     pass_time: 0,
+};
+
+/// The same, and calls run out of patience.
+pub(super) const LATE: Chaos = Chaos {
+    pass_time: 50,
+    ..ORDER
 };
 
 /// What becomes of the requests of a reconfigurer's last call.

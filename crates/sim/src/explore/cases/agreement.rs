@@ -1,6 +1,7 @@
 //! Lattice agreement among the members of a configuration ([`areo_core::consensus::agreement`]), and their speculating snapshot
 //! ([`areo_core::consensus::speculating`]): of two decisions one contains the other, and each contains what its proposer brought. A leader
-//! ([`areo_core::consensus::leader`]): there is one decision.
+//! ([`areo_core::consensus::leader`]): there is one decision. Their weak snapshot ([`areo_core::consensus::snapshot`]): of what two operations
+//! collect one contains the other.
 
 use super::super::{Case, ExploreEnv, Judge, Kind, ObservedOperation, Operation, Outcome};
 use super::{configuration, plain};
@@ -11,7 +12,8 @@ use areo_core::dsm::Client;
 use areo_core::error::CallError;
 use areo_core::gather::Visit;
 use areo_core::message::{Ballot, Body, CellRequest, Request};
-use areo_core::pointer::Successors;
+use areo_core::pointer::{Pointer, Successors};
+use areo_core::reconfig::sequence;
 use areo_core::tag::{ClientId, Writer};
 use bytes::Bytes;
 use std::collections::BTreeSet;
@@ -82,6 +84,44 @@ pub fn speculating(helper: Helper) -> Case {
         clients: clients.map(|of| [of].into_iter().collect()).into(),
         ..merged(&c)
     }
+}
+
+/// A reconfigurer died when one member had what it wrote; two others write, and collect (`[R-22 collect-again]`). What one ends with
+/// stands for the successors that it goes on to: each of them adds one server.
+pub(super) fn snapshot() -> Case {
+    let c = three(Decider::Snapshot);
+    let update = |client: Client<ExploreEnv>, c: Arc<Configuration>, own: Membership| async move {
+        let mut known = Successors::from(&to(&c, &own));
+        sequence::spread(&client.env, &Visit::new(&c), &mut known).await?;
+        let memberships = known.iter().map(|it| membership(&it.configuration));
+        Ok(memberships.fold(own, |all, it| all.join(&it)))
+    };
+    let written = Request::Configured {
+        configuration: c.id(),
+        descriptor: None,
+        successors: Successors::from(&to(&c, &added(&c, FIRST))),
+        body: Body::ReadConfig,
+    };
+    let program = |server| [operation(&c, server, update)].into_iter().collect();
+    Case {
+        description: "weak snapshot n=3: two reconfigurers, and a third one that is dead"
+            .to_owned(),
+        before: vec![(c.members()[0], written)],
+        probes: vec![request(&c, Body::ReadConfig)],
+        clients: (FIRST + 1..FIRST + 3).map(program).collect(),
+        ..merged(&c)
+    }
+}
+
+/// A pending pointer to the successor of this membership.
+fn to(c: &Configuration, membership: &Membership) -> Pointer {
+    let next = c.with_membership(membership.clone());
+    Pointer::pending(&next.expect("a valid change"))
+}
+
+fn membership(c: &Configuration) -> Membership {
+    let membership = c.descriptor().lattice.clone();
+    membership.expect("of a lattice")
 }
 
 /// What was decided in an earlier configuration is handed on; then its client proposes something else, beside another proposer. A third

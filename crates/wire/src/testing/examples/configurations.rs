@@ -102,6 +102,31 @@ pub(super) fn led() -> Arc<Configuration> {
     Configuration::new(descriptor).expect("it has members")
 }
 
+/// One of a lattice that is reconfigured by a weak snapshot: with this membership.
+fn branching(membership: &Membership) -> Arc<Configuration> {
+    let descriptor = Descriptor {
+        decided_by: Decider::Snapshot,
+        ..of_lattice(membership).descriptor().clone()
+    };
+    Configuration::new(descriptor).expect("it has members")
+}
+
+/// Two pending successors of which neither precedes the other, after a final one.
+pub(super) fn beside() -> Successors {
+    let first = Membership::first((1..=3).map(ServerId)).with(ServerId(4));
+    let [left, right] = [5, 6].map(|server| first.with(ServerId(server)));
+    let mut successors = Successors::default();
+    for pointer in [
+        Pointer::pending(&branching(&left)),
+        Pointer::pending(&branching(&right)),
+        Pointer::finalized(&branching(&first)),
+    ] {
+        let rises = successors.insert(pointer);
+        assert_eq!(rises, Ok(true), "each is new");
+    }
+    successors
+}
+
 /// A final successor in a lattice, and two pending ones beside it.
 pub(super) fn several() -> Successors {
     let first = Membership::first((1..=3).map(ServerId));

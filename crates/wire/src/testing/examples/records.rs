@@ -7,6 +7,7 @@ use super::{
 };
 use areo_core::config::{ConfigurationId, Membership, ServerId};
 use areo_core::consensus::paxos::Acceptor;
+use areo_core::consensus::snapshot::FIRST_CELL;
 use areo_core::consensus::speculating;
 use areo_core::dap::versions::{Fence, Marks};
 use areo_core::element::Form;
@@ -112,7 +113,21 @@ pub fn headers() -> Vec<Header> {
         }),
         ranked::header(),
         round(key),
+        first(key),
     ]
+}
+
+/// Of what came first to a member of a weak snapshot.
+fn first(key: ConfigurationId) -> Header {
+    let mut acceptor = Acceptor::default();
+    let membership = Membership::first((1..=3).map(ServerId)).with(ServerId(4));
+    let kept = acceptor.keep_first(&membership.encode());
+    kept.expect("a membership");
+    Header::Cell {
+        key,
+        cell: Bytes::from_static(FIRST_CELL),
+        acceptor,
+    }
 }
 
 /// Of a round of a speculating snapshot, in which several proposals came.
