@@ -285,6 +285,23 @@ impl Engine {
         state: &State,
         out: &mut Vec<(State, Step)>,
     ) -> Result<bool, String> {
+        // An operation that gets nowhere without patience begins in a step of its own.
+        for client in 0..state.clients.len() {
+            if self.seen(state, client).is_busy {
+                continue;
+            }
+            if let Some(invoked) = self.invoke(state, client)? {
+                let invokes = vec![client];
+                let step = Step {
+                    invokes,
+                    ..Step::default()
+                };
+                out.push((invoked, step));
+            }
+        }
+        if !out.is_empty() {
+            return Ok(true);
+        }
         for client in 0..state.clients.len() {
             if !self.seen(state, client).is_busy {
                 continue;
