@@ -1,7 +1,7 @@
 //! The walk along the configurations of a domain (`docs/spec` 3.3, 3.4): the one traversal that every operation makes.
 //!
 //! An operation is a visit function: what it asks of one configuration. The walk calls it at the configuration where the
-//! operation starts, follows what its servers say of the next one ([`advance`], find-next-config), spreads a pointer that is
+//! operation starts, follows what its servers say of the next one (find-next-config), spreads a pointer that is
 //! not at a quorum (`[A-4 from-the-asked]`), calls it there, and ends where no server that answered knows a next one.
 //!
 //! **Asking ahead.** While a domain is being reconfigured every operation asks its last final configuration and the pending
