@@ -28,7 +28,7 @@ mod visit;
 /// A tally that speaks of one configuration: makes the bodies, not the envelopes.
 pub trait ConfiguredTally {
     /// What is decided.
-    type Output;
+    type Output: 'static;
     /// As [`Tally::needed`].
     fn needed(&self) -> usize;
     /// As [`Tally::ask`].
@@ -96,7 +96,7 @@ impl<S, F: FnMut(&mut S, usize, Reply) -> Fold> Quorum<S, F> {
     }
 }
 
-impl<S, F: FnMut(&mut S, usize, Reply) -> Fold> ConfiguredTally for Quorum<S, F> {
+impl<S: 'static, F: FnMut(&mut S, usize, Reply) -> Fold> ConfiguredTally for Quorum<S, F> {
     type Output = S;
 
     fn needed(&self) -> usize {
@@ -160,7 +160,7 @@ impl<S, F: FnMut(&mut S, usize, Reply) -> Fold> Servers<S, F> {
     }
 }
 
-impl<S, F: FnMut(&mut S, usize, Reply) -> Fold> Tally for Servers<S, F> {
+impl<S: 'static, F: FnMut(&mut S, usize, Reply) -> Fold> Tally for Servers<S, F> {
     type Output = S;
 
     fn needed(&self) -> usize {

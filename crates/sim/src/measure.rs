@@ -14,6 +14,7 @@ pub use experiments::{EXPERIMENTS, Experiment, ReconfigurationWay};
 use crate::random::mix;
 use areo_core::instant::Instant;
 use experiments::{WAYS, Work};
+use serde::Serialize;
 use stage::{Read, Run};
 use std::time::Duration;
 
@@ -32,7 +33,7 @@ pub enum Scale {
 }
 
 /// What a way to reconfigure came to with so many reconfigurers. Times are milliseconds.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Row {
     /// The way.
     pub way: &'static str,
@@ -87,15 +88,14 @@ impl Experiment {
     fn at(&self, scale: Scale) -> Experiment {
         let (runs, longest) = match scale {
             Scale::Full => (self.runs, Duration::MAX),
-            Scale::Default => (self.runs.div_ceil(4), Duration::from_secs(1)),
-            Scale::Quick => (2, Duration::from_millis(100)),
+            Scale::Default => (self.runs.div_ceil(4), self.place.while_of_changes()),
+            Scale::Quick => (2, self.place.while_of_changes() / 10),
         };
-        let wan = u32::from(self.place == experiments::Place::Wan) * 59 + 1;
         Experiment {
             runs,
             work: match self.work {
                 Work::Batch => Work::Batch,
-                Work::Constant(time) => Work::Constant(time.min(longest.saturating_mul(wan))),
+                Work::Constant(time) => Work::Constant(time.min(longest)),
             },
             ..*self
         }

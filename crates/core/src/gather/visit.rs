@@ -148,12 +148,8 @@ pub async fn gather<E: Env, T: ConfiguredTally + 'static>(
     env: &E,
     at: &Visit,
     tally: T,
-) -> Result<T::Output, CallError>
-where
-    T::Output: 'static,
-{
-    let tally = Thrifty::new(env, at.c(), tally, false);
-    gather_addressed(env, at, AddressedTally::new(at, tally)).await
+) -> Result<T::Output, CallError> {
+    call(env, at, Thrifty::new(env, at.c(), tally, false)).await
 }
 
 /// The same of a call that writes nothing, which may ask fewer members ([`Thrift`](crate::config::Thrift)).
@@ -164,22 +160,16 @@ pub async fn query<E: Env, T: ConfiguredTally + 'static>(
     env: &E,
     at: &Visit,
     tally: T,
-) -> Result<T::Output, CallError>
-where
-    T::Output: 'static,
-{
-    let tally = Thrifty::new(env, at.c(), tally, true);
-    gather_addressed(env, at, AddressedTally::new(at, tally)).await
+) -> Result<T::Output, CallError> {
+    call(env, at, Thrifty::new(env, at.c(), tally, true)).await
 }
 
-async fn gather_addressed<E: Env, T: ConfiguredTally + 'static>(
+async fn call<E: Env, T: ConfiguredTally + 'static>(
     env: &E,
     at: &Visit,
-    addressed: AddressedTally<T>,
-) -> Result<T::Output, CallError>
-where
-    T::Output: 'static,
-{
+    tally: T,
+) -> Result<T::Output, CallError> {
+    let addressed = AddressedTally::new(at, tally);
     let members = at.c().members();
     let span = span::of_call!(members, addressed.needed());
     let named = |unavailable| Unavailable {

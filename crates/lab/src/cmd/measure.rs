@@ -21,18 +21,8 @@ struct Shown<'a> {
     experiment: &'static str,
     seed: u64,
     runs: usize,
-    way: &'a str,
-    reconfigurers: usize,
-    reads_per_s: f64,
-    read_ms: f64,
-    read_max_ms: f64,
-    read_max_p95_ms: f64,
-    overhead_ms: f64,
-    noticed_ms: f64,
-    change_ms: f64,
-    change_max_ms: f64,
-    changes_per_s: f64,
-    configurations: f64,
+    #[serde(flatten)]
+    row: &'a Row,
 }
 
 pub(super) fn run(lab: &Lab<'_>, args: &Measure) -> Outcome {
@@ -83,22 +73,11 @@ fn list(lab: &Lab<'_>) -> Outcome {
 fn print(lab: &Lab<'_>, experiment: &Experiment, seed: u64, report: &Report) -> Outcome {
     let out = lab.out;
     if out.json {
-        let shown = |row: &Row| Shown {
+        let shown = |row| Shown {
             experiment: experiment.name,
             seed,
             runs: report.runs,
-            way: row.way,
-            reconfigurers: row.reconfigurers,
-            reads_per_s: row.reads_per_s,
-            read_ms: row.read_ms,
-            read_max_ms: row.read_max_ms,
-            read_max_p95_ms: row.read_max_p95_ms,
-            overhead_ms: row.overhead_ms,
-            noticed_ms: row.noticed_ms,
-            change_ms: row.change_ms,
-            change_max_ms: row.change_max_ms,
-            changes_per_s: row.changes_per_s,
-            configurations: row.configurations,
+            row,
         };
         return report
             .rows

@@ -59,6 +59,14 @@ pub(super) struct Step {
 }
 
 impl Step {
+    /// The next operations of these clients begin.
+    pub(super) fn beginning(invokes: Vec<usize>) -> Step {
+        Step {
+            invokes,
+            ..Step::default()
+        }
+    }
+
     /// Adds what each client is fed.
     pub(super) fn feeds(&self, fed: &mut [Vec<Input>]) {
         for client in &self.invokes {

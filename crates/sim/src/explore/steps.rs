@@ -49,12 +49,7 @@ impl Engine {
                 idle.push(client);
             } else {
                 // It sends nothing that could be taken.
-                let invokes = vec![client];
-                let step = Step {
-                    invokes,
-                    ..Step::default()
-                };
-                out.push((invoked, step));
+                out.push((invoked, Step::beginning(vec![client])));
             }
         }
         // Each of those that begin here must matter to the step.
@@ -65,10 +60,7 @@ impl Engine {
             for client in &begun {
                 from = self.invoke(&from, *client)?.expect("it was begun before");
             }
-            let step = Step {
-                invokes: begun,
-                ..Step::default()
-            };
+            let step = Step::beginning(begun);
             for client in 0..from.clients.len() {
                 if self.seen(&from, client).is_busy {
                     self.moves_on(&from, client, &step, out)?;
@@ -291,12 +283,7 @@ impl Engine {
                 continue;
             }
             if let Some(invoked) = self.invoke(state, client)? {
-                let invokes = vec![client];
-                let step = Step {
-                    invokes,
-                    ..Step::default()
-                };
-                out.push((invoked, step));
+                out.push((invoked, Step::beginning(vec![client])));
             }
         }
         if !out.is_empty() {

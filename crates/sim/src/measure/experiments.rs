@@ -73,6 +73,14 @@ impl Place {
         }
     }
 
+    /// For how long changes are made all the time, but at full scale: so that there are about as many in both places.
+    pub(super) fn while_of_changes(self) -> Duration {
+        match self {
+            Place::Lan => Duration::from_secs(1),
+            Place::Wan => Duration::from_mins(1),
+        }
+    }
+
     pub(super) fn sites(self) -> usize {
         match self {
             Place::Lan => 1,

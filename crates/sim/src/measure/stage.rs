@@ -24,7 +24,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The time of a server for a message, and for each KiB that it receives or sends, as measured of real ones.
+/// The time of a server for a message, and for each KiB that it receives or sends: given, in the order of what real servers take.
 pub(super) const MESSAGE: Duration = Duration::from_micros(20);
 pub(super) const KIB: Duration = Duration::from_nanos(512);
 /// How long an operation may take.
