@@ -2,6 +2,7 @@
 
 use areo_core::config::{Dap, Decider, Options, Thrift};
 use areo_core::tag::Writer;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// An experiment that can be repeated in virtual time.
@@ -201,43 +202,41 @@ pub struct ReconfigurationWay {
     pub name: &'static str,
     /// Who establishes successors in a lattice; `None`: a sequence, Ares II.
     pub(super) lattice: Option<fn() -> Decider>,
-    /// Each change makes a configuration of its own.
-    pub(super) is_one_by_one: bool,
+    /// How many configurations so many changes at once may make, at least and at most.
+    pub(super) configurations: fn(usize) -> RangeInclusive<usize>,
 }
 
-impl ReconfigurationWay {
-    /// How many configurations so many changes at once may make.
-    pub(super) fn configurations(&self, changes: usize) -> std::ops::RangeInclusive<usize> {
-        match self.is_one_by_one {
-            true => changes..=changes,
-            false => 1..=changes,
-        }
-    }
-}
+/// Of changes that meet one configuration is made.
+const MERGED: fn(usize) -> RangeInclusive<usize> = |changes| 1..=changes;
 
 /// What is compared: a row for each.
 pub(super) const WAYS: &[ReconfigurationWay] = &[
-    way("rambo", Some(|| Decider::Members), true),
+    way("rambo", Some(|| Decider::Members), |changes| {
+        changes..=changes
+    }),
     way(
         "l-rambo",
         Some(|| Decider::Leader {
             owner: Writer::default(),
         }),
-        false,
+        MERGED,
     ),
-    way("spsn", Some(|| Decider::Speculation), false),
-    way("sm", Some(|| Decider::Agreement), false),
-    way("ares", None, false),
+    way("dynastore", Some(|| Decider::Snapshot), |changes| {
+        1..=changes + (1 << (changes - 1))
+    }),
+    way("spsn", Some(|| Decider::Speculation), MERGED),
+    way("sm", Some(|| Decider::Agreement), MERGED),
+    way("ares", None, MERGED),
 ];
 
 const fn way(
     name: &'static str,
     lattice: Option<fn() -> Decider>,
-    is_one_by_one: bool,
+    configurations: fn(usize) -> RangeInclusive<usize>,
 ) -> ReconfigurationWay {
     ReconfigurationWay {
         name,
         lattice,
-        is_one_by_one,
+        configurations,
     }
 }

@@ -357,7 +357,7 @@ impl Stage {
             return Err(format!("{}: a change was lost: {members:?}", way.name));
         }
         let made = self.asked.configurations.borrow().len() - 1;
-        match way.configurations(reconfigurers).contains(&made) {
+        match (way.configurations)(reconfigurers).contains(&made) {
             true => Ok(()),
             false => Err(format!(
                 "{}: {reconfigurers} changes at once made {made} configurations",
