@@ -68,6 +68,17 @@ pub struct ObjectReport {
     pub held: HeldVersions,
 }
 
+impl ObjectReport {
+    /// Of a member that abstains for this object, and does not say what it has of it.
+    pub fn abstaining(name: &Name) -> ObjectReport {
+        ObjectReport {
+            name: name.clone(),
+            abstains: true,
+            held: HeldVersions::default(),
+        }
+    }
+}
+
 impl RestartNote {
     /// Whether its objects are those that its sender agrees on, if it does.
     pub fn is_possible(&self) -> bool {

@@ -14,6 +14,7 @@ use crate::limits;
 use crate::message::{Note, ObjectReport, Phase, RestartNote, Stance, digest};
 use crate::object::Name;
 use crate::timing;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Notes with which a member answers one that asks.
@@ -29,12 +30,16 @@ pub(super) struct Restarting {
     began: u64,
     /// What it tells of the objects, as long as it agrees or applies. They stay like that.
     told: Arc<[ObjectReport]>,
+    /// Some of the objects for which it abstains.
+    abstaining: Arc<[ObjectReport]>,
     /// What all have reported on these objects, where it is to be carried out.
     decided: Option<Vec<Vec<ObjectReport>>>,
     /// When it speaks next.
     due: Instant,
     /// It asked with its last note.
     asks: bool,
+    /// It is in a restart, or would begin one.
+    waits: bool,
     /// Notes that it owes to those who ask.
     answers: u8,
 }
@@ -49,6 +54,27 @@ struct Peer {
     /// What it tells, and of which objects.
     objects: Arc<[ObjectReport]>,
     value: Option<u64>,
+    /// Objects for which it abstains, as far as it has said.
+    abstains: BTreeSet<Name>,
+}
+
+impl Peer {
+    /// Takes in the objects of a note that counts.
+    fn hear(&mut self, note: &RestartNote) {
+        self.objects = note.objects.clone();
+        self.value = value_of(note.stance);
+        if !note.asks || self.abstains.len() >= limits::GOSSIP_CHANGED {
+            // It abstains for none; or it names them again, in turn.
+            self.abstains.clear();
+        }
+        for report in note.objects.iter() {
+            // What is agreed on is named again where that was not enough.
+            match report.abstains && self.value.is_none() {
+                true => self.abstains.insert(report.name.clone()),
+                false => self.abstains.remove(&report.name),
+            };
+        }
+    }
 }
 
 fn value_of(stance: Stance<u64>) -> Option<u64> {
@@ -68,9 +94,11 @@ impl Restarting {
             peers: vec![Peer::default(); n],
             began: turn + 1,
             told: Arc::default(),
+            abstaining: Arc::default(),
             decided: None,
             due: Instant::default(),
             asks: false,
+            waits: false,
             answers: 0,
         }
     }
@@ -92,7 +120,13 @@ impl Restarting {
 
     /// Members for which it waits: those that were not heard for a while, if there is something to do.
     pub(super) fn waits_for(&self, now: Instant) -> impl Iterator<Item = usize> {
-        self.silent(now).filter(|_| self.asks)
+        self.silent(now).filter(|_| self.waits)
+    }
+
+    /// How many others abstain for the object, as far as they have said.
+    fn abstain(&self, name: &Name) -> usize {
+        let others = self.peers.iter();
+        others.filter(|peer| peer.abstains.contains(name)).count()
     }
 
     /// Members that were not heard for a while.
@@ -117,8 +151,7 @@ impl Restarting {
             return;
         }
         peer.heard_at = Some(now);
-        peer.objects = note.objects.clone();
-        peer.value = value_of(note.stance);
+        peer.hear(note);
         let before = self.agreement.stance();
         self.agreement.hear(from, note.stance, note.echo);
         self.turned(before, turn, tell);
@@ -128,19 +161,23 @@ impl Restarting {
     fn go_on(
         &mut self,
         (now, turn): (Instant, u64),
-        waiting: &[Name],
+        (waiting, abstaining): (&[Name], &[Name]),
         tell: impl Fn(&Name) -> ObjectReport,
     ) {
         let before = self.agreement.stance();
         let is_proposed = !waiting.is_empty() && self.agreement.is_idle();
-        if is_proposed && self.silent(now).next().is_none() {
-            assert!(waiting.len() <= limits::RESTART_OBJECTS, "a note is short");
-            self.told = waiting.iter().map(&tell).collect();
-            self.agreement.propose(digest(&self.told));
+        match is_proposed && self.silent(now).next().is_none() {
+            true => {
+                assert!(waiting.len() <= limits::RESTART_OBJECTS, "a note is short");
+                self.told = waiting.iter().map(&tell).collect();
+                self.agreement.propose(digest(&self.told));
+            }
+            false => self.agreement.step(),
         }
-        self.agreement.step();
         self.turned(before, turn, tell);
-        self.asks = !waiting.is_empty() || !self.agreement.is_idle();
+        self.waits = !waiting.is_empty() || !self.agreement.is_idle();
+        self.asks = self.waits || !abstaining.is_empty();
+        self.abstaining = abstaining.iter().map(ObjectReport::abstaining).collect();
     }
 
     /// Where the agreement may have gone on: what that means here.
@@ -178,7 +215,11 @@ impl Restarting {
         let names =
             |objects: &[ObjectReport]| objects.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
         let of_these = names(&self.told);
-        let is_complete = members.iter().all(|objects| names(objects) == of_these);
+        let value = value_of(self.agreement.stance());
+        let mut others = self.peers.iter().enumerate();
+        // A list of what a member abstains for is no report.
+        let are_agreed = others.all(|(at, peer)| at == self.own || peer.value == value);
+        let is_complete = are_agreed && members.iter().all(|objects| names(objects) == of_these);
         let of_object = |at: usize| members.iter().map(|objects| objects[at].clone()).collect();
         is_complete.then(|| (0..self.told.len()).map(of_object).collect())
     }
@@ -209,7 +250,10 @@ impl Restarting {
             heard: self.peers[to].turn,
             stance: self.agreement.stance(),
             echo: self.agreement.echo(to),
-            objects: self.told.clone(),
+            objects: match value_of(self.agreement.stance()) {
+                Some(_) => self.told.clone(),
+                None => self.abstaining.clone(),
+            },
         }
     }
 }
@@ -258,22 +302,31 @@ impl Server {
                 continue;
             };
             let n = c.members().len();
-            let waiting = state.to_restart();
-            let is_begun = state.restarting().is_some() || !waiting.is_empty();
+            let is_begun = state.restarting().is_some() || state.is_to_restart();
             if !is_begun || state.restarting().is_some_and(|it| it.due > now) {
                 continue;
             }
             let mut restarting = state.take_restarting(|| Restarting::new((place, n), said));
-            restarting.go_on((now, said), &waiting, |name| state.tell_of(name));
+            let abstaining = match restarting.agreement.is_idle() {
+                true => state.abstaining(),
+                false => Vec::new(),
+            };
+            // With itself, more than a quorum can do without.
+            let few = n - c.quorums().quorum();
+            let lost = abstaining.iter().filter(|it| restarting.abstain(it) >= few);
+            let waiting = state.to_restart().chain(lost.cloned());
+            let waiting: Vec<Name> = waiting.take(limits::RESTART_OBJECTS).collect();
+            restarting.go_on((now, said), (&waiting, &abstaining), |name| {
+                state.tell_of(name)
+            });
             if !restarting.asks && restarting.answers == 0 {
                 continue;
             }
             restarting.answers = restarting.answers.saturating_sub(1);
-            let waits = restarting.silent(now).next().is_some();
-            let period = if waits {
-                timing::GOSSIP
-            } else {
-                timing::RESTART
+            let is_hurried = restarting.waits && restarting.silent(now).next().is_none();
+            let period = match is_hurried {
+                true => timing::RESTART,
+                false => timing::GOSSIP,
             };
             restarting.due = now.plus(period);
             let others = (0..n).filter(|member| *member != place);

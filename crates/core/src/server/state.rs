@@ -371,11 +371,14 @@ impl ConfigurationState {
         if self.is_ranked(name) {
             return self.lose_element(name, tag, ledger);
         }
-        let Some(versions) = self.objects.get_mut(name.as_bytes()) else {
-            return;
+        let versions = self.objects.get_mut(name.as_bytes());
+        let Some(versions) = versions.filter(|_| tag.is_possible()) else {
+            // For an impossible version the object abstains already, or it was restarted.
+            return self.restarts.lose_element(name, tag);
         };
         let record = versions.damage(tag);
         forget(key, name, versions, record, ledger);
+        self.found_damage(name);
     }
 
     // ---- cells ----

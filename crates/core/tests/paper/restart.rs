@@ -306,3 +306,119 @@ fn a_version_that_may_be_finalized_is_not_passed_over() {
     pass_until_sound(&world);
     assert_eq!(reader.get("k").1.as_deref(), Some(LONG));
 }
+
+/// The elements of these versions are damaged, and the server starts again.
+fn rot(world: &World, number: usize, which: fn(u64) -> bool) {
+    world.crash(number);
+    let is_chosen = |header: &Header| match header {
+        Header::Element(element) => which(element.tag.number),
+        _ => false,
+    };
+    assert!(world.disk(number, |disk| disk.rot(is_chosen)) > 0);
+    world.restart(number, false);
+    assert_eq!(world.status(number).damaged, 1);
+}
+
+/// `[CASSS-9 agreed-end-of-abstention]`: more members abstain for damaged elements than a quorum can do without, so that the object waited
+/// for ever; all agree on what is left. As long as enough elements are, that is the last write.
+#[test]
+fn an_abstention_of_too_many_ends_when_all_agree() {
+    for n in [1, 5] {
+        let k = if n == 5 { 2 } else { 1 };
+        let c = configuration(n, Dap::CasSs { k }, 1, 16);
+        let world = World::new(&c, 1);
+        world.let_servers_speak();
+        let (writer, reader) = (world.actor(&c), world.actor(&c));
+        let written = writer.put("k", LONG);
+        world.settle();
+        // q = 4: two are more than a quorum can do without, and three elements are left.
+        let struck = if n == 5 { 2 } else { 1 };
+        for number in 0..struck {
+            rot(&world, number, |_| true);
+        }
+        assert!(world.run(reader.read("k")).is_err(), "no quorum speaks");
+        let damage = || -> u64 { (0..n).map(|number| world.status(number).damaged).sum() };
+        assert_eq!(damage(), struck as u64);
+        pass(&world, NOTES);
+        assert_eq!(damage(), 0, "{n}");
+        if n == 5 {
+            assert_eq!(reader.get("k"), (written, Some(LONG.into())));
+        }
+        let after = writer.put("k", "after");
+        assert_eq!(
+            after.number,
+            written.number + 1,
+            "what was lost is remembered"
+        );
+        for number in 0..n {
+            world.crash(number);
+            world.restart(number, false);
+        }
+        assert_eq!(reader.get("k"), (after, Some("after".into())));
+    }
+}
+
+/// Where fewer abstain, reads and writes mend them, and nothing is agreed on. All must be heard before anything is.
+#[test]
+fn an_abstention_that_a_quorum_can_do_without_ends_by_itself() {
+    let (world, writer, reader) = world();
+    let before = writer.put("k", LONG);
+    world.settle();
+    rot(&world, 1, |_| true);
+    pass(&world, NOTES);
+    assert_eq!(world.status(1).damaged, 1, "no client came");
+    assert_eq!(world.status(1).waits, []);
+    assert_eq!(reader.get("k"), (before, Some(LONG.into())));
+    world.settle();
+    assert_eq!(world.status(1).damaged, 0, "the read mends it");
+    // One more than a quorum can do without, and one that is down: it may have what the others lost.
+    rot(&world, 1, |_| true);
+    rot(&world, 2, |_| true);
+    world.crash(4);
+    pass(&world, 2 * NOTES);
+    assert_eq!([1, 2].map(|number| world.status(number).damaged), [1, 1]);
+    let waits = [(writer.c.id().domain, server(4))];
+    assert_eq!(world.status(1).waits, waits);
+    world.restart(4, false);
+    pass_until_sound(&world);
+    assert_eq!(reader.get("k"), (before, Some(LONG.into())));
+}
+
+/// Where too few elements are left the version before is there for the next write to come after, and the lost one is never taken for it.
+#[test]
+fn a_lost_version_is_written_over_and_nothing_older_is_shown() {
+    let (world, writer, reader) = world();
+    writer.put("k", "a value before that is longer than a copy");
+    let lost = writer.put("k", LONG);
+    world.settle();
+    for number in 0..3 {
+        rot(&world, number, |number| number == 2);
+    }
+    pass_until_sound(&world);
+    assert!(world.run(reader.read("k")).is_err(), "it is lost");
+    let after = writer.put("k", "after");
+    assert_eq!(after.number, lost.number + 1);
+    assert_eq!(reader.get("k"), (after, Some("after".into())));
+}
+
+/// An element in the record of an impossible version is found rotten, by a scrub: the object abstains for that record already. The tag is
+/// that of no version, and is not remembered as one that was held.
+#[test]
+fn a_rotten_element_of_an_impossible_version_uses_no_number_up() {
+    let (world, writer, reader) = world();
+    writer.put("k", LONG);
+    world.settle();
+    bend(&world, 1, is_element);
+    let far = Tag {
+        number: NUMBER | 1,
+        ..Tag::LARGEST
+    };
+    world.distrust(1, writer.c.id(), &name("k"), far);
+    pass_until_sound(&world);
+    let written = writer.put("k", "after");
+    assert_eq!(written.number, 2);
+    // The record is gone.
+    world.distrust(1, writer.c.id(), &name("k"), far);
+    assert_eq!(damaged(&world), 0);
+    assert_eq!(reader.get("k"), (written, Some("after".into())));
+}

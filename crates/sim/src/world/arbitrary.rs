@@ -3,7 +3,8 @@
 //! that no server said are on links. What a process has in memory comes from these: each server that is struck starts again.
 //!
 //! Now and then a number is one that no execution produces (`[N-1 bounded-numbers]`): on a disk it is damage, for which a server
-//! abstains until all members have restarted the object. What is possible stays far from where numbers end.
+//! abstains until all members have restarted the object. What is possible stays far from where numbers end. And elements are there whose
+//! checksums are wrong.
 
 use super::network::Body;
 use super::{World, server_of};
@@ -20,6 +21,7 @@ use areo_core::shard::Heap;
 use areo_core::tag::{ClientId, Tag, Writer};
 use areo_store::MemoryDisk;
 use areo_store::records::Records;
+use areo_wire::checksum::crc32c;
 use areo_wire::codec;
 use bytes::Bytes;
 use std::collections::BTreeSet;
@@ -28,6 +30,14 @@ use std::collections::BTreeSet;
 const APPEARING: u64 = 5;
 /// Most notes on links.
 const NOTES: u64 = 5;
+
+/// A record that appears on a disk.
+struct DrawnRecord {
+    header: Header,
+    payload: Bytes,
+    /// Its checksum is wrong.
+    rots: bool,
+}
 
 /// What is on one disk.
 struct Contents {
@@ -140,7 +150,11 @@ impl World {
             if loses_marks && random.chance(700) {
                 let marks = drawn_marks(random, tags);
                 let name = name.clone();
-                steps.push((Header::Marks { key, name, marks }, Bytes::new()));
+                steps.push(DrawnRecord {
+                    header: Header::Marks { key, name, marks },
+                    payload: Bytes::new(),
+                    rots: false,
+                });
             }
         }
         let truth = contents.write(&kept, steps);
@@ -148,7 +162,8 @@ impl World {
         let objects = &mut self.0.watch.borrow_mut().objects;
         let known = truth.iter().enumerate().filter_map(|(at, header)| {
             let at = u32::try_from(at).expect("few records");
-            Some((at, KeptRecord::of(header.as_ref()?, false, objects)))
+            let (header, rots) = header.as_ref()?;
+            Some((at, KeptRecord::of(header, *rots, objects)))
         });
         let known = known.collect();
         // What is missing now went by this.
@@ -199,23 +214,29 @@ impl Contents {
         tags.collect()
     }
 
-    /// Frees what is not kept, and writes what comes. Returns what is there then, by handle.
-    fn write(mut self, kept: &[bool], coming: Vec<(Header, Bytes)>) -> Vec<Option<Header>> {
+    /// Frees what is not kept, and writes what comes. Returns what is there then, by handle, and whether it is damaged.
+    fn write(mut self, kept: &[bool], coming: Vec<DrawnRecord>) -> Vec<Option<(Header, bool)>> {
         let handle = |at: usize| Handle(u32::try_from(at).expect("few records"));
         let gone = kept.iter().enumerate().filter(|(_, kept)| !**kept);
         let mut steps: Vec<Step> = gone.map(|(at, _)| Step::Free(handle(at))).collect();
-        let mut there: Vec<Option<Header>> = self.found.into_iter().map(Some).collect();
+        let found = self.found.into_iter().map(|header| Some((header, false)));
+        let mut there: Vec<Option<(Header, bool)>> = found.collect();
         for (at, _) in kept.iter().enumerate().filter(|(_, kept)| !**kept) {
             there[at] = None;
         }
-        for (header, payload) in coming {
+        for record in coming {
+            let DrawnRecord {
+                header,
+                payload,
+                rots,
+            } = record;
             steps.push(Step::Append {
                 handle: handle(there.len()),
                 header: Box::new(header.clone()),
+                checksum: rots.then(|| !crc32c(&payload)),
                 payload,
-                checksum: None,
             });
-            there.push(Some(header));
+            there.push(Some((header, rots)));
         }
         let bytes = Records::<MemoryDisk>::footprint(&steps);
         if bytes > 0 {
@@ -235,7 +256,7 @@ fn drawn_versions(
     sources: &[(ElementHeader, Element)],
     random: &Random,
     (tags, mut held): (&mut Vec<Tag>, BTreeSet<Tag>),
-) -> Vec<(Header, Bytes)> {
+) -> Vec<DrawnRecord> {
     let mut drawn = Vec::new();
     for _ in 0..random.below(APPEARING + 1) {
         let (tag, floor) = (drawn_tag(random, tags), drawn_tag(random, tags));
@@ -276,7 +297,11 @@ fn drawn_versions(
                 (header, element.payload.clone())
             }
         };
-        drawn.push((Header::Element(header), payload));
+        drawn.push(DrawnRecord {
+            header: Header::Element(header),
+            rots: !payload.is_empty() && random.chance(250),
+            payload,
+        });
     }
     drawn
 }

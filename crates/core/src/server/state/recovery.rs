@@ -177,6 +177,7 @@ impl ConfigurationState {
             let remembered = versions.damaged().max(Some(versions.floor()));
             assert!(remembered >= Some(tag), "what was lost is remembered");
             forget(key, &name, versions, gone.into_iter().flatten(), ledger);
+            self.found_damage(&name);
         }
         for (bytes, versions) in &mut self.objects {
             let dropped = versions.drop_again();

@@ -3,6 +3,7 @@
 use super::ConfigurationState;
 use super::keeping::{enqueue, forget, object, take_in};
 use crate::config::ConfigurationId;
+use crate::dap;
 use crate::dap::casss::kept::{KeptVersion, kept};
 use crate::dap::versions::StoredVersion;
 use crate::element::{Element, Handle};
@@ -14,7 +15,8 @@ use crate::server::record::{ElementHeader, Header, Ledger};
 use crate::server::restarting::Restarting;
 use crate::tag::Tag;
 use bytes::Bytes;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 /// A record that says a tag which no execution produces (`[N-1 bounded-numbers]`).
 pub(in crate::server) struct ImpossibleRecord {
@@ -28,6 +30,10 @@ pub(in crate::server) struct ImpossibleRecord {
 pub(super) struct Restarts {
     /// Objects that abstain because of such records, with all that were found.
     impossible: BTreeMap<Bytes, Vec<ImpossibleRecord>>,
+    /// Other objects that abstain, for damaged records, or did so.
+    damaged: BTreeSet<Bytes>,
+    /// Up to which of these it has said so.
+    turn: Bytes,
     under_way: Option<Box<Restarting>>,
 }
 
@@ -37,27 +43,76 @@ impl Restarts {
         records.push(ImpossibleRecord { handle, element });
     }
 
+    /// The element in the record of an impossible version cannot be read.
+    pub(super) fn lose_element(&mut self, name: &Name, tag: Tag) {
+        let records = self.impossible.get_mut(name.as_bytes());
+        let is_lost = |stored: &mut StoredVersion| stored.tag == tag;
+        for record in records.into_iter().flatten() {
+            record.element.take_if(is_lost);
+        }
+    }
+
+    /// The damaged object after the last one that was named, in turn.
+    fn next_damaged(&mut self) -> Option<Bytes> {
+        let after = (Bound::Excluded(&self.turn), Bound::Unbounded);
+        let next = self.damaged.range::<Bytes, _>(after).next();
+        let next = next.or_else(|| self.damaged.first())?.clone();
+        self.turn = next.clone();
+        Some(next)
+    }
+
     pub(super) fn into_handles(self) -> impl Iterator<Item = Handle> {
         let records = self.impossible.into_values().flatten();
         records.map(|record| record.handle)
     }
 }
 
+fn named(bytes: &Bytes) -> Name {
+    Name::from_bytes(bytes.clone()).expect("it was a name before")
+}
+
 impl ConfigurationState {
     /// Whether there is something to restart.
     pub(in crate::server) fn is_to_restart(&self) -> bool {
-        self.gossips() && !self.restarts.impossible.is_empty()
+        let Restarts {
+            impossible,
+            damaged,
+            ..
+        } = &self.restarts;
+        !(impossible.is_empty() && damaged.is_empty()) && self.gossips()
     }
 
-    /// Some of the objects that are to be restarted.
-    pub(in crate::server) fn to_restart(&self) -> Vec<Name> {
-        let names = self
-            .restarts
-            .impossible
-            .keys()
-            .take(limits::RESTART_OBJECTS);
-        let name = |bytes: &Bytes| Name::from_bytes(bytes.clone()).expect("it was a name before");
-        names.map(name).collect()
+    /// Objects that are to be restarted in any case.
+    pub(in crate::server) fn to_restart(&self) -> impl Iterator<Item = Name> {
+        self.restarts.impossible.keys().map(named)
+    }
+
+    /// If the object abstains now, others are to know (`[CASSS-9 agreed-end-of-abstention]`).
+    pub(super) fn found_damage(&mut self, name: &Name) {
+        let versions = self.objects.get(name.as_bytes());
+        let abstains = versions.is_some_and(|versions| versions.damaged().is_some());
+        let restarts = self.configuration().is_some_and(|c| dap::completes(c));
+        if abstains && restarts && !self.restarts.impossible.contains_key(name.as_bytes()) {
+            let name = Bytes::copy_from_slice(name.as_bytes());
+            self.restarts.damaged.insert(name);
+        }
+    }
+
+    /// Some of the damaged objects, others each time. One that was mended is forgotten.
+    pub(in crate::server) fn abstaining(&mut self) -> Vec<Name> {
+        let mut names = BTreeSet::new();
+        for _ in 0..limits::RESTART_OBJECTS {
+            let Some(next) = self.restarts.next_damaged() else {
+                break;
+            };
+            let versions = self.objects.get(&next);
+            if versions.is_some_and(|versions| versions.damaged().is_some()) {
+                names.insert(named(&next));
+            } else {
+                self.restarts.damaged.remove(&next);
+            }
+        }
+        names.into_iter().collect()
     }
 
     /// The restart that is under way, or may begin. With a final successor there is none.
