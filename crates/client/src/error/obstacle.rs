@@ -82,7 +82,7 @@ impl fmt::Display for Obstacle {
             Obstacle::NumbersUsedUp { largest } => {
                 write!(
                     f,
-                    "no version can come after {largest}: numbers end at 2^62"
+                    "no version can come after {largest}, since numbers end at 2^62: copy the object to another key"
                 )
             }
             Obstacle::Outrun { version } => write!(

@@ -106,7 +106,7 @@ fn used_up_numbers_are_no_lack_of_a_quorum() {
     assert_eq!(
         error.to_string(),
         format!(
-            "'cat' in 'photos': no version can come after {largest}: numbers end at 2^62; nothing was written"
+            "'cat' in 'photos': no version can come after {largest}, since numbers end at 2^62: copy the object to another key; nothing was written"
         )
     );
 }

@@ -2,7 +2,7 @@
 //! no client, and found on a disk it is damage.
 
 use crate::paper::reconfiguration::reconfigure;
-use crate::world::{Actor, World, configuration, name, server};
+use crate::world::{Actor, World, configuration, name, server, successor};
 use areo_core::config::{Configuration, Dap, Descriptor, InvalidConfiguration};
 use areo_core::element::{Element, Form};
 use areo_core::error::{Obstacle, WriteError};
@@ -60,7 +60,7 @@ fn access(world: &World, server: usize, access: Access) -> Answer {
 /// One put with the largest number that there is made an object unwritable for ever, and ended every process that wrote it.
 #[test]
 fn a_number_that_is_not_possible_is_refused_and_the_object_stays_writable() {
-    for dap in [Dap::Abd, Dap::Ec { k: 3 }] {
+    for dap in [Dap::Abd, Dap::Ec { k: 3 }, Dap::CasSs { k: 3 }] {
         let (world, actor) = world(dap);
         actor.put("k", "before");
         world.settle();
@@ -118,6 +118,39 @@ fn after_the_last_number_a_write_ends_with_a_sentence() {
     assert!(deleted.is_err(), "a tombstone is a version, too");
     assert_eq!(actor.get("k").1.as_deref(), Some("from outside"));
     actor.put("another", "key");
+}
+
+/// Numbers do not begin anew in the next configuration, of any kind: the version keeps its tag there, for a client that comes from
+/// the configuration before as for a new one, and other objects are written as before (0048).
+#[test]
+fn the_last_number_is_the_last_in_the_next_configuration_too() {
+    let kinds = [Dap::Abd, Dap::Ec { k: 3 }, Dap::CasSs { k: 3 }, Dap::Abd];
+    let first = configuration(5, kinds[0], 1, 0);
+    let world = World::of(&first, 10, 1);
+    let early = world.actor(&first);
+    let last = limits::NUMBER - 1;
+    for server in 0..5 {
+        assert_eq!(access(&world, server, put(last, false)), Answer::Stored);
+    }
+    let mut c = first;
+    for (round, dap) in kinds.into_iter().enumerate().skip(1) {
+        let next = successor(&c, round % 2 * 5, 5, dap);
+        let moved = world.run(reconfigure(early.client(), &c, &next));
+        moved.expect("all are up");
+        c = next;
+        let expected = (tag(last), Some("from outside".to_owned()));
+        for actor in [&early, &world.actor(&c)] {
+            assert_eq!(actor.get("k"), expected, "{dap:?}");
+            let failed = world.run(actor.write("k", "after"));
+            let Err(WriteError::NotApplied(failed)) = failed else {
+                panic!("nothing can come after it")
+            };
+            let obstacle = failed.obstacle.as_deref();
+            assert!(matches!(obstacle, Some(Obstacle::NumbersUsedUp(_))));
+            let copied = actor.put("copy", "from outside");
+            assert!(copied.number < 10, "{copied}");
+        }
+    }
 }
 
 /// A server that answers with a number which is not possible counts in no quorum; it ends no client.
