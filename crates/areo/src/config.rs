@@ -16,6 +16,7 @@ pub(crate) const KEYS: &[&str] = &[
     "cluster",
     "domain",
     "timeout",
+    "hardware-id",
     "json",
     "log",
     "max-object",

@@ -58,6 +58,7 @@ fn ask(settings: &Settings, key: &'static str) -> Outcome {
             settings.get::<DurabilityWord>(None, key, word).map(drop)
         }
         "up.servers" | "up.k" => settings.get::<u8>(None, key, number).map(drop),
+        "hardware-id" => settings.get::<u32>(None, key, number).map(drop),
         "up.port" => settings.get::<u16>(None, key, number).map(drop),
         "json" | "up.restart" | "up.allow-f0" | "server.insecure" => {
             settings.switch(false, key).map(drop)

@@ -106,7 +106,14 @@ impl Session {
             ..options
         };
         let connected = Client::connect(options).await;
-        connected.map_err(|error| unreachable(&error, &target))
+        let client = connected.map_err(|error| unreachable(&error, &target))?;
+        let hardware = self
+            .settings
+            .get(self.global.hardware_id, "hardware-id", config::number)?;
+        if let Some(hardware) = hardware {
+            client.reincarnate(hardware).await.map_err(failure)?;
+        }
+        Ok(client)
     }
 
     /// The domain of this name; or the root domain, of which the configurations can be seen and changed.

@@ -73,6 +73,24 @@ impl Client {
         self.session.cluster().id
     }
 
+    /// From now on versions that this client writes begin with the number of the hardware on which it runs, in place of a random
+    /// one, and with how often this was called for that hardware, which is returned. For people who read versions. Of two
+    /// programs that run at a time each needs a number of hardware of its own.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Unauthorised`], [`Error::Unknown`]: it writes as before.
+    pub async fn reincarnate(&self, hardware: u32) -> Result<u32, Error> {
+        let start = move |context: Context| async move {
+            context.find_root().await;
+            let started = context.root_handle().reincarnate(hardware).await;
+            let id = started.map_err(|error| context.write_error(&error))?;
+            Ok(u32::try_from(id.0 & u64::from(u32::MAX)).expect("half of it"))
+        };
+        self.session
+            .run_on_root(Operation::Reincarnate, start)
+            .await
+    }
+
     /// The domain of this name. The result stays usable for as long as the client; look a domain up once, not per
     /// operation.
     ///

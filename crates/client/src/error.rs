@@ -132,6 +132,8 @@ pub enum Operation {
     Sweep,
     /// Bringing objects to all members.
     Repair,
+    /// Taking the number of a start on some hardware.
+    Reincarnate,
 }
 
 impl Operation {
@@ -144,6 +146,7 @@ impl Operation {
                 | Operation::CreateDomain
                 | Operation::RemoveDomain
                 | Operation::Reconfigure
+                | Operation::Reincarnate
         )
     }
 

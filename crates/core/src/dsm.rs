@@ -62,7 +62,7 @@ pub struct Domain<E> {
 }
 
 struct Memory {
-    id: ClientId,
+    id: Cell<ClientId>,
     counter: Cell<u64>,
     /// The largest number of a ballot that it used, or heard of.
     ballots: Cell<u64>,
@@ -75,7 +75,7 @@ impl<E: Env> Client<E> {
     pub fn new(env: E) -> Client<E> {
         let id = ClientId(env.random());
         let memory = Memory {
-            id,
+            id: Cell::new(id),
             counter: Cell::new(0),
             ballots: Cell::new(0),
             propagated: RefCell::default(),
@@ -100,7 +100,15 @@ impl<E: Env> Client<E> {
 
     /// Who it is.
     pub fn id(&self) -> ClientId {
-        self.memory.id
+        self.memory.id.get()
+    }
+
+    /// From now on it writes under this identity. Its count of writes begins at a random number, so that its writers are unique also if
+    /// another client has the same identity.
+    pub fn take_identity(&self, id: ClientId) {
+        assert_ne!(id, ClientId::default(), "that is the identity of none");
+        self.memory.id.set(id);
+        self.memory.counter.set(self.env.random() >> 32);
     }
 
     /// Where domains are, as far as it knows.
@@ -124,7 +132,7 @@ impl<E: Env> Client<E> {
         let counter = self.memory.counter.get() + 1;
         self.memory.counter.set(counter);
         let writer = Writer {
-            client: self.memory.id,
+            client: self.id(),
             counter,
         };
         assert!(

@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 pub mod directory;
 pub mod domains;
+pub mod incarnations;
 pub mod names;
 pub mod reconfiguration;
 pub mod repair;

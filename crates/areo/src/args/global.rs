@@ -16,6 +16,10 @@ pub(crate) struct Global {
     /// The domain that holds the objects [default: default]
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) domain: Option<String>,
+    /// Versions that are written name this hardware, a number, and how often a command was run with it. For two commands at a
+    /// time two numbers
+    #[arg(long, global = true, value_name = "NUMBER")]
+    pub(crate) hardware_id: Option<u32>,
     /// Show the steps of the operation, as `areo trace` does
     #[arg(long, global = true)]
     pub(crate) trace: bool,

@@ -11,6 +11,7 @@ mod crashes;
 mod disks;
 mod file_history;
 mod files;
+mod hardware;
 mod if_version;
 mod joining;
 mod large;

@@ -12,6 +12,7 @@ mod coverable;
 mod damage;
 mod durability;
 mod erasure;
+mod incarnations;
 mod listing;
 mod memory;
 mod names;
