@@ -82,6 +82,8 @@ struct Shape {
     lattice: Option<Decider>,
     /// Half of the reads of a lattice are regular.
     regular: bool,
+    /// Each start of a process takes the number of its hardware (`[CASSS-8 new-number]`), of which two processes have the same.
+    reincarnates: bool,
     /// The servers of the conditional domain, and how they keep it.
     conditional: (Vec<usize>, Dap),
     delta: u16,
@@ -127,6 +129,8 @@ fn configuration(
 
 /// Tells the draw of regular reads apart from others.
 const REGULAR: u64 = 0x4e61;
+/// The same of clients that are called by their hardware.
+const HARDWARE: u64 = 0xca55;
 
 /// What an operation came to.
 enum End {
@@ -143,6 +147,7 @@ impl Workload {
             copied: drawn_members(world, false).0,
             lattice: lattice::drawn(random),
             regular: random.beside(REGULAR).is_multiple_of(2),
+            reincarnates: random.beside(HARDWARE).is_multiple_of(4),
             conditional: drawn_conditional(world),
             delta: [0, 1, 1, 5][random.index(4)],
             copy_bytes: [0, 24, 24, 1000][random.index(4)],
@@ -269,6 +274,11 @@ impl Workload {
             0 => client.keeping_replaced(),
             _ => client,
         };
+        if self.shape.reincarnates && task.is_multiple_of(TASKS) {
+            let hardware = u32::try_from(process / 2).expect("few processes");
+            // Without a quorum it goes on as it is.
+            drop(client.root(&self.root).reincarnate(hardware).await);
+        }
         let mut again = None;
         while self.started.get() < self.operations {
             let Some(domains) = self.domains(process, &client).await else {
