@@ -15,7 +15,7 @@ pub(crate) struct Cluster {
     /// Crashes that every configuration of the run tolerates.
     tolerated: usize,
     /// Bits of the servers that keep their records in memory.
-    in_memory: u16,
+    in_memory: u32,
 }
 
 impl Cluster {
@@ -40,9 +40,9 @@ impl Cluster {
                 in_memory: 0,
             }
         };
-        let some = u16::try_from(random.below(1 << SERVERS_MAX)).expect("few servers");
+        let some = u32::try_from(random.below(1 << SERVERS_MAX)).expect("few servers");
         let in_memory = match random.below(20) {
-            0..2 => u16::MAX,
+            0..2 => u32::MAX,
             2..5 => some,
             _ => 0,
         };
@@ -51,11 +51,11 @@ impl Cluster {
 
     /// So many servers that keep their records in memory.
     pub(crate) fn in_memory(servers: usize) -> Cluster {
-        assert!(servers <= u16::BITS as usize, "each has a bit");
+        assert!(servers <= u32::BITS as usize, "each has a bit");
         Cluster {
             servers,
             tolerated: 1,
-            in_memory: u16::MAX,
+            in_memory: u32::MAX,
         }
     }
 

@@ -1,4 +1,5 @@
-//! The experiments of "The Case for Reconfiguration without Consensus" (Jehl and Meling) in virtual time: the clients, servers and
+//! Experiments in virtual time. [`register`]: readers and writers of one object in one configuration, as the study of self-stabilizing
+//! coded storage has them. Beside it the experiments of "The Case for Reconfiguration without Consensus" (Jehl and Meling) in virtual time: the clients, servers and
 //! codec of production in a world without faults, where it is given how far servers are and how long they work on a message.
 //! Everything is a function of the seed, also the figures.
 //!
@@ -7,6 +8,8 @@
 //! not depend on time.
 
 mod experiments;
+pub mod register;
+mod scene;
 mod stage;
 
 pub use experiments::{EXPERIMENTS, Experiment, ReconfigurationWay};

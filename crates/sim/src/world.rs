@@ -28,9 +28,10 @@ use crate::truth::{Domain, ObjectId, Objects, domain_of};
 use addresses::Book;
 use areo_core::config::{Configuration, ConfigurationId, ServerId};
 use areo_core::instant::Instant;
+use areo_core::limits;
 use bytes::Bytes;
 use call::{OpenCall, Sink};
-pub(crate) use costs::Costs;
+pub(crate) use costs::{Costs, Prices};
 use executor::Tasks;
 use machine::Machines;
 use network::{Links, Message};
@@ -176,9 +177,14 @@ impl World {
         let callers = setup.clients + servers;
         let links = Links::new(callers, servers, &random);
         let depth = setup.scheduler.depth(&random);
+        let mut machines = Machines::new(&setup.cluster, root, &random);
+        if setup.costs.is_some() {
+            // As shipped: what is measured meets the cap as users do.
+            machines.max_unconfirmed = limits::UNCONFIRMED_ELEMENTS;
+        }
         let world = World(Rc::new(Inner {
             now: Cell::default(),
-            machines: RefCell::new(Machines::new(&setup.cluster, root, &random)),
+            machines: RefCell::new(machines),
             links: RefCell::new(links),
             books: RefCell::new(vec![Book::new(servers); callers]),
             cluster: setup.cluster,

@@ -1,12 +1,12 @@
 //! One run: servers, readers and reconfigurers in a world without faults.
 
 use super::experiments::{Experiment, Reads, ReconfigurationWay, Work};
+use super::scene::{KIB, MESSAGE, Scene};
 use crate::cluster::Cluster;
-use crate::fault::Restriction;
-use crate::run::{Scheduler, pass, start_all};
-use crate::workload::{lattice, root};
+use crate::run::{pass, start_all};
+use crate::workload::lattice;
 use crate::world::call::{SimEnv, Watch};
-use crate::world::{Costs, Setup, World, id_of};
+use crate::world::{Prices, id_of};
 use areo_core::config::{Configuration, ConfigurationId, Descriptor, ServerId};
 use areo_core::dap::Scope;
 use areo_core::dsm::Client;
@@ -24,11 +24,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The time of a server for a message, and for each KiB that it receives or sends: given, in the order of what real servers take.
-pub(super) const MESSAGE: Duration = Duration::from_micros(20);
-pub(super) const KIB: Duration = Duration::from_nanos(512);
-/// How long an operation may take.
-const TIMEOUT: Duration = Duration::from_mins(5);
 /// Reads before it is measured, so that every member has the object.
 const READS_BEFORE: usize = 60;
 const DOMAIN: DomainId = DomainId(2);
@@ -94,9 +89,8 @@ impl Watch for Asked {
 
 /// What the clients of a run share.
 struct Stage {
-    world: World,
+    scene: Scene,
     experiment: Experiment,
-    root: Arc<Configuration>,
     first: Arc<Configuration>,
     name: Name,
     written: Cell<Tag>,
@@ -105,8 +99,6 @@ struct Stage {
     /// Where changes ended.
     installed: RefCell<Vec<Arc<Configuration>>>,
     asked: Rc<Asked>,
-    /// Tasks that are waited for.
-    busy: Cell<usize>,
     is_over: Cell<bool>,
 }
 
@@ -119,9 +111,9 @@ pub(super) fn run(
     (seed, pause): (u64, Option<Duration>),
 ) -> Result<Run, String> {
     let stage = Stage::new(experiment, way, reconfigurers, seed);
-    let world = stage.world.clone();
+    let world = stage.scene.world.clone();
     start_all(&world);
-    stage.until_idle(stage.clone().prepare());
+    stage.scene.until_idle(stage.clone().prepare());
     let begun = world.now();
     for reader in 0..experiment.readers {
         world.spawn(stage.clone().read_on(reader, pause));
@@ -130,15 +122,14 @@ pub(super) fn run(
     pass(&world, margin);
     let changes_begin = world.now();
     for number in 0..reconfigurers {
-        stage.busy.update(|busy| busy + 1);
-        world.spawn(stage.clone().change(number));
+        stage.scene.begin(stage.clone().change(number));
     }
     if let Work::Constant(time) = experiment.work {
         pass(&world, time);
     }
     let changes_end = world.now();
     stage.is_over.set(experiment.work != Work::Batch);
-    stage.wait();
+    stage.scene.wait();
     if experiment.work == Work::Batch {
         pass(&world, margin);
     }
@@ -181,17 +172,12 @@ impl Stage {
         let of_servers = (0..experiment.servers).chain(0..reconfigurers).map(site);
         let sites: Vec<usize> = readers.chain(of_changes).chain(of_servers).collect();
         let one_way = |from, to| experiment.place.one_way(from, to);
-        let root = root(&cluster);
-        let setup = Setup {
-            faults: false,
-            restriction: Restriction::default(),
-            scheduler: Scheduler::Random,
-            clients,
-            costs: Some(Costs::new((&sites, servers), one_way, (MESSAGE, KIB))),
-            cluster,
-            traced: false,
+        let prices = Prices {
+            message: MESSAGE,
+            kib: KIB,
+            line: Duration::ZERO,
         };
-        let world = World::new(seed, &root, setup);
+        let scene = Scene::new((cluster, clients), &sites, one_way, (prices, seed));
         let members: Vec<ServerId> = (0..experiment.servers).map(id_of).collect();
         let (dap, options) = experiment.reads.domain();
         let plain = Configuration::new(Descriptor {
@@ -203,11 +189,10 @@ impl Stage {
             .lattice
             .map(|decider| lattice::first(&plain, &decider()));
         let first = first.unwrap_or(plain);
-        world.know(&first);
+        scene.world.know(&first);
         Rc::new(Stage {
-            world,
+            scene,
             experiment,
-            root,
             first,
             name: Name::user("register").expect("a key"),
             written: Cell::default(),
@@ -215,67 +200,47 @@ impl Stage {
             changes: RefCell::default(),
             installed: RefCell::default(),
             asked: Rc::default(),
-            busy: Cell::new(0),
             is_over: Cell::new(false),
         })
     }
 
     fn env(&self, client: usize) -> SimEnv {
-        SimEnv::new(&self.world, client, TIMEOUT)
-    }
-
-    /// Lets things happen until no task that is waited for is left.
-    fn wait(&self) {
-        while self.busy.get() > 0 && self.world.violation().is_none() {
-            assert!(
-                self.world.step(),
-                "servers look after their stores for ever"
-            );
-        }
-    }
-
-    fn until_idle(&self, task: impl Future<Output = ()> + 'static) {
-        self.busy.update(|busy| busy + 1);
-        self.world.spawn(task);
-        self.wait();
+        self.scene.env(client)
     }
 
     /// Writes the object, and brings it to all members.
     async fn prepare(self: Rc<Self>) {
         let client = Client::new(self.env(0));
-        let value = Value {
-            deleted: false,
-            metadata: Bytes::new(),
-            content: vec![Bytes::from(vec![7; self.experiment.bytes])],
-            apart: None,
-        };
+        let content = Bytes::from(vec![7; self.experiment.bytes]);
+        let value = Value::new(Bytes::new(), content);
         let domain = client.domain(&self.first);
         match domain.write(&self.name, &value).await {
             Ok(tag) => self.written.set(tag),
-            Err(error) => self.fail(&format!("the first write: {error:?}")),
+            Err(error) => self.scene.fail(&format!("the first write: {error:?}")),
         }
         for _ in 0..READS_BEFORE {
             let domain = client.with(self.env(0)).domain(&self.first);
             let found = domain.read(&self.name, None).await;
             self.check(found.map(|found| found.tag));
         }
-        self.busy.update(|busy| busy - 1);
     }
 
     /// One reader, until it is over.
     async fn read_on(self: Rc<Self>, reader: usize, pause: Option<Duration>) {
         let client = Client::new(self.env(reader));
-        let mut next = self.world.now();
+        let mut next = self.scene.world.now();
         if let Some(pause) = pause {
-            let share = u32::try_from(self.world.random().below(1000)).expect("it is small");
+            let share = u32::try_from(self.scene.world.random().below(1000)).expect("it is small");
             next = next.plus(pause * share / 1000);
         }
-        while !self.is_over.get() && self.world.violation().is_none() {
-            let late = next.since(self.world.now());
+        while !self.is_over.get() && self.scene.world.violation().is_none() {
+            let late = next.since(self.scene.world.now());
             if !late.is_zero() {
                 client.env.sleep(late).await;
             }
-            next = next.plus(pause.unwrap_or_default()).max(self.world.now());
+            next = next
+                .plus(pause.unwrap_or_default())
+                .max(self.scene.world.now());
             self.read(&client, reader).await;
         }
     }
@@ -284,7 +249,7 @@ impl Stage {
         let asked = Rc::new(Asked::default());
         let env = self.env(reader).watched(asked.clone());
         let domain = client.with(env).domain(&self.first);
-        let begun = self.world.now();
+        let begun = self.scene.world.now();
         let found = match self.experiment.reads {
             Reads::Regular => domain.read_regular(&self.name, Scope::Whole).await,
             _ => domain.read(&self.name, None).await,
@@ -294,7 +259,7 @@ impl Stage {
         self.reads.borrow_mut().push(Read {
             reader,
             begun,
-            took: self.world.now().since(begun),
+            took: self.scene.world.now().since(begun),
             requests: asked.requests.get(),
             configurations: configurations.len(),
         });
@@ -312,35 +277,36 @@ impl Stage {
             let env = self.env(caller).watched(self.asked.clone());
             env.goes_over_many();
             let change = replacement(&known, its);
-            let begun = self.world.now();
+            let begun = self.scene.world.now();
             let domain = client.with(env).domain(&known);
             let approves = async |_: &Change| true;
-            let done = domain.reconfigure(&self.root, &change, &approves, &|_| {});
+            let done = domain.reconfigure(&self.scene.root, &change, &approves, &|_| {});
             match done.await {
                 Ok(done) => self.installed.borrow_mut().push(done.into_configuration()),
-                Err(error) => self.fail(&format!("reconfigurer {number}: {error:?}")),
+                Err(error) => {
+                    let sentence = format!("reconfigurer {number}: {error:?}");
+                    self.scene.fail(&sentence);
+                }
             }
-            let ended = self.world.now();
+            let ended = self.scene.world.now();
             let took = ended.since(begun);
             self.changes.borrow_mut().push(MadeChange { ended, took });
             let is_done = self.experiment.work == Work::Batch || self.is_over.get();
-            if is_done || self.world.violation().is_some() {
+            if is_done || self.scene.world.violation().is_some() {
                 break;
             }
         }
-        self.busy.update(|busy| busy - 1);
     }
 
     /// Nothing but the first write was written.
     fn check(&self, found: Result<Tag, impl std::fmt::Debug>) {
         match found {
             Ok(tag) if tag == self.written.get() => {}
-            other => self.fail(&format!("a read found {other:?}, not the object")),
+            other => {
+                let sentence = format!("a read found {other:?}, not the object");
+                self.scene.fail(&sentence);
+            }
         }
-    }
-
-    fn fail(&self, sentence: &str) {
-        self.world.violate(format!("measured: {sentence}"));
     }
 
     /// Every change was made, in as many configurations as the way may make.

@@ -51,7 +51,7 @@ pub(crate) fn stabilize(work: &Rc<Workload>) {
     let names: Vec<Name> = (0..KEYS).map(name).collect();
     world.plan().note(Fault::ArbitraryState);
     world.cease_to_judge();
-    world.make_arbitrary(&c, &names);
+    let _ = world.make_arbitrary(&c, &names);
     start_all(world);
     world.say_anything(&c, &names);
     // What clients remember of versions may be of none that is there now.

@@ -77,8 +77,9 @@ impl World {
         watch.is_arbitrary = false;
     }
 
-    /// Makes what some members remember of these objects arbitrary. They start again.
-    pub(crate) fn make_arbitrary(&self, c: &Configuration, names: &[Name]) {
+    /// Makes what some members remember of these objects arbitrary. They start again. Returns how many restarts they may
+    /// need: one for numbers that cannot be, and one for each damaged element.
+    pub(crate) fn make_arbitrary(&self, c: &Configuration, names: &[Name]) -> u32 {
         assert!(
             self.is_arbitrary(),
             "invariants would be broken, and rightly so"
@@ -87,15 +88,65 @@ impl World {
             0 => u64::MAX,
             _ => self.random().draw(),
         };
-        let mut tags = Vec::new();
+        let (mut tags, mut rots) = (Vec::new(), 0);
         for member in c.members().iter() {
             let server = server_of(*member);
             if chosen >> server & 1 == 1 && self.is_up(server) {
                 self.kill(server);
-                self.rewrite(server, (c, names), &mut tags);
+                rots += self.rewrite(server, (c, names), &mut tags);
                 self.remark(&format!("server {server} remembers anything"));
             }
         }
+        rots + u32::from(tags.iter().any(|tag| !tag.is_possible()))
+    }
+
+    /// Of the element that this server has of the object, another one comes to be on its disk, of this version. The server starts again.
+    pub(crate) fn forge(&self, server: usize, (c, name): (&Configuration, &Name), tag: Tag) {
+        assert!(self.is_arbitrary(), "an invariant would be broken");
+        self.kill(server);
+        let contents = self.open(server);
+        let elements = contents.elements(c.id()).into_iter();
+        let mut of_object = elements.filter(|(header, _)| header.name == *name);
+        let (header, element) = of_object.next().expect("it has an element");
+        let forged = DrawnRecord {
+            header: Header::Element(ElementHeader { tag, ..header }),
+            payload: element.payload,
+            rots: false,
+        };
+        let kept = vec![true; contents.found.len()];
+        let truth = contents.write(&kept, vec![forged]);
+        self.trust(server, &truth);
+        self.remark(&format!("server {server} has a forged record"));
+    }
+
+    /// What is on the disk of a server that is down.
+    fn open(&self, server: usize) -> Contents {
+        let (disk, options) = {
+            let platter = &self.0.machines.borrow().list[server].platter;
+            (platter.disk.clone(), platter.log_options())
+        };
+        let mut found = Vec::new();
+        let recover = |header, _| {
+            found.push(header);
+            Handle(u32::try_from(found.len() - 1).expect("few records"))
+        };
+        let opened = Records::open(disk, options, recover);
+        let (records, _) = opened.expect("the disk is sound");
+        Contents { records, found }
+    }
+
+    /// From now on this is what the disk of the server has, by handle.
+    fn trust(&self, server: usize, truth: &[Option<(Header, bool)>]) {
+        let machines = &mut *self.0.machines.borrow_mut();
+        let objects = &mut self.0.watch.borrow_mut().objects;
+        let known = truth.iter().enumerate().filter_map(|(at, header)| {
+            let at = u32::try_from(at).expect("few records");
+            let (header, rots) = header.as_ref()?;
+            Some((at, KeptRecord::of(header, *rots, objects)))
+        });
+        let known = known.collect();
+        // What is missing now went by this.
+        let _ = machines.truth(server).recovered(known, false);
     }
 
     /// Puts notes on links that no server said.
@@ -116,21 +167,16 @@ impl World {
         }
     }
 
-    /// Rewrites what the disk of a server that is down has of the objects. `tags`: those that were found or drawn so far.
-    fn rewrite(&self, server: usize, (c, names): (&Configuration, &[Name]), tags: &mut Vec<Tag>) {
+    /// Rewrites what the disk of a server that is down has of the objects. `tags`: those that were found or drawn so far. Returns how
+    /// many of the records that come are damaged.
+    fn rewrite(
+        &self,
+        server: usize,
+        (c, names): (&Configuration, &[Name]),
+        tags: &mut Vec<Tag>,
+    ) -> u32 {
         let (key, random) = (c.id(), self.random());
-        let (disk, options) = {
-            let platter = &self.0.machines.borrow().list[server].platter;
-            (platter.disk.clone(), platter.log_options())
-        };
-        let mut found = Vec::new();
-        let recover = |header, _| {
-            found.push(header);
-            Handle(u32::try_from(found.len() - 1).expect("few records"))
-        };
-        let opened = Records::open(disk, options, recover);
-        let (records, _) = opened.expect("the disk is sound");
-        let contents = Contents { records, found };
+        let contents = self.open(server);
         let sources = contents.elements(key);
         tags.extend(sources.iter().map(|(header, _)| header.tag));
         let mut kept: Vec<bool> = vec![true; contents.found.len()];
@@ -157,17 +203,9 @@ impl World {
                 });
             }
         }
-        let truth = contents.write(&kept, steps);
-        let machines = &mut *self.0.machines.borrow_mut();
-        let objects = &mut self.0.watch.borrow_mut().objects;
-        let known = truth.iter().enumerate().filter_map(|(at, header)| {
-            let at = u32::try_from(at).expect("few records");
-            let (header, rots) = header.as_ref()?;
-            Some((at, KeptRecord::of(header, *rots, objects)))
-        });
-        let known = known.collect();
-        // What is missing now went by this.
-        let _ = machines.truth(server).recovered(known, false);
+        let rots = steps.iter().map(|record| u32::from(record.rots)).sum();
+        self.trust(server, &contents.write(&kept, steps));
+        rots
     }
 }
 

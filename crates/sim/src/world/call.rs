@@ -63,6 +63,16 @@ impl SimEnv {
         self.pace.go_over_many();
     }
 
+    /// Whose operation it is.
+    pub(crate) fn client(&self) -> usize {
+        self.client
+    }
+
+    /// How many quorum calls the operation has made.
+    pub(crate) fn calls(&self) -> u64 {
+        self.pace.calls()
+    }
+
     /// Another quorum call: too many in a short time are a livelock.
     fn keep_pace(&self) {
         let objects = || self.world.0.watch.borrow().objects.len();

@@ -1,5 +1,5 @@
-//! What messages cost where that is given and not drawn: how far it is from each caller to each server, and how long a server works on
-//! a message. Servers take one message at a time, in the order of arrival.
+//! What messages cost where that is given and not drawn: how far it is from each caller to each server, how long a server works on
+//! a message, and how long the line of a client takes for it. Servers take one message at a time, in the order of arrival, and so do lines.
 
 use super::network::Message;
 use super::{Event, World};
@@ -7,16 +7,37 @@ use areo_core::instant::Instant;
 use std::cell::RefCell;
 use std::time::Duration;
 
+/// What is given, beside distances.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Prices {
+    /// The time of a server for each message that it receives.
+    pub(crate) message: Duration,
+    /// And for each KiB that it receives or sends.
+    pub(crate) kib: Duration,
+    /// The time of a client's line for each KiB.
+    pub(crate) line: Duration,
+}
+
+/// What a caller has sent and heard so far.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Traffic {
+    /// Requests and notes.
+    pub(crate) messages: u64,
+    /// Their bytes.
+    pub(crate) sent: u64,
+    /// Bytes of replies.
+    pub(crate) received: u64,
+}
+
 /// The costs of a run.
 pub(crate) struct Costs {
     /// By caller (clients, then servers) and server: the time of a message on its way.
     one_way: Vec<Vec<Duration>>,
-    /// The time of a server for each message that it receives.
-    message: Duration,
-    /// And for each KiB that it receives or sends.
-    kib: Duration,
-    /// By server: until when it works.
+    prices: Prices,
+    /// By caller: until when it works, or its line does.
     busy: RefCell<Vec<Instant>>,
+    /// By caller.
+    traffic: RefCell<Vec<Traffic>>,
 }
 
 impl Costs {
@@ -24,59 +45,92 @@ impl Costs {
     pub(crate) fn new(
         (sites, servers): (&[usize], usize),
         one_way: impl Fn(usize, usize) -> Duration,
-        (message, kib): (Duration, Duration),
+        prices: Prices,
     ) -> Costs {
         assert!(servers <= sites.len(), "servers are callers, too");
         let of_servers = &sites[sites.len() - servers..];
         let from = |site: &usize| of_servers.iter().map(|to| one_way(*site, *to)).collect();
         Costs {
             one_way: sites.iter().map(from).collect(),
-            message,
-            kib,
-            busy: RefCell::new(vec![Instant::default(); servers]),
+            prices,
+            busy: RefCell::new(vec![Instant::default(); sites.len()]),
+            traffic: RefCell::new(vec![Traffic::default(); sites.len()]),
         }
     }
 
-    /// The server works so much longer; when it is done with that.
-    fn work(&self, server: usize, now: Instant, time: Duration) -> Instant {
-        let busy = &mut self.busy.borrow_mut()[server];
+    /// The caller works so much longer; when it is done with that.
+    fn work(&self, caller: usize, now: Instant, time: Duration) -> Instant {
+        let busy = &mut self.busy.borrow_mut()[caller];
         *busy = now.max(*busy).plus(time);
         *busy
     }
 
-    fn of_bytes(&self, bytes: usize) -> Duration {
-        let bytes = u32::try_from(bytes).expect("messages are short");
-        self.kib * bytes / 1024
+    fn count(&self, caller: usize, count: impl FnOnce(&mut Traffic)) {
+        count(&mut self.traffic.borrow_mut()[caller]);
     }
 }
 
+fn of_bytes(kib: Duration, bytes: usize) -> Duration {
+    let bytes = u32::try_from(bytes).expect("messages are short");
+    kib * bytes / 1024
+}
+
 impl World {
-    /// How long a message takes from where it leaves until it arrives: a server first finishes what it has.
+    /// What a caller has sent and heard so far.
+    pub(crate) fn traffic(&self, caller: usize) -> Traffic {
+        let costs = self.0.costs.as_ref();
+        costs.expect("they are given").traffic.borrow()[caller]
+    }
+
+    /// How long a message takes from where it leaves until it arrives: a server first finishes what it has, and a line, too.
     pub(super) fn way(&self, message: &Message, drawn: Duration) -> Duration {
         let Some(costs) = &self.0.costs else {
             return drawn;
         };
-        let (caller, server) = message.ends();
+        let ((caller, server), bytes) = (message.ends(), message.bytes());
         // Two ways are never exactly as long.
         let way = costs.one_way[caller][server];
         let way = way + way * u32::try_from(self.random().below(51)).expect("it is small") / 1000;
-        if !message.is_reply() {
-            return way;
-        }
-        let sending = costs.of_bytes(message.bytes());
-        costs.work(server, self.now(), sending).since(self.now()) + way
+        let now = self.now();
+        let left = if message.is_reply() {
+            let sending = of_bytes(costs.prices.kib, bytes);
+            costs.work(self.caller_of(server), now, sending)
+        } else {
+            costs.count(caller, |of| {
+                of.messages += 1;
+                of.sent += bytes as u64;
+            });
+            let sending = of_bytes(costs.prices.line, bytes);
+            match self.is_client(caller) {
+                true => costs.work(caller, now, sending),
+                false => now,
+            }
+        };
+        left.since(now) + way
     }
 
-    /// A message has arrived. A server takes it when it has worked on all that came before, and on this one.
+    fn is_client(&self, caller: usize) -> bool {
+        caller < self.caller_of(0)
+    }
+
+    /// A message has arrived. A server takes it when it has worked on all that came before, and on this one; a client when its line has
+    /// brought it.
     pub(super) fn arrive(&self, message: Message) {
-        match &self.0.costs {
-            Some(costs) if !message.is_reply() => {
-                let (_, server) = message.ends();
-                let time = costs.message + costs.of_bytes(message.bytes());
-                let done = costs.work(server, self.now(), time);
-                self.at(done.since(self.now()), Event::Worked(message));
+        let Some(costs) = &self.0.costs else {
+            return self.deliver(message);
+        };
+        let ((caller, server), bytes, now) = (message.ends(), message.bytes(), self.now());
+        let prices = costs.prices;
+        let done = if message.is_reply() {
+            costs.count(caller, |of| of.received += bytes as u64);
+            if !self.is_client(caller) || prices.line.is_zero() {
+                return self.deliver(message);
             }
-            _ => self.deliver(message),
-        }
+            costs.work(caller, now, of_bytes(prices.line, bytes))
+        } else {
+            let time = prices.message + of_bytes(prices.kib, bytes);
+            costs.work(self.caller_of(server), now, time)
+        };
+        self.at(done.since(now), Event::Worked(message));
     }
 }

@@ -101,7 +101,7 @@ pub(super) struct Machines {
     root: Arc<Configuration>,
     commit_us: (u64, u64),
     /// Unconfirmed versions of one object that a server takes: usually few, so that clients meet the cap.
-    max_unconfirmed: usize,
+    pub(super) max_unconfirmed: usize,
     sizes: Sizes,
 }
 

@@ -19,6 +19,8 @@ const CALLS_PER_OBJECT: usize = 4;
 pub(super) struct Pace {
     /// When those of the last second began.
     began: RefCell<VecDeque<Instant>>,
+    /// How many there were.
+    calls: Cell<u64>,
     goes_over_many: Cell<bool>,
 }
 
@@ -28,10 +30,16 @@ impl Pace {
         self.goes_over_many.set(true);
     }
 
+    /// How many calls it has made.
+    pub(super) fn calls(&self) -> u64 {
+        self.calls.get()
+    }
+
     /// Another call begins, in a run with so many objects. Says what is wrong if it comes too soon.
     pub(super) fn call(&self, now: Instant, objects: impl FnOnce() -> usize) -> Option<String> {
         let mut began = self.began.borrow_mut();
         began.push_back(now);
+        self.calls.update(|calls| calls + 1);
         while began
             .front()
             .is_some_and(|first| now.since(*first) >= SECOND)

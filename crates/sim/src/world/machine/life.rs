@@ -7,6 +7,7 @@ use crate::truth::{KeptRecord, Objects};
 use crate::world::identity::Platter;
 use crate::world::{Event as Happening, Trouble, World};
 use areo_core::config::{Configuration, ConfigurationId};
+use areo_core::limits;
 use areo_core::object::Name;
 use areo_core::server::Identity;
 use areo_core::shard::Shard;
@@ -51,7 +52,7 @@ fn identity(platter: &Platter, root: &Arc<Configuration>, max_unconfirmed: usize
         incarnation: StartPhase::new(platter.starts).incarnation(),
         root: root.clone(),
         durable: !platter.in_memory,
-        max_value_bytes: 1 << 20,
+        max_value_bytes: limits::DEFAULT_VALUE_BYTES,
         max_unconfirmed,
     }
 }
