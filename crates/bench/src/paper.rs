@@ -12,6 +12,7 @@
 //! | `outside` | an etcd that decides which configuration comes next |
 //! | `longevity` | E5: reconfigurers beside them |
 //! | `collected` | E7: reading after twelve reconfigurations |
+//! | `virtual_time` | the same without processes |
 //! | `law` | counts that do not depend on the machine |
 //! | `published` | the figures of the publication |
 //! | `compare` | ratios, and whether their order is the published one |
@@ -33,23 +34,26 @@ mod scale;
 mod stage;
 mod sweep;
 mod variant;
+mod virtual_time;
 
-pub use experiment::{Experiment, ListEntry, list, not_run};
+pub use actor::Cost;
+pub use experiment::{Experiment, ListEntry, Procedure, list, not_run};
 pub use experiments::VARIANTS_NOT_HERE;
 pub use figures::short;
 pub use report::{Comparison, Law, Point, Report, Setting, Verdict};
 pub use scale::Scale;
+pub use virtual_time::{VirtualOptions, VirtualPoint, VirtualRun, run_virtually};
 
 use crate::cluster::Program;
 use crate::peers::Spread;
+use crate::proxy::{Effect, Proxy, Rule};
 use crate::random::Random;
 use crate::run::RunError;
-use crate::setup::Setup;
+use crate::setup::{Setup, StartedCluster};
 use crate::system::{self, Machine};
 use collected::SequenceEnds;
 use compare::MeasuredPoint;
-use experiment::Procedure;
-use scale::show_size;
+use scale::{Parameters, show_size};
 use stage::Stage;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -70,6 +74,8 @@ pub struct Options {
     pub data: PathBuf,
     /// How long an operation may take.
     pub timeout: Duration,
+    /// What a message and its answer take, beside the work: from anywhere to any server.
+    pub round_trip: Option<Duration>,
     /// The command, for the report.
     pub command: String,
 }
@@ -99,19 +105,8 @@ async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, Run
         experiment, scale, ..
     } = options;
     let parameters = scale::parameters(experiment, scale);
-    let setup = Setup {
-        program: options.program.clone(),
-        servers: parameters.servers,
-        objects: 0,
-        size: 0,
-        clients: 0,
-        seed: options.seed,
-        memory: true,
-        data: options.data.clone(),
-        timeout: options.timeout,
-    };
-    let started = setup.start().await?;
-    let mut points = points(experiment, scale);
+    let (_proxy, started) = start(&options, parameters.servers).await?;
+    let mut points = points_of(experiment, scale::steps(experiment, scale));
     let needs_etcd = points.iter().any(|point| point.variant.etcd);
     let etcd = match needs_etcd {
         true => outside::start(&options, scale).await?,
@@ -152,7 +147,7 @@ async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, Run
         machine: Machine::this(),
         experiment: experiment.name.into(),
         scale: scale.name().into(),
-        changes: scale::changes(experiment, scale),
+        changes: scale::changes(experiment, scale, options.round_trip),
         runs: parameters.runs,
         seed: options.seed,
         not_run,
@@ -165,10 +160,42 @@ async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, Run
     })
 }
 
+/// Starts so many servers, behind a proxy if a round trip is to take longer.
+async fn start(
+    options: &Options,
+    servers: usize,
+) -> Result<(Option<Proxy>, StartedCluster), RunError> {
+    let setup = Setup {
+        program: options.program.clone(),
+        servers,
+        objects: 0,
+        size: 0,
+        clients: 0,
+        seed: options.seed,
+        memory: true,
+        data: options.data.clone(),
+        timeout: options.timeout,
+    };
+    let Some(trip) = options.round_trip else {
+        return Ok((None, setup.start().await?));
+    };
+    let (proxy, started) = setup.start_behind_proxy(None).await?;
+    proxy.apply(Rule {
+        servers: u64::MAX,
+        callers: u64::MAX,
+        direction: None,
+        effect: Effect::Latency(trip / 2),
+    });
+    Ok((Some(proxy), started))
+}
+
 /// Every variant at every size, and at every step of the other parameter.
-fn points(experiment: &'static Experiment, scale: Scale) -> Vec<MeasuredPoint> {
+fn points_of(
+    experiment: &'static Experiment,
+    steps: Vec<(String, Parameters)>,
+) -> Vec<MeasuredPoint> {
     let mut points = Vec::new();
-    for step in scale::steps(experiment, scale) {
+    for step in steps {
         for size in step.1.sizes {
             let point = |variant, left| MeasuredPoint {
                 experiment,
@@ -181,7 +208,9 @@ fn points(experiment: &'static Experiment, scale: Scale) -> Vec<MeasuredPoint> {
             let variants = experiment.variants().into_iter();
             let variants = variants.filter(|variant| sweep::exists(*variant, *size));
             match experiment.procedure {
-                Procedure::AtOnce => points.extend(variants.map(|variant| point(variant, None))),
+                Procedure::AtOnce | Procedure::Restart | Procedure::Stabilization => {
+                    points.extend(variants.map(|variant| point(variant, None)));
+                }
                 Procedure::AfterReconfigurations => {
                     for left in SequenceEnds::ALL {
                         let variants = variants.clone();
@@ -215,7 +244,14 @@ async fn measure(
     }
     let at = point.at();
     let laws = is_first.then_some(&*at);
-    sweep::run(stage, parameters, (variant, size), random, laws).await
+    let done = sweep::run(stage, parameters, (variant, size), random, laws);
+    let (values, mut laws) = done.await?;
+    if point.experiment.has_virtual_time() {
+        for law in &mut laws {
+            law.variant = point.name();
+        }
+    }
+    Ok((values, laws))
 }
 
 fn shown(of: &MeasuredPoint) -> Point {

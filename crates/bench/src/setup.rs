@@ -2,7 +2,8 @@
 
 use crate::cluster::{Cluster, Place, Program, loopback_places};
 use crate::load::{self, AnyCaller, FILLERS, History, Pace, Plan, Popularity};
-use crate::run::{RunError, SERVE, failed};
+use crate::proxy::Proxy;
+use crate::run::{RunError, SERVE, failed, system};
 use crate::target::AreoCaller;
 use areo_client::{Client, ConnectOptions, Domain, DomainOptions};
 use std::path::PathBuf;
@@ -77,6 +78,23 @@ impl Setup {
     /// Starts the servers, and waits until each knows of all.
     pub(crate) async fn start(&self) -> Result<StartedCluster, RunError> {
         self.start_at(loopback_places(self.servers, false)).await
+    }
+
+    /// The same behind a proxy. `site`: where its callers are at first, if they are grouped by that.
+    pub(crate) async fn start_behind_proxy(
+        &self,
+        site: Option<usize>,
+    ) -> Result<(Proxy, StartedCluster), RunError> {
+        let places = loopback_places(self.servers, true);
+        let pairs = places.iter();
+        let pairs = pairs.map(|place| (place.advertise.clone(), place.listen.clone()));
+        let proxy = Proxy::start(&pairs.collect::<Vec<_>>()).await;
+        let proxy = proxy.map_err(system("start the proxy"))?;
+        if let Some(site) = site {
+            proxy.newcomers_are_at(site);
+        }
+        let started = self.start_at(places).await?;
+        Ok((proxy, started))
     }
 
     /// The same, with the servers at these places.

@@ -7,11 +7,11 @@ mod report;
 
 pub use report::{ByRounds, Point, Report};
 
-use crate::cluster::{Program, loopback_places};
+use crate::cluster::Program;
 use crate::load::{self, Latencies};
 use crate::peers::Operation;
 use crate::proxy::{Effect, Proxy, Rule};
-use crate::run::{RunError, failed, system};
+use crate::run::{RunError, failed};
 use crate::setup::{Setup, StartedCluster};
 use crate::target::{AreoCaller, Caller, Cost};
 use crate::workload::value;
@@ -179,17 +179,7 @@ async fn start(options: &Options) -> Result<(Proxy, StartedCluster), RunError> {
         data: options.data.clone(),
         timeout: options.timeout,
     };
-    let places = loopback_places(SERVERS.len(), true);
-    let pairs = places
-        .iter()
-        .map(|place| (place.advertise.clone(), place.listen.clone()));
-    let pairs: Vec<(String, String)> = pairs.collect();
-    let proxy = Proxy::start(&pairs)
-        .await
-        .map_err(system("start the proxy"))?;
-    proxy.newcomers_are_at(NOWHERE);
-    let started = setup.start_at(places).await?;
-    Ok((proxy, started))
+    setup.start_behind_proxy(Some(NOWHERE)).await
 }
 
 /// From now on sites are apart.

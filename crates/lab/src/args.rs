@@ -48,10 +48,10 @@ pub(crate) enum Command {
     ///
     /// Without a name, the cases are listed, each with the bound that keeps it small.
     Explore(Explore),
-    /// Measure reconfiguration in virtual time
+    /// Measure reconfiguration and coded storage in virtual time
     ///
-    /// Repeats experiments of the paper on reconfiguration without consensus, with Ares II beside them. Servers and clients are those of
-    /// production; the network, and the time that a server works on a message, are given. The same seed has the same figures. Without a
+    /// Repeats experiments of the paper on reconfiguration without consensus, with Ares II beside them, and of the study of CASSS. Servers and
+    /// clients are those of production; the network, and the time that a server works on a message, are given. The same seed has the same figures. Without a
     /// name, the experiments are listed; ends with 1 if a count that does not depend on time is wrong. `docs/paper-results.md`
     /// has results.
     Measure(Measure),

@@ -26,17 +26,21 @@ pub(super) type Blocks = (usize, usize, usize);
 
 /// What one operation cost.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Cost {
-    pub(super) ms: f64,
-    pub(super) rounds: u64,
+pub struct Cost {
+    /// Milliseconds.
+    pub ms: f64,
+    /// Quorum calls.
+    pub rounds: u64,
     /// Different configurations that were asked something.
-    pub(super) configurations: u64,
-    pub(super) sent: u64,
-    pub(super) received: u64,
+    pub configurations: u64,
+    /// Bytes.
+    pub sent: u64,
+    /// Bytes.
+    pub received: u64,
     /// Blocks of the file, the genesis block among them; 0 of an object.
-    pub(super) blocks: u64,
+    pub blocks: u64,
     /// Of what was to be written, how much prevailed: 1 of a read.
-    pub(super) success: f64,
+    pub success: f64,
 }
 
 /// A client of its own.

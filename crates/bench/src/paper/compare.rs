@@ -48,10 +48,11 @@ pub(super) enum Relation {
     Coverable,
     Fragmented,
     Outside,
+    SelfStabilizing,
 }
 
 impl Relation {
-    const ALL: [Relation; 9] = [
+    const ALL: [Relation; 10] = [
         Relation::Piggyback,
         Relation::Collecting,
         Relation::Coded,
@@ -61,6 +62,7 @@ impl Relation {
         Relation::Coverable,
         Relation::Fragmented,
         Relation::Outside,
+        Relation::SelfStabilizing,
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -74,6 +76,7 @@ impl Relation {
             Relation::Coverable => "coverable against not",
             Relation::Fragmented => "fragmented against not",
             Relation::Outside => "etcd against the members deciding",
+            Relation::SelfStabilizing => "CASSS against CAS",
         }
     }
 
@@ -108,6 +111,10 @@ impl Relation {
             },
             Relation::Optimized if dap == DapKind::EcOptimized => Variant {
                 dap: DapKind::EcPublished,
+                ..variant
+            },
+            Relation::SelfStabilizing if dap == DapKind::CasSs => Variant {
+                dap: DapKind::Cas,
                 ..variant
             },
             Relation::Coverable if algorithm == Algorithm::CoAres => Variant {
@@ -153,6 +160,9 @@ impl Relation {
             (Relation::Outside, _) => {
                 "nothing is published of it: Ares II has an external service, and no other"
             }
+            (Relation::SelfStabilizing, _) => {
+                "a round more is little where a write takes long for its bytes"
+            }
             (Relation::Fragmented, _) => {
                 "every block is hashed, and read from and written to a local file, which costs as much as loopback; without PB every block takes its own 4 rounds. It pays where blocks are many and few of them change"
             }
@@ -195,13 +205,12 @@ fn one(
     };
     let runs = above.runs[quantity].len();
     let order = published.map(|(published, _)| order(published));
-    // What is published in words: that one is significantly less than the other.
-    let less = above.experiment.less.iter();
-    let is_less = || {
-        less.clone()
-            .any(|(of, what)| *of == relation && what.contains(&quantity))
+    // What is published in words.
+    let in_words = || {
+        let mut words = above.experiment.words.iter();
+        let found = words.find(|(of, _, what)| *of == relation && what.contains(&quantity));
+        found.map(|(_, order, _)| *order)
     };
-    let in_words = || is_less().then_some(Order::Less);
     let verdict = match order.or_else(in_words) {
         None => Verdict::Unpublished,
         Some(_) if runs < RUNS => Verdict::Undecided,
@@ -232,6 +241,7 @@ impl MeasuredPoint {
     pub(super) fn name(&self) -> String {
         match self.experiment.reconfigures() {
             true => self.variant.name_of_both(),
+            false if self.experiment.has_virtual_time() => self.variant.name_of_kind(),
             false => self.variant.name(),
         }
     }

@@ -1,8 +1,8 @@
 //! What an experiment is: data. Its row says which variants it compares, what it varies, what it is made with as published, and what
 //! was published. `experiments/` has the rows, a file for each source; to add an experiment is to add a row.
 
-use super::compare::Relation;
-use super::experiments::{NOT_HERE, ROWS};
+use super::compare::{Order, Relation};
+use super::experiments::{IN_VIRTUAL_TIME, NOT_HERE, ROWS};
 use super::outside::NOT_ON_THE_PATH;
 use super::published::Table;
 use super::scale::Parameters;
@@ -25,8 +25,8 @@ pub struct Experiment {
     pub(super) varied: &'static [Variation],
     /// The table of the publication with its latencies of reads.
     pub(super) figures: Option<Table>,
-    /// What is published in words: which variants have significantly less of these quantities.
-    pub(super) less: &'static [(Relation, &'static [&'static str])],
+    /// What is published in words: that some variants have significantly less or more of these quantities, or as much.
+    pub(super) words: &'static [(Relation, Order, &'static [&'static str])],
     /// What the scale `full` leaves out, in sentences.
     pub(super) left_out: &'static [&'static str],
 }
@@ -50,11 +50,15 @@ pub(super) struct Variants {
 
 /// What readers and writers do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Procedure {
+pub enum Procedure {
     /// They work at once, beside reconfigurers if there are some.
     AtOnce,
     /// Readers that know the first configuration read after twelve reconfigurations, which are left in two ways.
     AfterReconfigurations,
+    /// Members restart an object because of one impossible record. In virtual time alone.
+    Restart,
+    /// Members come to remember anything. In virtual time alone.
+    Stabilization,
 }
 
 /// A parameter, and its values at each scale.
@@ -71,6 +75,10 @@ pub(super) struct Variation {
 pub(super) enum Parameter {
     /// Servers, of which as many may fail as replication tolerates.
     Servers,
+    /// Servers, of which a fixed number may fail.
+    ServersAlone,
+    /// Servers, of which as many may fail as in the study of CASSS, whose code has at most 32 fragments: 2, and of 20 servers 4, of 30 14.
+    ServersOfStudy,
     Readers,
     Writers,
     /// Bytes of a block of a file, about.
@@ -84,6 +92,11 @@ impl Experiment {
     /// All of them.
     pub fn all() -> impl Iterator<Item = &'static Experiment> {
         ROWS.iter().copied().flatten()
+    }
+
+    /// What it is about.
+    pub fn about(&self) -> &'static str {
+        self.about
     }
 
     /// The one of this name, or why there is none.
@@ -128,6 +141,22 @@ impl Experiment {
         all
     }
 
+    /// Whether processes of servers can repeat it.
+    pub fn has_processes(&self) -> bool {
+        matches!(
+            self.procedure,
+            Procedure::AtOnce | Procedure::AfterReconfigurations
+        )
+    }
+
+    /// Whether it can be repeated in virtual time: one object in one configuration, without rounds that ask for the next one.
+    pub fn has_virtual_time(&self) -> bool {
+        let is_simple = |of: &Variants| {
+            of.algorithms == [Algorithm::Ares] && of.extras == [Extras::Piggyback] && !of.etcd
+        };
+        !self.reconfigures() && self.variants.iter().all(is_simple)
+    }
+
     /// Whether the configuration changes while it is measured, or before.
     pub(super) fn reconfigures(&self) -> bool {
         self.procedure == Procedure::AfterReconfigurations || self.published.reconfigurers > 0
@@ -153,7 +182,11 @@ pub fn list() -> Vec<ListEntry> {
         experiment: of.name,
         about: of.about,
         variants: of.compares,
-        missing: "",
+        missing: if of.has_processes() {
+            ""
+        } else {
+            IN_VIRTUAL_TIME
+        },
     });
     here.chain(NOT_HERE.iter().cloned()).collect()
 }
@@ -176,8 +209,31 @@ mod tests {
         let mut names: Vec<&str> = list().iter().map(|listed| listed.experiment).collect();
         names.sort_unstable();
         let expected = [
-            "E1", "E2", "E3", "E4", "E5", "E6", "E7", "J1", "J2", "J3", "J4", "J5", "J6", "P1",
-            "P2", "P3", "P4", "P5", "S1", "S2", "S3", "S4", "S5",
+            "E1",
+            "E2",
+            "E3",
+            "E4",
+            "E5",
+            "E6",
+            "E7",
+            "J1",
+            "J2",
+            "J3",
+            "J4",
+            "J5",
+            "J6",
+            "P1",
+            "P2",
+            "P3",
+            "P4",
+            "P5",
+            "S1",
+            "S2",
+            "S2f",
+            "S3",
+            "S4",
+            "S5",
+            "stabilization",
         ];
         assert_eq!(names, expected);
     }

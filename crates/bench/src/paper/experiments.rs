@@ -22,7 +22,11 @@ const fn not_here(
     }
 }
 
-const IN_VIRTUAL_TIME: &str = "eight servers that are busy need more than two processors; in virtual time by `areo-lab measure`";
+const BUSY_SERVERS: &str = "eight servers that are busy need more than two processors; in virtual time by `areo-lab measure`";
+
+/// Of those that processes cannot repeat.
+pub(super) const IN_VIRTUAL_TIME: &str =
+    "records are forged, which only the simulator can do; in virtual time by `areo-lab measure`";
 
 /// What cannot be repeated, and why.
 pub(super) const NOT_HERE: &[ListEntry] = &[
@@ -39,44 +43,25 @@ pub(super) const NOT_HERE: &[ListEntry] = &[
     not_here(
         "J1",
         "changes at once, LAN (reconfiguration without consensus)",
-        IN_VIRTUAL_TIME,
+        BUSY_SERVERS,
     ),
     not_here(
         "J2",
         "the same in single contact mode",
         "single contact mode is not built",
     ),
-    not_here("J3", "the same with regular reads", IN_VIRTUAL_TIME),
+    not_here("J3", "the same with regular reads", BUSY_SERVERS),
     not_here(
         "J4",
         "changes all the time, LAN (the same paper)",
-        IN_VIRTUAL_TIME,
+        BUSY_SERVERS,
     ),
     not_here(
         "J5",
         "changes all the time, WAN (the same paper)",
-        IN_VIRTUAL_TIME,
+        BUSY_SERVERS,
     ),
-    not_here(
-        "J6",
-        "changes at once, WAN (the same paper)",
-        IN_VIRTUAL_TIME,
-    ),
-    not_here(
-        "S2",
-        "coded atomic storage, number of servers (study of CASSS)",
-        "two servers may fail in each point: the runner varies both together",
-    ),
-    not_here(
-        "S4",
-        "restart of counters (study of CASSS)",
-        "the restart is not measured yet",
-    ),
-    not_here(
-        "S5",
-        "CASSS beside CAS (study of CASSS)",
-        "CASSS is not measured yet",
-    ),
+    not_here("J6", "changes at once, WAN (the same paper)", BUSY_SERVERS),
 ];
 
 /// What of the papers' variants there is not, and why.

@@ -54,11 +54,13 @@ pub(super) fn left_out(points: &mut Vec<MeasuredPoint>) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::paper::experiment::Experiment;
-    use crate::paper::points;
+    use crate::paper::points_of;
+    use crate::paper::scale::steps;
 
     #[test]
     fn without_etcd_its_variants_are_left_out_and_named() {
-        let mut all = points(Experiment::find("E5").unwrap(), Scale::Quick);
+        let e5 = Experiment::find("E5").unwrap();
+        let mut all = points_of(e5, steps(e5, Scale::Quick));
         let before = all.len();
         let named = left_out(&mut all);
         let said = |variant: &str| format!("{variant}: not run: no etcd on the PATH");
@@ -71,7 +73,8 @@ mod tests {
     #[test]
     fn no_other_experiment_needs_etcd() {
         for experiment in Experiment::all() {
-            let mut points = points(experiment, Scale::Quick).into_iter();
+            let points = points_of(experiment, steps(experiment, Scale::Quick));
+            let mut points = points.into_iter();
             let needs = points.any(|point| point.variant.etcd);
             assert_eq!(needs, experiment.name == "E5", "{}", experiment.name);
         }

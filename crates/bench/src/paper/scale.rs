@@ -4,6 +4,7 @@ use super::actor::Blocks;
 use super::experiment::{Experiment, Parameter, Procedure};
 use super::outside;
 use std::str::FromStr;
+use std::time::Duration;
 
 pub(super) const KIB: usize = 1 << 10;
 pub(super) const MIB: usize = 1 << 20;
@@ -100,6 +101,15 @@ impl Parameters {
         let mut with = self.clone();
         match what {
             Parameter::Servers => (with.servers, with.parity) = (value, (value - 1) / 2),
+            Parameter::ServersAlone => with.servers = value,
+            Parameter::ServersOfStudy => {
+                let failing = match value {
+                    ..20 => 2,
+                    20..30 => 4,
+                    30.. => 14,
+                };
+                (with.servers, with.parity) = (value, 2 * failing);
+            }
             Parameter::Readers => with.readers = value,
             Parameter::Writers => with.writers = value,
             Parameter::BlockBytes => with.blocks = (value, value, 2 * value),
@@ -145,10 +155,42 @@ pub(super) fn parameters(experiment: &Experiment, scale: Scale) -> Parameters {
     }
 }
 
+/// What an experiment is made with at a scale in virtual time, where it does not take longer for being large: as published, with fewer
+/// operations and runs.
+pub(super) fn virtual_parameters(experiment: &Experiment, scale: Scale) -> Parameters {
+    let published = experiment.published.clone();
+    let (operations, runs) = match scale {
+        Scale::Full => (published.operations, published.runs),
+        Scale::Default => (
+            published.operations.min(10),
+            published.runs.div_ceil(4).max(3),
+        ),
+        Scale::Quick => (2, 2),
+    };
+    Parameters {
+        operations,
+        runs,
+        sizes: match scale {
+            Scale::Quick => &published.sizes[..1],
+            Scale::Default | Scale::Full => published.sizes,
+        },
+        ..published
+    }
+}
+
 /// What is varied beside the size: what it is called, and the parameters with it. Of readers and writers at most one number is another
 /// than the first of its list.
 pub(super) fn steps(experiment: &Experiment, scale: Scale) -> Vec<(String, Parameters)> {
-    let mut steps = vec![(Vec::new(), parameters(experiment, scale), 0)];
+    steps_with(experiment, scale, parameters(experiment, scale))
+}
+
+/// The same with these parameters.
+pub(super) fn steps_with(
+    experiment: &Experiment,
+    scale: Scale,
+    parameters: Parameters,
+) -> Vec<(String, Parameters)> {
+    let mut steps = vec![(Vec::new(), parameters, 0)];
     for varied in experiment.varied {
         let values = match scale {
             Scale::Quick => varied.quick,
@@ -175,7 +217,9 @@ pub(super) fn steps(experiment: &Experiment, scale: Scale) -> Vec<(String, Param
 impl Parameter {
     fn word(self, value: usize) -> String {
         match self {
-            Parameter::Servers => format!("S={value}"),
+            Parameter::Servers | Parameter::ServersAlone | Parameter::ServersOfStudy => {
+                format!("S={value}")
+            }
             Parameter::Readers => format!("R={value}"),
             Parameter::Writers => format!("W={value}"),
             Parameter::BlockBytes => format!("blocks {}", show_size(value)),
@@ -186,11 +230,17 @@ impl Parameter {
 }
 
 /// What the scale changes against the publication, one sentence each.
-pub(super) fn changes(experiment: &Experiment, scale: Scale) -> Vec<String> {
+pub(super) fn changes(
+    experiment: &Experiment,
+    scale: Scale,
+    round_trip: Option<Duration>,
+) -> Vec<String> {
     let (here, there) = (parameters(experiment, scale), &experiment.published);
     let mut changes = vec![
         "one machine and loopback instead of 39 machines and a LAN; servers keep everything in memory".to_owned(),
     ];
+    changes
+        .extend(round_trip.map(|trip| format!("a round trip takes {} ms more", trip.as_millis())));
     let mut change = |what: &str, here: String, there: String| {
         if here != there {
             changes.push(format!("{what}: {here} instead of {there}"));
@@ -272,10 +322,11 @@ mod tests {
         assert_eq!((e1.servers, e1.writers, e1.readers), (11, 5, 5));
         assert_eq!((e1.sizes[0], e1.sizes[9]), (MIB, 512 * MIB));
         for experiment in Experiment::all() {
-            let full = changes(experiment, Scale::Full);
+            let full = changes(experiment, Scale::Full, None);
             assert!(full.iter().all(|change| !change.contains("instead of 11")));
             assert!(full[0].contains("loopback"), "that is always different");
-            assert_eq!(parameters(experiment, Scale::Full).runs, 3);
+            let runs = parameters(experiment, Scale::Full).runs;
+            assert!(runs == 3 || !experiment.has_processes(), "{runs}");
         }
     }
 
@@ -306,7 +357,7 @@ mod tests {
 
     #[test]
     fn what_a_scale_changes_is_said() {
-        let quick = changes(of("E7"), Scale::Quick).join("\n");
+        let quick = changes(of("E7"), Scale::Quick, None).join("\n");
         for words in [
             "servers: 5 instead of 11",
             "sizes: 64 KiB instead of 1 MiB, 64 MiB",

@@ -96,6 +96,19 @@ impl Variant {
         format!("{co}ARES{dap}{f}{ec}{}{etcd}", self.extras.suffix())
     }
 
+    /// As it is called where only the kinds differ.
+    pub(super) fn name_of_kind(self) -> String {
+        let name = Variant {
+            extras: Extras::Plain,
+            ..self
+        }
+        .name();
+        match self.dap {
+            DapKind::AbdPublished => "MW-ABD".into(),
+            _ => name.replacen(self.algorithm.name(), "", 1),
+        }
+    }
+
     /// As the papers call it where configurations change between the two ways of keeping values.
     pub(super) fn name_of_both(self) -> String {
         self.name().replacen("ABD", "", 1).replacen("EC", "", 1)
@@ -113,6 +126,11 @@ impl Variant {
             allow_f0: true,
             ..DomainOptions::default()
         }
+    }
+
+    /// Whether a round says which versions readers may find.
+    pub(super) fn finalizes(self) -> bool {
+        matches!(self.dap, DapKind::Cas | DapKind::CasGc | DapKind::CasSs)
     }
 
     /// Rounds of a write, and of a read of what the reader wrote, when no other client is at work (`docs/spec` 7.5). `element`:

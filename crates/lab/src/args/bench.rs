@@ -185,6 +185,9 @@ pub(crate) struct Paper {
     /// Write a page with plots and tables into this file
     #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) html: Option<PathBuf>,
+    /// Round trip to each server, by a proxy [default: that of loopback]
+    #[arg(long, value_name = "TIME", value_parser = parse_timeout)]
+    pub(crate) round_trip: Option<Duration>,
     /// Seed of contents and waits [default: random, and printed]
     #[arg(long)]
     pub(crate) seed: Option<u64>,

@@ -62,6 +62,9 @@ pub(crate) struct Measure {
     /// What everything is drawn from
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Write a page with plots and tables into this file (S1 to S5 and what belongs to them)
+    #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub(crate) html: Option<PathBuf>,
 }
 
 /// How large a measurement in virtual time is.

@@ -1,11 +1,17 @@
-//! `areo-lab measure`: experiments of reconfiguration in virtual time.
+//! `areo-lab measure`: experiments in virtual time.
 
-use super::Lab;
+use super::{Lab, NAME, paper};
 use crate::args::{Measure, ScaleWord};
 use areo::exit::{Failure, Outcome};
 use areo::output::columns;
 use areo::progress;
+use areo_bench::paper::{
+    self as papers, Cost, Procedure, VirtualOptions, VirtualPoint, VirtualRun,
+};
+use areo_lab::shared::{command, create, write};
+use areo_sim::measure::register::{self, OperationCost, Setting};
 use areo_sim::measure::{self, EXPERIMENTS, Experiment, Report, Row, Scale};
+use areo_telemetry::view;
 use serde::Serialize;
 
 /// What `--json` prints of an experiment in the list.
@@ -29,8 +35,12 @@ pub(super) fn run(lab: &Lab<'_>, args: &Measure) -> Outcome {
     let Some(name) = &args.name else {
         return list(lab);
     };
+    if let Some(found) = registers().find(|of| of.name.eq_ignore_ascii_case(name)) {
+        return of_register(lab, found, args);
+    }
     let Some(experiment) = Experiment::find(name) else {
-        let names: Vec<&str> = EXPERIMENTS.iter().map(|of| of.name).collect();
+        let names = EXPERIMENTS.iter().map(|of| of.name);
+        let names: Vec<&str> = names.chain(registers().map(|of| of.name)).collect();
         return Err(Failure::usage(format!(
             "there is no experiment '{name}' in virtual time: there are {}",
             names.join(", ")
@@ -59,15 +69,114 @@ pub(super) fn run(lab: &Lab<'_>, args: &Measure) -> Outcome {
 fn list(lab: &Lab<'_>) -> Outcome {
     let out = lab.out;
     if out.json {
-        let listed = EXPERIMENTS.iter().map(|of| Listed {
-            experiment: of.name,
-            about: of.about,
-        });
-        return listed.into_iter().try_for_each(|of| out.object(&of));
+        return all().try_for_each(|of| out.object(&of));
     }
-    let rows = EXPERIMENTS.iter();
-    let rows = rows.map(|of| vec![of.name.to_owned(), of.about.to_owned()]);
+    let rows = all().map(|of| vec![of.experiment.to_owned(), of.about.to_owned()]);
     out.table(&columns("EXPERIMENT | ABOUT"), &rows.collect::<Vec<_>>())
+}
+
+fn all() -> impl Iterator<Item = Listed> {
+    let listed = |(experiment, about)| Listed { experiment, about };
+    let reconfigurations = EXPERIMENTS.iter().map(|of| (of.name, of.about));
+    let registers = registers().map(|of| (of.name, of.about()));
+    reconfigurations.chain(registers).map(listed)
+}
+
+/// Experiments of one object in one configuration.
+fn registers() -> impl Iterator<Item = &'static papers::Experiment> {
+    papers::Experiment::all().filter(|of| of.has_virtual_time())
+}
+
+fn of_register(lab: &Lab<'_>, experiment: &'static papers::Experiment, args: &Measure) -> Outcome {
+    let html = args.html.clone().map(create).transpose()?;
+    let options = VirtualOptions {
+        experiment,
+        scale: match args.scale {
+            ScaleWord::Quick => papers::Scale::Quick,
+            ScaleWord::Default => papers::Scale::Default,
+            ScaleWord::Full => papers::Scale::Full,
+        },
+        seed: args.seed,
+        command: command(NAME),
+    };
+    let bar = progress::count(lab.out, "measuring", 1);
+    let observe = |progress: papers::Progress| {
+        bar.set_length(progress.of as u64);
+        bar.set_position(progress.done as u64);
+        bar.set_message(progress.point);
+    };
+    let one = |point: &VirtualPoint, run| run_of(point, (args.seed, run));
+    let report = papers::run_virtually(options, one, observe);
+    bar.finish_and_clear();
+    let report = report.map_err(Failure::other)?;
+    match lab.out.json {
+        true => lab.out.object(&report)?,
+        false => paper::print(lab.out, &report)?,
+    }
+    write([(html, &view::page(&report))])?;
+    paper::judge(&report)
+}
+
+fn run_of(point: &VirtualPoint, seed: (u64, u64)) -> Result<VirtualRun, String> {
+    let setting = Setting {
+        dap: point.dap,
+        servers: point.servers,
+        delta: point.delta,
+        readers: point.readers,
+        writers: point.writers,
+        bytes: point.bytes,
+        operations: point.operations,
+        wait_ms: point.wait_ms,
+    };
+    let costs = |of: &[OperationCost]| of.iter().map(cost).collect();
+    Ok(match point.procedure {
+        Procedure::Restart => {
+            let times = register::restart(&setting, seed)?;
+            VirtualRun {
+                others: vec![
+                    ("write_ms", times.write),
+                    ("restart_ms", times.until_read),
+                    ("restart_writes", times.until_read / times.write),
+                    ("rewritten_ms", times.until_write),
+                ],
+                ..VirtualRun::default()
+            }
+        }
+        Procedure::Stabilization => {
+            let time = register::stabilize(&setting, seed)?;
+            let quantity = match time.was_restarted {
+                true => "restarted_ms",
+                false => "stabilized_ms",
+            };
+            VirtualRun {
+                others: vec![(quantity, time.took.as_secs_f64() * 1e3)],
+                bounded: Some((time.took, time.bound)),
+                ..VirtualRun::default()
+            }
+        }
+        _ => {
+            let measured = register::run(&setting, seed)?;
+            let quiet = (cost(&measured.quiet_write), cost(&measured.quiet_read));
+            VirtualRun {
+                reads: costs(&measured.reads),
+                writes: costs(&measured.writes),
+                quiet: Some(quiet),
+                ..VirtualRun::default()
+            }
+        }
+    })
+}
+
+fn cost(of: &OperationCost) -> Cost {
+    Cost {
+        ms: of.ms,
+        rounds: of.rounds,
+        configurations: 1,
+        sent: of.sent,
+        received: of.received,
+        blocks: 0,
+        success: 1.0,
+    }
 }
 
 fn print(lab: &Lab<'_>, experiment: &Experiment, seed: u64, report: &Report) -> Outcome {

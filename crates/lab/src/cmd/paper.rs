@@ -16,8 +16,15 @@ use std::time::Duration;
 /// How long an operation may take, unless `--timeout` says otherwise: large values on a busy machine.
 const TIMEOUT: Duration = Duration::from_mins(2);
 
-/// How long a reconfiguration took, of experiments that have some.
-const CHANGE_MS: &str = "reconfiguration_ms";
+/// Quantities of some experiments, and their columns.
+const OTHERS: [(&str, &str); 6] = [
+    ("reconfiguration_ms", "reconfiguration, ms"),
+    ("restart_ms", "restart, ms"),
+    ("restart_writes", "restart in writes"),
+    ("rewritten_ms", "until a write, ms"),
+    ("stabilized_ms", "stabilized after, ms"),
+    ("restarted_ms", "with a restart, ms"),
+];
 
 pub(super) fn run(lab: &Lab<'_>, args: Paper) -> Outcome {
     match args.experiment {
@@ -61,7 +68,12 @@ fn list(out: Output) -> Outcome {
 }
 
 fn repeat(lab: &Lab<'_>, experiment: &'static Experiment, args: Paper) -> Outcome {
-    let out = lab.out;
+    let (out, name) = (lab.out, experiment.name);
+    if !experiment.has_processes() {
+        return Err(Failure::usage(format!(
+            "experiment {name} is in virtual time alone: `areo-lab measure {name}`"
+        )));
+    }
     // An error about them comes now, and not after the measurement.
     let csv = args.csv.map(create).transpose()?;
     let html = args.html.map(create).transpose()?;
@@ -72,9 +84,10 @@ fn repeat(lab: &Lab<'_>, experiment: &'static Experiment, args: Paper) -> Outcom
         seed: args.seed.unwrap_or_else(random_seed),
         data: data_directory(args.data)?,
         timeout: lab.timeout_or(TIMEOUT)?,
+        round_trip: args.round_trip,
         command: command(NAME),
     };
-    let (name, scale, seed) = (experiment.name, args.scale.name(), options.seed);
+    let (scale, seed) = (args.scale.name(), options.seed);
     out.note(&format!("seed {seed}: {name} at scale {scale}"));
     let bar = progress::count(out, "measuring", 1);
     let observe = |progress: paper::Progress| {
@@ -88,7 +101,7 @@ fn repeat(lab: &Lab<'_>, experiment: &'static Experiment, args: Paper) -> Outcom
     judge(&report)
 }
 
-fn print(out: Output, report: &Report) -> Outcome {
+pub(super) fn print(out: Output, report: &Report) -> Outcome {
     let Report {
         experiment, scale, ..
     } = report;
@@ -119,15 +132,16 @@ fn spread(of: Option<&Spread>) -> String {
 }
 
 fn points(out: Output, points: &[Point]) -> Outcome {
-    let changes = |point: &Point| point.values.contains_key(CHANGE_MS);
-    let with_changes = points.iter().any(changes);
+    let is_there = |name: &str| points.iter().any(|point| point.values.contains_key(name));
+    let others: Vec<_> = OTHERS
+        .into_iter()
+        .filter(|(name, _)| is_there(name))
+        .collect();
     let mut head = columns(
         "variant | at | > read, ms | > published, ms | > rounds | > configurations | > MB received | \
          > write, ms | > rounds | > prevailed",
     );
-    if with_changes {
-        head.push(Column::Number("reconfiguration, ms"));
-    }
+    head.extend(others.iter().map(|(_, column)| Column::Number(column)));
     let row = |point: &Point| {
         let value = |name| spread(point.values.get(name));
         let megabytes = point.values.get("read_bytes").map(|bytes| Spread {
@@ -148,9 +162,7 @@ fn points(out: Output, points: &[Point]) -> Outcome {
             value("write_rounds"),
             value("write_success"),
         ];
-        if with_changes {
-            row.push(value(CHANGE_MS));
-        }
+        row.extend(others.iter().map(|(name, _)| value(name)));
         row
     };
     let rows: Vec<_> = points.iter().map(row).collect();
@@ -204,7 +216,7 @@ fn laws(out: Output, laws: &[Law]) -> Outcome {
     out.table(&head, &laws.iter().map(row).collect::<Vec<_>>())
 }
 
-fn judge(report: &Report) -> Outcome {
+pub(super) fn judge(report: &Report) -> Outcome {
     let seed = report.seed;
     none_failed(report.failed, &report.failures, Some(seed))?;
     match report.broken().next() {

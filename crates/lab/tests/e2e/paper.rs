@@ -176,6 +176,8 @@ fn what_there_is_and_what_not_is_said() {
     let paper = |more: &[&str]| line("paper", more);
     paper(&["E9"]).refused(2, &["E9", "there is no experiment", "E1"]);
     paper(&["P5"]).refused(2, &["P5", "one machine"]);
+    assert_ne!(of("S4")["missing"], "");
+    paper(&["S4"]).refused(2, &["S4", "virtual time", "areo-lab measure S4"]);
     paper(&["E1", "--scale", "huge"]).refused(2, &["huge", "quick, default, full"]);
     paper(&["E1", "--data", "/no/such/place"]).refused(2, &["/no/such/place", "no directory"]);
     paper(&["E1", "--csv", "/no/such/place/e1.csv"]).refused(1, &["/no/such/place/e1.csv"]);

@@ -26,6 +26,30 @@ fn seeds_run_and_can_be_run_again() {
 }
 
 #[test]
+fn experiments_are_repeated_in_virtual_time() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let page = directory.path().join("s2.html");
+    let html = ["--html", page.to_str().expect("it is text")];
+    let report = line("measure S2 --scale quick --json", &html).done();
+    let report = report.objects().remove(0);
+    let laws = report["laws"].as_array().expect("a list");
+    assert!(laws.len() > 10, "{report}");
+    assert!(laws.iter().all(|law| law["holds"] == true), "{report}");
+    assert!(page.metadata().expect("it is there").len() > 1000);
+    let restart = line("measure S4 --scale quick --json", &[]).done();
+    let restart = restart.objects().remove(0);
+    let writes = &restart["points"][0]["values"]["restart_writes"]["min"];
+    assert!(
+        writes.as_f64().is_some_and(|writes| writes > 1.0),
+        "{restart}"
+    );
+    let stabilization = line("measure stabilization --scale quick --json", &[]).done();
+    let stabilization = stabilization.objects().remove(0);
+    assert_eq!(stabilization["laws"][0]["holds"], true, "{stabilization}");
+    line("measure S9", &[]).refused(2, &["S9", "J1", "S4", "stabilization"]);
+}
+
+#[test]
 fn every_schedule_of_a_small_case_is_followed() {
     let list = line("explore", &[]).done();
     assert!(list.text().contains("one-round-read-unconfirmed"));

@@ -444,7 +444,7 @@ function wideArea(report) {
 const VARIED = [['size', 'size, MiB', 2 ** 20], ['servers', 'servers', 1], ['readers', 'readers', 1], ['writers', 'writers', 1],
   ['block_bytes', 'size of blocks, KiB', 2 ** 10], ['k', 'k', 1], ['reconfigurers', 'reconfigurers', 1]];
 const QUANTITIES = [['read_ms', 'Latency of a read', 'ms'], ['write_ms', 'Latency of a write', 'ms'],
-  ['reconfiguration_ms', 'Latency of a reconfiguration', 'ms'],
+  ['reconfiguration_ms', 'Latency of a reconfiguration', 'ms'], ['restart_ms', 'Time of a restart', 'ms'],
   ['read_configurations', 'Configurations that a read visits', 'configurations'], ['write_success', 'Writes that prevailed', 'share']];
 
 function paper(report) {

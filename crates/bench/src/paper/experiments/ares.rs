@@ -30,7 +30,7 @@ const COMMON: Experiment = Experiment {
     published: Parameters::COMMON,
     varied: &[],
     figures: None,
-    less: &[],
+    words: &[],
     left_out: &[],
 };
 

@@ -1,29 +1,34 @@
-//! Coded atomic storage and MW-ABD, as the study of self-stabilizing coded storage measured them (`docs/spec` 7.4). Its CASSS is not
-//! measured yet: CAS, with a round less to write, stands in its place, and EC-DAP II and CASGC stand beside it.
+//! Coded atomic storage and MW-ABD, as the study of self-stabilizing coded storage measured them (`docs/spec` 7.4), with EC-DAP II and
+//! CASGC beside them; and what issue and users ask of them beyond that.
 
-use crate::paper::compare::Relation;
+use crate::paper::compare::{Order, Relation};
 use crate::paper::experiment::{Experiment, Parameter, Procedure, Variants, Variation};
 use crate::paper::scale::{KIB, MIB, Parameters};
 use crate::paper::variant::{Algorithm, Extras};
 use areo_client::DapKind;
 
+/// In one configuration, without rounds that ask for the next one.
+const fn of(daps: &'static [DapKind]) -> Variants {
+    Variants {
+        algorithms: &[Algorithm::Ares],
+        daps,
+        extras: &[Extras::Piggyback],
+        etcd: false,
+    }
+}
+
 const COMMON: Experiment = Experiment {
     name: "",
     about: "",
-    compares: "MW-ABD, CAS and CASGC, and ABD and EC as they are here, in one configuration",
-    // Without rounds that ask for the next configuration.
-    variants: &[Variants {
-        algorithms: &[Algorithm::Ares],
-        daps: &[
-            DapKind::AbdPublished,
-            DapKind::Abd,
-            DapKind::Ec,
-            DapKind::Cas,
-            DapKind::CasGc,
-        ],
-        extras: &[Extras::Piggyback],
-        etcd: false,
-    }],
+    compares: "MW-ABD, CAS, CASGC and CASSS, and ABD and EC as they are here, in one configuration",
+    variants: &[of(&[
+        DapKind::AbdPublished,
+        DapKind::Abd,
+        DapKind::Ec,
+        DapKind::Cas,
+        DapKind::CasGc,
+        DapKind::CasSs,
+    ])],
     procedure: Procedure::AtOnce,
     published: Parameters {
         servers: 10,
@@ -38,12 +43,37 @@ const COMMON: Experiment = Experiment {
     },
     varied: &[],
     figures: None,
-    // Reads of MW-ABD send whole values in two directions: from 512 KiB on they take longer.
-    less: &[(Relation::CodedPublished, &["read_ms"])],
-    left_out: &[
-        "a round trip takes the time of loopback, not about 50 ms",
-        "CAS stands in the place of CASSS, which is not measured yet",
+    words: &[
+        // Reads of MW-ABD send whole values in two directions: from 512 KiB on they take longer.
+        (Relation::CodedPublished, Order::Less, &["read_ms"]),
+        (Relation::SelfStabilizing, Order::Same, &["read_ms"]),
+        (Relation::SelfStabilizing, Order::More, &["write_ms"]),
     ],
+    left_out: &[
+        "a round trip takes the time of loopback, not about 50 ms, unless `--round-trip` lets it take longer",
+    ],
+};
+
+/// By number of servers.
+const SERVERS: Experiment = Experiment {
+    compares: "MW-ABD, EC, CAS and CASSS, in one configuration",
+    variants: &[of(&[
+        DapKind::AbdPublished,
+        DapKind::Ec,
+        DapKind::Cas,
+        DapKind::CasSs,
+    ])],
+    published: Parameters {
+        servers: 30,
+        ..COMMON.published
+    },
+    varied: &[Variation {
+        what: Parameter::ServersAlone,
+        quick: &[5],
+        default: &[5, 15, 30],
+        full: &[5, 10, 15, 20, 30],
+    }],
+    ..COMMON
 };
 
 pub(super) const ROWS: &[Experiment] = &[
@@ -67,6 +97,24 @@ pub(super) const ROWS: &[Experiment] = &[
         ..COMMON
     },
     Experiment {
+        name: "S2",
+        about: "coded atomic storage, number of servers of which two may fail (figure 2)",
+        ..SERVERS
+    },
+    Experiment {
+        name: "S2f",
+        about: "the same where as many may fail as in the study: 4 of 20, 14 of 30",
+        compares: "EC, CAS and CASSS, in one configuration",
+        variants: &[of(&[DapKind::Ec, DapKind::Cas, DapKind::CasSs])],
+        varied: &[Variation {
+            what: Parameter::ServersOfStudy,
+            quick: &[5],
+            default: &[20, 30],
+            full: &[20, 30],
+        }],
+        ..SERVERS
+    },
+    Experiment {
         name: "S3",
         about: "coded atomic storage, size of the object (figure 3)",
         published: Parameters {
@@ -75,6 +123,75 @@ pub(super) const ROWS: &[Experiment] = &[
             sizes: &[KIB, 32 * KIB, 128 * KIB, 512 * KIB, MIB, 2 * MIB, 4 * MIB],
             ..COMMON.published
         },
+        ..COMMON
+    },
+    Experiment {
+        name: "S4",
+        about: "restart of an object by all members, number of servers (figure 4)",
+        compares: "CASSS, of which each operation needs all members",
+        variants: &[of(&[DapKind::CasSs])],
+        procedure: Procedure::Restart,
+        published: Parameters {
+            servers: 30,
+            parity: 0,
+            writers: 1,
+            readers: 1,
+            sizes: &[256],
+            runs: 20,
+            ..COMMON.published
+        },
+        varied: &[Variation {
+            what: Parameter::ServersAlone,
+            quick: &[5],
+            default: &[5, 10, 15, 20, 25, 30],
+            full: &[5, 10, 15, 20, 25, 30],
+        }],
+        words: &[],
+        left_out: &[],
+        ..COMMON
+    },
+    Experiment {
+        name: "S5",
+        about: "CASSS beside CAS, number of servers (figure 5)",
+        compares: "CAS and CASSS, in one configuration",
+        variants: &[of(&[DapKind::Cas, DapKind::CasSs])],
+        published: Parameters {
+            servers: 20,
+            writers: 1,
+            readers: 1,
+            ..COMMON.published
+        },
+        varied: &[Variation {
+            what: Parameter::ServersAlone,
+            quick: &[5],
+            default: &[5, 10, 15, 20],
+            full: &[5, 10, 15, 20],
+        }],
+        ..COMMON
+    },
+    Experiment {
+        name: "stabilization",
+        about: "from any state of the members to a register (not published)",
+        compares: "CASSS",
+        variants: &[of(&[DapKind::CasSs])],
+        procedure: Procedure::Stabilization,
+        published: Parameters {
+            servers: 9,
+            parity: 2,
+            writers: 1,
+            readers: 2,
+            sizes: &[256],
+            runs: 400,
+            ..COMMON.published
+        },
+        varied: &[Variation {
+            what: Parameter::ServersAlone,
+            quick: &[5],
+            default: &[3, 5, 9],
+            full: &[3, 5, 9],
+        }],
+        words: &[],
+        left_out: &[],
         ..COMMON
     },
 ];

@@ -1,6 +1,6 @@
 //! The slides about fragmented objects and erasure codes (`docs/spec` 7.2).
 
-use crate::paper::compare::Relation;
+use crate::paper::compare::{Order, Relation};
 use crate::paper::experiment::{Experiment, Procedure, Variants};
 use crate::paper::scale::Parameters;
 use crate::paper::variant::{Algorithm, Extras};
@@ -21,7 +21,7 @@ const COMMON: Experiment = Experiment {
     },
     varied: &[],
     figures: None,
-    less: &[],
+    words: &[],
     left_out: &[],
 };
 
@@ -38,7 +38,7 @@ pub(super) const ROWS: &[Experiment] = &[
             etcd: false,
         }],
         // "CoABD-F has significantly lower write and read operation latency."
-        less: &[(Relation::Fragmented, &["read_ms", "write_ms"])],
+        words: &[(Relation::Fragmented, Order::Less, &["read_ms", "write_ms"])],
         ..COMMON
     },
     Experiment {
@@ -57,7 +57,7 @@ pub(super) const ROWS: &[Experiment] = &[
             etcd: false,
         }],
         // Writes of EC are the fastest, reads of ABD the slowest.
-        less: &[(Relation::Coded, &["read_ms", "write_ms"])],
+        words: &[(Relation::Coded, Order::Less, &["read_ms", "write_ms"])],
         ..COMMON
     },
     Experiment {
@@ -71,7 +71,7 @@ pub(super) const ROWS: &[Experiment] = &[
             etcd: false,
         }],
         // "Fragmented algorithms have significantly lower write operation latency."
-        less: &[(Relation::Fragmented, &["write_ms"])],
+        words: &[(Relation::Fragmented, Order::Less, &["write_ms"])],
         ..COMMON
     },
 ];
