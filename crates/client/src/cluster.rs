@@ -167,6 +167,24 @@ impl SequenceEntry {
     }
 }
 
+/// The configurations of a domain from the last final one on, and which members know which of them to come next.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ConfigurationGraph {
+    /// The configurations, each after those that precede it.
+    pub nodes: Vec<SequenceEntry>,
+    /// What leads from one to another one.
+    pub edges: Vec<Edge>,
+}
+
+/// The members of one configuration know that another one comes after it. Both are places among the nodes of their graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Edge {
+    /// Whose members know it.
+    pub from: usize,
+    /// What comes after it.
+    pub to: usize,
+}
+
 /// A domain with its configuration. Serialised in one object with that.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DomainInfo {

@@ -45,6 +45,7 @@
 //!   async reconfigure(&self, &Change, impl Fn(Progress)) -> Result<Reconfigured, ReconfigError>
 //!   async resume(&self, impl Fn(Progress)) -> Result<Option<ConfigurationInfo>, ReconfigError>
 //!   async sequence(&self) -> Result<Vec<SequenceEntry>, Error>
+//!   async graph(&self) -> Result<ConfigurationGraph, Error>      the same, and which of them is known to come after which
 //!   file(&self, &str) -> Result<file::File, Error>    lists of blocks that many people edit: push, pull, read, diff
 //!   async files(&self, prefix: &str, after: &str) -> Result<(Vec<FileEntry>, Option<String>), Error>
 //!   async sweep(&self, SweepOptions) -> Result<SweepReport, Error>      blocks that are not needed
@@ -100,8 +101,9 @@ pub use areo_net::{Counts, TraceContext, Traffic};
 pub use choice::InvalidChoice;
 pub use client::Client;
 pub use cluster::{
-    ClusterId, ClusterStatus, ClusterSummary, ConfigurationInfo, DomainHealth, DomainInfo, Health,
-    InvalidClusterId, Member, SequenceEntry, ServerHealth, ServerInfo, ServerStatus,
+    ClusterId, ClusterStatus, ClusterSummary, ConfigurationGraph, ConfigurationInfo, DomainHealth,
+    DomainInfo, Edge, Health, InvalidClusterId, Member, SequenceEntry, ServerHealth, ServerInfo,
+    ServerStatus,
 };
 pub use connect::{Attempt, ConnectError, ConnectOptions, DEFAULT_TIMEOUT};
 pub use create::{CreateDomainError, DomainOptions};

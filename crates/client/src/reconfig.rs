@@ -5,7 +5,7 @@
 //! client's timeout. If the client that runs it dies, reads and writes go on, and any client can resume it.
 
 use crate::choice::InvalidChoice;
-use crate::cluster::{ConfigurationInfo, Health, Names, SequenceEntry};
+use crate::cluster::{ConfigurationGraph, ConfigurationInfo, Edge, Health, Names, SequenceEntry};
 use crate::domain::Domain;
 use crate::error::{Error, NoQuorum, Operation};
 use crate::metrics::{CountedOperation, Metrics, counted};
@@ -219,15 +219,41 @@ impl Domain {
     pub async fn sequence(&self) -> Result<Vec<SequenceEntry>, Error> {
         let read = |context: Context| async move {
             let path = path(&context).await?;
-            let names = context.names_of(&path).await;
-            let entry = |(position, c): (usize, &Arc<Configuration>)| SequenceEntry {
-                configuration: names.configuration(c),
-                is_final: position == 0,
-            };
-            Ok(path.iter().enumerate().map(entry).collect())
+            Ok(entries(&context, &path).await)
         };
         self.work(Operation::ReadSequence, None, read).await
     }
+
+    /// The same configurations, and which of them is known to come after which. In a domain that is reconfigured over a lattice
+    /// several may come after one.
+    ///
+    /// # Errors
+    /// As [`Domain::sequence`].
+    pub async fn graph(&self) -> Result<ConfigurationGraph, Error> {
+        let read = |context: Context| async move {
+            let failed = |failed| context.during(Operation::ReadSequence).not_applied(&failed);
+            let graph = context.handle().graph().await.map_err(failed)?;
+            let all = graph.iter().map(|node| node.configuration.clone());
+            let nodes = entries(&context, &all.collect::<Vec<_>>()).await;
+            let edges = graph.iter().enumerate().flat_map(|(from, node)| {
+                let after = node.successors.iter();
+                after.map(move |to| Edge { from, to: *to })
+            });
+            let edges = edges.collect();
+            Ok(ConfigurationGraph { nodes, edges })
+        };
+        self.work(Operation::ReadSequence, None, read).await
+    }
+}
+
+/// A path as users see it.
+async fn entries(context: &Context, path: &[Arc<Configuration>]) -> Vec<SequenceEntry> {
+    let names = context.names_of(path).await;
+    let entry = |(position, c): (usize, &Arc<Configuration>)| SequenceEntry {
+        configuration: names.configuration(c),
+        is_final: position == 0,
+    };
+    path.iter().enumerate().map(entry).collect()
 }
 
 /// The same, counted.

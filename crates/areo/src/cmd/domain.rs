@@ -1,13 +1,17 @@
 //! `areo domain create|ls|show`.
 
+mod graph;
+
 use crate::args::{self, DapWord, ReconfigWord};
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::{Column, Output};
 use crate::session::{self, Session, choice_failure, creation_failure, failure};
 use crate::units::show_size;
 use areo_client::{
-    ConfigurationInfo, Dap, DapKind, DomainInfo, DomainOptions, InvalidChoice, SequenceEntry, Shape,
+    ConfigurationGraph, ConfigurationInfo, Dap, DapKind, DomainInfo, DomainOptions, InvalidChoice,
+    Shape,
 };
+use serde::Serialize;
 
 pub(super) fn run(session: &Session, command: args::Domain) -> Outcome {
     match command {
@@ -61,7 +65,10 @@ async fn create(session: &Session, args: args::DomainCreate) -> Outcome {
         configuration: domain.configuration(),
         pending: Some(Vec::new()),
     };
-    print_one(session.out, &info)?;
+    match session.out.json {
+        true => session.out.object(&info)?,
+        false => print_one(session.out, &info, &ConfigurationGraph::default())?,
+    }
     client.close().await;
     Ok(())
 }
@@ -74,26 +81,41 @@ async fn ls(session: &Session) -> Outcome {
     Ok(())
 }
 
+/// What `--json` prints of a domain that is shown.
+#[derive(Serialize)]
+struct ShownDomain<'a> {
+    #[serde(flatten)]
+    info: &'a DomainInfo,
+    graph: Option<&'a ConfigurationGraph>,
+}
+
 async fn show(session: &Session, name: &str) -> Outcome {
     let client = session.connect().await?;
     let domain = Session::find(&client, name).await?;
-    let sequence = domain.sequence().await;
-    if let Err(error) = &sequence {
+    let graph = domain.graph().await;
+    if let Err(error) = &graph {
         let note = format!("{error}; this is what the directory knows of it");
         session.out.note(&note);
     }
     let configuration = domain.configuration();
-    let pending = |entries: Vec<SequenceEntry>| {
-        let entries = entries.into_iter().filter(|entry| !entry.is_final);
-        entries.map(|entry| entry.configuration).collect()
+    let graph = graph.ok();
+    let pending = |graph: &ConfigurationGraph| {
+        let entries = graph.nodes.iter().filter(|entry| !entry.is_final);
+        entries.map(|entry| entry.configuration.clone()).collect()
     };
     let info = DomainInfo {
         name: domain.name().into(),
         id: domain.id(),
         configuration,
-        pending: sequence.ok().map(pending),
+        pending: graph.as_ref().map(pending),
     };
-    print_one(session.out, &info)?;
+    match session.out.json {
+        true => session.out.object(&ShownDomain {
+            info: &info,
+            graph: graph.as_ref(),
+        })?,
+        false => print_one(session.out, &info, &graph.unwrap_or_default())?,
+    }
     client.close().await;
     Ok(())
 }
@@ -216,12 +238,14 @@ pub(super) fn names(configuration: &ConfigurationInfo) -> String {
     names.join(",")
 }
 
-fn print_one(out: Output, info: &DomainInfo) -> Outcome {
-    if out.json {
-        return out.object(info);
-    }
+/// A configuration in short.
+fn called(c: &ConfigurationInfo, status: &str) -> String {
+    format!("{} {status}, {}", c.index, c.shape)
+}
+
+/// For people.
+fn print_one(out: Output, info: &DomainInfo, graph: &ConfigurationGraph) -> Outcome {
     let configuration = &info.configuration;
-    let called = |c: &ConfigurationInfo, status| format!("{} {status}, {}", c.index, c.shape);
     let mut lines = vec![
         ("domain", info.name.clone()),
         ("id", info.id.clone()),
@@ -243,10 +267,8 @@ fn print_one(out: Output, info: &DomainInfo) -> Outcome {
     if !experimental.is_empty() {
         lines.push(("experimental", experimental));
     }
-    for c in info.pending.iter().flatten() {
-        let pending = format!("{} on {}", called(c, "pending"), names(c));
-        lines.push(("configuration", pending));
-    }
+    let after = graph::lines(graph);
+    lines.extend(after.into_iter().map(|line| ("comes next", line)));
     for (name, value) in lines {
         match out.terminal {
             true => out.line(&format!("{name:<14} {value}"))?,
@@ -275,7 +297,7 @@ mod tests {
         assert!(refused.message.contains("leave --k out"), "{refused}");
     }
 
-    fn info() -> DomainInfo {
+    pub(super) fn info() -> DomainInfo {
         let member = |i: u128| Member {
             id: ServerId(i),
             name: format!("s{i}"),

@@ -10,8 +10,9 @@ use crate::gather::{Fold, Servers};
 use crate::message::{Reply, Request};
 use crate::reconfig::ares::{self, AresError, LeaveOff, ReconfigOutcome, Reconfigurer};
 use crate::reconfig::change::Change;
+use crate::reconfig::merged;
 use crate::reconfig::transfer::Progress;
-use crate::reconfig::{merged, walk};
+use crate::reconfig::walk::{self, GraphNode};
 use std::sync::Arc;
 
 impl<E: Env> Domain<E> {
@@ -22,6 +23,14 @@ impl<E: Env> Domain<E> {
     /// [`Unavailable`] without a quorum in time.
     pub async fn path(&self) -> Result<Vec<Arc<Configuration>>, Unavailable> {
         walk::path(&self.client.env, self.client.sequences(), &self.known).await
+    }
+
+    /// The same, and which of these configurations is known to come after which.
+    ///
+    /// # Errors
+    /// As [`Domain::path`].
+    pub async fn graph(&self) -> Result<Vec<GraphNode>, Unavailable> {
+        walk::graph(&self.client.env, self.client.sequences(), &self.known).await
     }
 
     /// Makes the change while clients read and write, with those that others make at the same time or after them; then tells the

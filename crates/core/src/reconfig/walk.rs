@@ -252,6 +252,45 @@ pub async fn path<E: Env>(
     path_asking(env, sequences, known, ask).await
 }
 
+/// A configuration and what its members know to come after it.
+pub struct GraphNode {
+    /// The configuration.
+    pub configuration: Arc<Configuration>,
+    /// Places of its successors in the graph.
+    pub successors: Vec<usize>,
+}
+
+/// The configurations of [`path`], each with those among them that its members know to come after it. What is announced meanwhile
+/// may be missing.
+///
+/// # Errors
+/// [`Unavailable`] without a quorum in time.
+pub async fn graph<E: Env>(
+    env: &E,
+    sequences: &Sequences,
+    known: &Arc<Configuration>,
+) -> Result<Vec<GraphNode>, Unavailable> {
+    let path = path(env, sequences, known).await?;
+    let mut graph = Vec::new();
+    for c in &path {
+        // Again: what the walk came to last it made known to those that it had asked before.
+        let at = Visit::new(c);
+        sequence::read_config(env, &at).await?;
+        let shown = at.successors();
+        let place = |shown: &Pointer| path.iter().position(|c| *c == shown.configuration);
+        let successors: Vec<usize> = shown.iter().filter_map(place).collect();
+        assert!(
+            successors.iter().all(|after| *after > graph.len()),
+            "pointers lead upwards, and so does a path"
+        );
+        graph.push(GraphNode {
+            configuration: c.clone(),
+            successors,
+        });
+    }
+    Ok(graph)
+}
+
 /// Asks for pointers and nothing else. Without piggybacking the walk does that itself.
 pub(super) async fn read_pointers<E: Env>(env: &E, at: &Visit) -> Result<(), CallError> {
     if at.c().options().piggyback {

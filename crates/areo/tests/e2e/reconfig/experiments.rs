@@ -22,6 +22,9 @@ fn a_domain_is_brought_into_an_experiment_and_out_of_it() {
         .collect();
     assert_eq!(statuses, ["finalized", "pending"]);
     assert_all_there(&cluster, "default", &files);
+    let shown = cluster.run(&["domain", "show", "default"]).done();
+    let next = "comes next\t└─ 1 pending, ec-published [5,3] on s1,s2,s3,s4,s5";
+    assert!(shown.text().ends_with(next), "{}", shown.text());
 
     reconfig(&cluster, "start", "default", &["--resume"]).done();
     let (_, dap, _) = shape(&cluster, "default");

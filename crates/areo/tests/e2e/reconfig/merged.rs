@@ -73,6 +73,54 @@ fn a_change_that_was_left_is_finished() {
     }
 }
 
+/// Two changes are left pending. `areo domain show` draws them, and `--json` says what leads to what.
+#[test]
+fn configurations_are_drawn() {
+    let cluster = Cluster::start(&["--servers", "6", "--durability", "memory"]);
+    let show = |kind: &str, more: &[&str]| {
+        cluster
+            .run(&[&["domain", "show", kind], more].concat())
+            .done()
+    };
+    let graph = |kind: &str| {
+        let shown = show(kind, &["--json"]).objects().remove(0);
+        let nodes = shown["graph"]["nodes"].as_array().unwrap().iter();
+        let statuses: Vec<_> = nodes.map(|node| node["status"].clone()).collect();
+        assert_eq!(
+            shown["pending"].as_array().unwrap().len(),
+            statuses.len() - 1
+        );
+        (statuses, shown["graph"]["edges"].clone())
+    };
+    for kind in KINDS {
+        create(&cluster, kind, kind);
+        for added in ["s5", "s6"] {
+            let change = ["--add", added, "--experimental", "leave-off=transferred"];
+            reconfig(&cluster, "start", kind, &change).done();
+        }
+        let (statuses, edges) = graph(kind);
+        assert_eq!(statuses, ["finalized", "pending", "pending"], "{kind}");
+        let path = serde_json::json!([{ "from": 0, "to": 1 }, { "from": 1, "to": 2 }]);
+        assert_eq!(edges, path, "{kind}");
+        let drawn = [
+            "comes next\t└─ 2 pending, abd [5] on s1,s2,s3,s4,s5",
+            "comes next\t   └─ 4 pending, abd [6] on s1,s2,s3,s4,s5,s6",
+        ];
+        let shown = show(kind, &[]);
+        assert!(
+            shown.text().ends_with(&drawn.join("\n")),
+            "{}",
+            shown.text()
+        );
+        reconfig(&cluster, "start", kind, &["--resume"]).done();
+        assert_eq!(
+            graph(kind),
+            (vec!["finalized".into()], serde_json::json!([]))
+        );
+        assert!(!show(kind, &[]).text().contains("comes next"));
+    }
+}
+
 #[test]
 fn what_such_a_domain_cannot_is_refused_in_one_sentence() {
     let cluster = Cluster::start(&["--servers", "4", "--durability", "memory"]);

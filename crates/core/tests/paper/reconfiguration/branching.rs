@@ -117,6 +117,26 @@ fn operations_end_where_successors_come_together() {
     }
 }
 
+/// What users are shown of two successors beside each other, and of their join, which the look itself makes known.
+#[test]
+fn the_graph_of_configurations_is_what_members_know() {
+    let (world, c) = begun(1);
+    let mut beside = [4, 5].map(|new| changed(&c, |it| it.with(server(new))));
+    beside.iter().for_each(|next| announce(&world, &c, next));
+    beside.sort_by_key(|c| c.id());
+    let (actor, known) = (world.actor(&c), c.clone());
+    let graph = world.run(async move { actor.client().domain(&known).graph().await });
+    let graph = graph.expect("a quorum answers");
+    let nodes: Vec<_> = graph
+        .iter()
+        .map(|node| node.configuration.clone())
+        .collect();
+    let [a, b] = &beside;
+    assert_eq!(nodes, [c, a.clone(), b.clone(), joined(a, b)]);
+    let successors: Vec<_> = graph.iter().map(|node| node.successors.clone()).collect();
+    assert_eq!(successors, [vec![1, 2], vec![3], vec![3], vec![]]);
+}
+
 /// A configuration becomes final that its reconfigurer found alone, while another one is beside it. A write is stopped before each
 /// of its calls meanwhile, so that it also comes to what is superseded by then.
 #[test]
