@@ -1,9 +1,10 @@
 //! The only door from the algorithms to the world.
 
-use crate::config::{Decider, Members, ServerId};
+use crate::config::{Configuration, Decider, Members, Membership, ServerId};
 use crate::error::{DeciderError, Unavailable};
 use crate::instant::Instant;
 use crate::message::Note;
+use crate::pointer::Successors;
 use crate::tally::Tally;
 use bytes::Bytes;
 use std::future::Future;
@@ -41,6 +42,23 @@ pub enum Work {
         elements: u64,
         /// Their bytes.
         bytes: u64,
+    },
+}
+
+/// What a client concludes from what the members of a configuration of a lattice answer.
+#[derive(Clone, Copy, Debug)]
+pub enum Conclusion<'a> {
+    /// Lattice agreement decided this membership, or a speculating snapshot may commit it, in this round.
+    Merged {
+        /// Which.
+        membership: &'a Membership,
+        /// In which round; 0 where there are none.
+        round: u32,
+    },
+    /// A weak snapshot: operations go on to these (`[R-22 collect-again]`).
+    Collected {
+        /// Which.
+        successors: &'a Successors,
     },
 }
 
@@ -89,6 +107,9 @@ pub trait Env: Clone + 'static {
 
     /// Takes note of what the operation did, for whoever counts it. Nobody does unless the world says so.
     fn count(&self, _work: Work) {}
+
+    /// Takes note of a conclusion, for a world that judges it against those of others. Only simulated ones do.
+    fn concluded(&self, _at: &Configuration, _conclusion: Conclusion<'_>) {}
 
     /// Asks a service outside to decide: of all values that are ever proposed to it under a key it returns the same one to
     /// everybody ([`crate::consensus::outside`]). Worlds without a way there say so.

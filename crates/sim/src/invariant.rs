@@ -2,10 +2,12 @@
 //! operations end with, and compares it with what is really on the disks ([`crate::truth`]). It never asks a server.
 
 mod acknowledged_is_durable;
+mod conclusions_agree;
 mod copies_never_serve;
 mod damaged_is_never_counted;
 mod decided_once;
 mod evicted_is_remembered;
+mod never_too_few_members;
 mod nothing_unsynced_is_shown;
 mod one_value_per_tag;
 mod promises_are_kept;
@@ -19,9 +21,10 @@ use crate::truth::{self, Domain, KeptRecord, ObjectId, Objects, Truth};
 use crate::world::server_of;
 use areo_core::config::{Configuration, ConfigurationId, ServerId};
 use areo_core::element::Element;
+use areo_core::env::Conclusion;
 use areo_core::message::{HeldVersions, Note, RankedVersions};
 use areo_core::object::Name;
-use areo_core::pointer::Pointer;
+use areo_core::pointer::Successors;
 use areo_core::tag::Tag;
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -60,7 +63,15 @@ pub(crate) enum Observation<'a> {
         value: &'a Bytes,
     },
     /// A server said what comes after a configuration.
-    PointerShown { pointer: &'a Pointer },
+    SuccessorsShown {
+        at: &'a ConfigurationId,
+        successors: &'a Successors,
+    },
+    /// A client concluded this from what the members of a configuration answered.
+    Concluded {
+        at: &'a Configuration,
+        conclusion: Conclusion<'a>,
+    },
     /// A server said this to another one of its own accord.
     Told { server: usize, note: &'a Note },
     /// A server started from its disk, on which these durable records were not found again.
@@ -143,9 +154,11 @@ pub(crate) fn all() -> Vec<Box<dyn Invariant>> {
     vec![
         Box::<acknowledged_is_durable::Rule>::default(),
         Box::<copies_never_serve::Rule>::default(),
+        Box::<conclusions_agree::Rule>::default(),
         Box::<damaged_is_never_counted::Rule>::default(),
         Box::<decided_once::Rule>::default(),
         Box::<evicted_is_remembered::Rule>::default(),
+        Box::<never_too_few_members::Rule>::default(),
         Box::<nothing_unsynced_is_shown::Rule>::default(),
         Box::<one_value_per_tag::Rule>::default(),
         Box::<promises_are_kept::Rule>::default(),

@@ -18,7 +18,7 @@
 
 use super::paxos::Acceptor;
 use crate::config::Membership;
-use crate::env::Env;
+use crate::env::{Conclusion, Env};
 use crate::error::CallError;
 use crate::gather::{self, Fold, Quorum, Visit};
 use crate::limits;
@@ -55,6 +55,8 @@ pub async fn propose<E: Env>(
             "what is decided contains what was proposed"
         );
         if joined == proposed {
+            let (membership, round) = (&proposed, 0);
+            env.concluded(at.c(), Conclusion::Merged { membership, round });
             return Ok(proposed);
         }
         proposed = joined;

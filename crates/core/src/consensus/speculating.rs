@@ -22,7 +22,7 @@
 use super::agreement::{self, KeptJoin};
 use super::paxos::Acceptor;
 use crate::config::Membership;
-use crate::env::Env;
+use crate::env::{Conclusion, Env};
 use crate::error::CallError;
 use crate::gather::Visit;
 use crate::limits;
@@ -69,6 +69,8 @@ pub async fn propose_from<E: Env>(
         assert!(proposed.is_within(&shown.membership), "a quorum has it now");
         if shown.membership == proposed && !shown.is_marked {
             assert!(membership.is_within(&proposed), "proposals rise");
+            let membership = &proposed;
+            env.concluded(at.c(), Conclusion::Merged { membership, round });
             return Ok(proposed);
         }
         proposed = shown.membership;

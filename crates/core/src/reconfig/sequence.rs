@@ -17,7 +17,7 @@
 //! for.
 
 use crate::config::Configuration;
-use crate::env::Env;
+use crate::env::{Conclusion, Env};
 use crate::error::{CallError, Unavailable};
 use crate::gather::{self, Fold, Quorum, Visit};
 use crate::message::{Body, Note, Reply};
@@ -190,6 +190,10 @@ pub async fn spread<E: Env>(
         known.last_final().is_some() || above.iter().all(|it| known.says(it)),
         "what is known only grows"
     );
+    if at.c().branches() && known.last_final().is_none() && !above.is_empty() {
+        let successors = &above;
+        env.concluded(at.c(), Conclusion::Collected { successors });
+    }
     Ok(was_agreed)
 }
 

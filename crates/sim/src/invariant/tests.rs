@@ -7,7 +7,7 @@ use areo_core::dsm::large;
 use areo_core::element::Form;
 use areo_core::message::{Gossip, GossipMarks, ServerRecord};
 use areo_core::object::DomainId;
-use areo_core::pointer::Status;
+use areo_core::pointer::{Pointer, Status};
 use areo_core::tag::Writer;
 
 const KEY: ConfigurationId = ConfigurationId {
@@ -74,6 +74,13 @@ impl Scene {
             shapes: &self.shapes,
         };
         rule.observe(observation, &context).is_some()
+    }
+
+    /// Whether showing these successors of the configuration of that index breaks the rule.
+    fn leads(&self, rule: &mut dyn Invariant, index: u32, pointers: &[Pointer]) -> bool {
+        let at = &ConfigurationId { index, ..KEY };
+        let successors = &Successors::new(pointers.to_vec()).expect("they are in order");
+        self.tell(rule, &Observation::SuccessorsShown { at, successors })
     }
 
     /// Whether showing this breaks the rule.
@@ -191,10 +198,8 @@ fn an_index_with_two_configurations_is_caught() {
         };
         Pointer::pending(&Configuration::new(descriptor).unwrap())
     };
-    let mut shown = |pointer: Pointer| {
-        let pointer = &pointer;
-        scene.tell(&mut rule, &Observation::PointerShown { pointer })
-    };
+    let mut shown =
+        |pointer: Pointer| scene.leads(&mut rule, pointer.configuration.id().index - 1, &[pointer]);
     let same = Pointer {
         status: Status::Final,
         ..pointer(3, 1)
@@ -203,26 +208,40 @@ fn an_index_with_two_configurations_is_caught() {
     assert!(shown(pointer(3, 2)));
 }
 
+fn first() -> Membership {
+    Membership::first((1..=3).map(ServerId))
+}
+
+fn with(ids: &[u128]) -> Membership {
+    let add = |all: Membership, id: &u128| all.with(ServerId(*id));
+    ids.iter().fold(first(), add)
+}
+
+fn configuration(decided_by: &Decider, membership: &Membership) -> Arc<Configuration> {
+    let descriptor = Descriptor {
+        index: membership.size().unwrap(),
+        lattice: Some(membership.clone()),
+        decided_by: decided_by.clone(),
+        ..Descriptor::new(DomainId(1), membership.members(), Dap::Abd)
+    };
+    Configuration::new(descriptor).unwrap()
+}
+
+/// A pointer to a configuration with these servers more than the first.
+fn added(decided_by: &Decider, ids: &[u128], status: Status) -> Pointer {
+    let configuration = configuration(decided_by, &with(ids));
+    Pointer {
+        configuration,
+        status,
+    }
+}
+
 #[test]
 fn configurations_of_a_lattice_that_are_beside_each_other_are_caught() {
-    let first = Membership::first((1..=3).map(ServerId));
-    let added = |ids: &[u128]| {
-        let membership = ids
-            .iter()
-            .fold(first.clone(), |all, id| all.with(ServerId(*id)));
-        let descriptor = Descriptor {
-            index: membership.size().unwrap(),
-            lattice: Some(membership.clone()),
-            ..Descriptor::new(DomainId(1), membership.members(), Dap::Abd)
-        };
-        Pointer::pending(&Configuration::new(descriptor).unwrap())
-    };
     let shown = |ids: [&[u128]; 3]| {
         let (scene, mut rule) = (Scene::new(&[]), successors_are_ordered::Rule::default());
-        ids.map(|ids| {
-            let pointer = &added(ids);
-            scene.tell(&mut rule, &Observation::PointerShown { pointer })
-        })
+        let added = |ids| added(&Decider::Agreement, ids, Status::Pending);
+        ids.map(|ids| scene.leads(&mut rule, 0, &[added(ids)]))
     };
     let chain: [&[u128]; 3] = [&[4, 5, 6], &[4], &[4, 5]];
     assert_eq!(shown(chain), [false; 3]);
@@ -234,21 +253,6 @@ fn configurations_of_a_lattice_that_are_beside_each_other_are_caught() {
 /// In DynaStore of pending ones neither need precede the other; of those that operations may begin at one does.
 #[test]
 fn final_configurations_that_are_beside_each_other_are_caught() {
-    let first = Membership::first((1..=3).map(ServerId));
-    let added = |id, status| {
-        let membership = first.with(ServerId(id));
-        let descriptor = Descriptor {
-            index: membership.size().unwrap(),
-            lattice: Some(membership.clone()),
-            decided_by: Decider::Snapshot,
-            ..Descriptor::new(DomainId(1), membership.members(), Dap::Abd)
-        };
-        let configuration = Configuration::new(descriptor).unwrap();
-        Pointer {
-            configuration,
-            status,
-        }
-    };
     let (scene, mut rule) = (Scene::new(&[]), successors_are_ordered::Rule::default());
     let shown = [
         (4, Status::Pending, false),
@@ -258,10 +262,95 @@ fn final_configurations_that_are_beside_each_other_are_caught() {
         (5, Status::Final, true),
     ];
     for (id, status, is_caught) in shown {
-        let pointer = &added(id, status);
-        let caught = scene.tell(&mut rule, &Observation::PointerShown { pointer });
+        let pointer = added(&Decider::Snapshot, &[id], status);
+        let caught = scene.leads(&mut rule, 0, &[pointer]);
         assert_eq!(caught, is_caught, "{id} {status:?}");
     }
+}
+
+/// Where consensus decides. Elsewhere a second one may come before what was announced first.
+#[test]
+fn a_second_successor_is_caught() {
+    let both = |decider: &Decider| {
+        let (scene, mut rule) = (Scene::new(&[]), successors_are_ordered::Rule::default());
+        let p = |ids: &[u128]| added(decider, ids, Status::Pending);
+        let far = added(decider, &[4, 5, 6, 7], Status::Final);
+        assert!(!scene.leads(&mut rule, 0, &[p(&[4, 5]), p(&[4, 5, 6])]));
+        assert!(!scene.leads(&mut rule, 2, &[p(&[4, 5, 6])]), "elsewhere");
+        assert!(!scene.leads(&mut rule, 0, &[far]), "it superseded all");
+        scene.leads(&mut rule, 0, &[p(&[4]), p(&[4, 5])])
+    };
+    let owner = Writer::default();
+    assert!(both(&Decider::Members) && both(&Decider::Leader { owner }));
+    assert!(!both(&Decider::Agreement) && !both(&Decider::Snapshot));
+}
+
+#[test]
+fn a_configuration_with_too_few_members_is_caught() {
+    let few = |begun: u128, left: Membership| {
+        let (mut scene, mut rule) = (Scene::new(&[]), never_too_few_members::Rule);
+        let begun = Membership::first((1..=begun).map(ServerId));
+        let begun = configuration(&Decider::Agreement, &begun);
+        scene.shapes.insert(begun.id(), begun);
+        let left = configuration(&Decider::Agreement, &left);
+        scene.leads(&mut rule, 0, &[Pointer::pending(&left)])
+    };
+    assert!(!few(3, with(&[4]).without(ServerId(1))));
+    assert!(few(3, first().without(ServerId(1))));
+    let two = Membership::first((1..=2).map(ServerId));
+    assert!(!few(2, two.with(ServerId(3)).without(ServerId(1))));
+    assert!(few(2, two.without(ServerId(1))));
+}
+
+/// What clients of one configuration concluded, one after the other: whether the last conclusion is caught.
+fn caught(decided_by: &Decider, conclusions: &[Conclusion<'_>]) -> bool {
+    let (scene, mut rule) = (Scene::new(&[]), conclusions_agree::Rule::default());
+    let at = &configuration(decided_by, &first());
+    let mut caught = conclusions.iter().map(|conclusion| {
+        let conclusion = *conclusion;
+        scene.tell(&mut rule, &Observation::Concluded { at, conclusion })
+    });
+    let last = caught.by_ref().nth(conclusions.len() - 1);
+    last.expect("there is a last one")
+}
+
+#[test]
+fn what_is_merged_to_two_things_is_caught() {
+    let [a, b, ab] = [with(&[4]), with(&[5]), with(&[4, 5])];
+    let merged = |membership, round| Conclusion::Merged { membership, round };
+    let (agreed, committed) = (&Decider::Agreement, &Decider::Speculation);
+    assert!(!caught(agreed, &[merged(&ab, 0), merged(&a, 0)]));
+    assert!(caught(agreed, &[merged(&a, 0), merged(&b, 0)]));
+    assert!(!caught(committed, &[merged(&ab, 1), merged(&a, 0)]));
+    assert!(!caught(committed, &[merged(&a, 0), merged(&a, 0)]));
+    assert!(
+        caught(committed, &[merged(&a, 0), merged(&ab, 0)]),
+        "one round"
+    );
+    assert!(
+        caught(committed, &[merged(&ab, 0), merged(&a, 1)]),
+        "less later"
+    );
+    assert!(caught(committed, &[merged(&a, 1), merged(&ab, 0)]));
+}
+
+#[test]
+fn sets_that_are_collected_beside_each_other_are_caught() {
+    let snapshot = &Decider::Snapshot;
+    let set = |ids: &[u128]| {
+        let mut set = Successors::default();
+        for id in ids {
+            let pointer = added(snapshot, &[*id], Status::Pending);
+            set.insert(pointer).unwrap();
+        }
+        set
+    };
+    let [one, both, other] = [set(&[4]), set(&[4, 5]), set(&[5, 6])];
+    let collected = |successors| Conclusion::Collected { successors };
+    assert!(!caught(snapshot, &[collected(&both), collected(&one)]));
+    assert!(!caught(snapshot, &[collected(&one), collected(&both)]));
+    assert!(caught(snapshot, &[collected(&one), collected(&other)]));
+    assert!(caught(snapshot, &[collected(&both), collected(&other)]));
 }
 
 #[test]

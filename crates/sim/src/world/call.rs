@@ -4,8 +4,8 @@ use super::network::Body;
 use super::pace::Pace;
 use super::{Event as Happening, World};
 use crate::fault::Fault;
-use areo_core::config::{Members, ServerId};
-use areo_core::env::{Env, Work};
+use areo_core::config::{Configuration, Members, ServerId};
+use areo_core::env::{Conclusion, Env, Work};
 use areo_core::error::{Response, Unavailable};
 use areo_core::gather::{Call, Deadline, Outgoing};
 use areo_core::instant::Instant;
@@ -349,6 +349,10 @@ impl Env for SimEnv {
             let sentence = "decided_once: a client saw two configurations of one index";
             self.world.violate(sentence.into());
         }
+    }
+
+    fn concluded(&self, at: &Configuration, conclusion: Conclusion<'_>) {
+        self.world.show_conclusion(at, conclusion);
     }
 
     fn slow(&self, server: ServerId) -> bool {

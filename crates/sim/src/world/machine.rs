@@ -47,6 +47,8 @@ fn sizes(random: &Random) -> Sizes {
 struct Caller {
     client: usize,
     call: u64,
+    /// The configuration that is asked, if one is.
+    at: Option<ConfigurationId>,
     subject: Subject,
 }
 
@@ -220,12 +222,17 @@ impl World {
         match codec::decode_request(&body.body, body.payload) {
             Ok(request) => {
                 let subject = self.subject(&request);
+                let at = match &request {
+                    Request::Configured { configuration, .. } => Some(*configuration),
+                    _ => None,
+                };
                 let now = self.clock(self.caller_of(server));
                 let job = Job::Request {
                     request,
                     caller: Caller {
                         client,
                         call,
+                        at,
                         subject,
                     },
                     deadline: (deadline_ms != NO_DEADLINE)
@@ -405,7 +412,7 @@ impl World {
         }
         let machines = self.0.machines.borrow();
         for (caller, reply) in turn.released.replies {
-            self.show(&machines, server, &caller.subject, &reply);
+            self.show(&machines, server, &caller, &reply);
             let encoded = reply.map(|reply| codec::encode_reply(&reply));
             self.send_reply((caller.client, server), caller.call, encoded);
         }

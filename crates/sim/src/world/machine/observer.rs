@@ -6,6 +6,7 @@ use crate::truth::{ObjectId, Truth};
 use crate::world::{Watch as Invariants, World};
 use areo_core::config::Configuration;
 use areo_core::element::Element;
+use areo_core::env::Conclusion;
 use areo_core::message::{Access, Body, Request};
 use areo_core::server::record::{Header, Step};
 use areo_core::tag::Tag;
@@ -57,6 +58,12 @@ fn configuration_of(step: &Step) -> Option<&Arc<Configuration>> {
 }
 
 impl World {
+    /// Shows the invariants what a client concluded.
+    pub(crate) fn show_conclusion(&self, at: &Configuration, conclusion: Conclusion<'_>) {
+        let machines = self.0.machines.borrow();
+        self.observe(&machines, &Observation::Concluded { at, conclusion });
+    }
+
     /// Shows the invariants elements that were made without a client.
     pub(super) fn show_adopted(&self, adopted: &[AdoptedElement]) {
         let machines = self.0.machines.borrow();

@@ -1,6 +1,6 @@
 //! What leaves a server, shown to the invariants.
 
-use super::{Machines, Subject};
+use super::{Caller, Machines, Subject};
 use crate::invariant::Observation;
 use crate::truth::ObjectId;
 use crate::world::World;
@@ -21,13 +21,14 @@ impl World {
         &self,
         machines: &Machines,
         server: usize,
-        subject: &Subject,
+        Caller { at, subject, .. }: &Caller,
         reply: &Result<Reply, Refusal>,
     ) {
         if let Ok(Reply::Next { successors, .. }) = reply {
-            for pointer in successors.iter() {
-                self.observe(machines, &Observation::PointerShown { pointer });
-            }
+            let at = at.as_ref();
+            let at = at.expect("what comes next is said of a configuration");
+            let shown = Observation::SuccessorsShown { at, successors };
+            self.observe(machines, &shown);
         }
         // The sequence that the server knows, and what it was sent: one of them was not decided.
         if *reply == Err(Refusal::Forked) {
