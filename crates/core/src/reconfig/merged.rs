@@ -13,7 +13,7 @@
 //! | | rounds |
 //! |---|---|
 //! | [`make`], undisturbed | those of [`ares`]: posting takes the place of reading the last configuration's pointers |
-//! | [`make`], after another change | those of its path once more |
+//! | [`make`], after another proposal was decided | those of its path once more |
 
 use super::ares::{self, AresError, ReconfigOutcome, Reconfigurer};
 use super::change::{Change, Obstruction};
@@ -74,14 +74,7 @@ async fn to_the_end<E: Env, C: Consensus<E>>(
             return Err(AresError::Removed);
         }
         if last != here.base() {
-            // [A-13 change-after-its-base]
-            here = change.after(last).map_err(|why| match why {
-                Obstruction::Contradiction(about) => AresError::Contradicts(last.clone(), about),
-                Obstruction::Invalid(invalid) => AresError::Invalid(invalid),
-            })?;
-            if !approves(&here).await {
-                return Err(AresError::Unwanted(here.made().clone()));
-            }
+            here = made_after(last, change, approves).await?;
             continue;
         }
         let next = proposal(&here, &posted, approves).await;
@@ -96,11 +89,31 @@ async fn to_the_end<E: Env, C: Consensus<E>>(
         })?;
         has_begun = true;
         // Otherwise another proposal was decided, or is known there: it is on the path.
-        if let Some(path) = extended
-            && path.last().is_some_and(|decided| change.is_in(decided))
-        {
+        let Some(path) = extended else { continue };
+        let decided = path.last().expect("it was extended");
+        if change.is_in(decided) {
             return conclude(by, path, has_begun).await;
         }
+        if !decided.dap().is_removal() {
+            // So it is posted there by the next look, before others have gone on from there.
+            here = made_after(decided, change, approves).await?;
+        }
+    }
+}
+
+/// The change after what others made, up to `last` (`[A-13 change-after-its-base]`).
+async fn made_after(
+    last: &Arc<Configuration>,
+    change: &Change,
+    approves: &impl AsyncFn(&Change) -> bool,
+) -> Result<Change, AresError> {
+    let here = change.after(last).map_err(|why| match why {
+        Obstruction::Contradiction(about) => AresError::Contradicts(last.clone(), about),
+        Obstruction::Invalid(invalid) => AresError::Invalid(invalid),
+    })?;
+    match approves(&here).await {
+        true => Ok(here),
+        false => Err(AresError::Unwanted(here.made().clone())),
     }
 }
 

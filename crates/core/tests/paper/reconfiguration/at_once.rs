@@ -451,6 +451,37 @@ fn an_undisturbed_change_costs_no_call_more() {
     }
 }
 
+/// A reconfigurer whose proposal loses posts its change at the decided configuration when it comes there, and not after a look at it: one
+/// that is far from the members would come too late again and again.
+#[test]
+fn a_change_that_lost_is_posted_at_once() {
+    let (world, c) = world_of(&Decider::Members, 3, 6, 1);
+    let [one, other] = [replace(&c, 0, 3), replace(&c, 1, 4)];
+    // It posts, asks for promises, has it accepted, and dies before it says so.
+    let gate = Gate::after(3);
+    let client = Client::new(GatedEnv::new(world.env(), &gate));
+    assert_eq!(world.run(until_death(gate, make(client, &one))), None);
+    world.lose(Message::is_note);
+    let before = world.gathers();
+    let late = world.spawn(make(world.actor(&c).client(), &other));
+    let is_posting = || world.in_flight(|message| message.is_posting() && !message.is_reply());
+    let (mut posts, mut was_posting) = (Vec::new(), false);
+    while late.borrow().is_none() {
+        if is_posting() > 0 && !was_posting {
+            posts.push(world.gathers() - before);
+        }
+        was_posting = is_posting() > 0;
+        assert!(world.step(), "it ends");
+    }
+    let done = made(ended(&world, &late), "after the dead one");
+    assert!(one.is_in(&done) && other.is_in(&done));
+    assert_eq!(done.id().index, 2);
+    // Again with the descriptor, in the same call.
+    posts.dedup();
+    // Posted, promised, accepted, announced; what comes after the first one is read.
+    assert_eq!(posts, [1, 6]);
+}
+
 /// A change that is there already is not posted, and one that was made meanwhile is not made again.
 #[test]
 fn a_change_that_is_there_already_is_not_posted() {
