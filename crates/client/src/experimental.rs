@@ -7,6 +7,7 @@
 //! | `piggyback` | `on`, `off` | whether servers show on every reply what comes next; otherwise that takes rounds of its own |
 //! | `collect` | `on`, `off`, `paper` | whether servers drop superseded configurations; `paper`: and point from one to the next |
 //! | `thrifty` | `off`, `queries`, `on` | which calls ask one quorum, and the others only when that does not decide them; `on`: those that write, too, where copies are kept |
+//! | `contact` | `each`, `single` | whether servers answer a read's query for later configurations, too, so that an operation asks each of them once |
 //! | `leave-off` | `transferred`, `finalized` | where a change stops, as if the process that makes it died |
 
 use areo_core::config::Options;
@@ -36,6 +37,8 @@ pub struct Experimental {
     pub collect: Option<Collect>,
     /// Which calls ask one quorum first.
     pub thrift: Option<Thrift>,
+    /// Servers answer queries for later configurations, too.
+    pub single_contact: Option<bool>,
     /// Where a change stops. The first configuration of a domain is no change.
     pub leave_off: Option<LeaveOff>,
 }
@@ -46,6 +49,7 @@ impl Experimental {
         piggyback: Some(Options::ARES.piggyback),
         collect: Some(Options::ARES.collect),
         thrift: None,
+        single_contact: None,
         leave_off: None,
     };
 
@@ -56,6 +60,7 @@ impl Experimental {
             piggyback: later.piggyback.or(self.piggyback),
             collect: later.collect.or(self.collect),
             thrift: later.thrift.or(self.thrift),
+            single_contact: later.single_contact.or(self.single_contact),
             leave_off: later.leave_off.or(self.leave_off),
         }
     }
@@ -66,6 +71,7 @@ impl Experimental {
             piggyback: self.piggyback.unwrap_or(options.piggyback),
             collect: self.collect.unwrap_or(options.collect),
             thrift: self.thrift.unwrap_or(options.thrift),
+            single_contact: self.single_contact.unwrap_or(options.single_contact),
         }
     }
 
@@ -77,6 +83,7 @@ impl Experimental {
             piggyback: (piggyback != usual.piggyback).then_some(piggyback),
             collect: (collect != usual.collect).then_some(collect),
             thrift: (options.thrift != usual.thrift).then_some(options.thrift),
+            single_contact: options.single_contact.then_some(true),
             leave_off: None,
         }
     }
@@ -86,11 +93,13 @@ impl Experimental {
         let piggyback = self.piggyback.map(|it| word(PIGGYBACK, it));
         let collect = self.collect.map(|it| word(COLLECT, it));
         let thrifty = self.thrift.map(|it| word(THRIFTY, it));
+        let contact = self.single_contact.map(|it| word(CONTACT, it));
         let leave_off = self.leave_off.map(|it| word(LEAVE_OFF, it));
         let all = [
             ("piggyback", piggyback),
             ("collect", collect),
             ("thrifty", thrifty),
+            ("contact", contact),
             ("leave-off", leave_off),
         ];
         let setting = |(key, word): (_, Option<_>)| word.map(|word| format!("{key}={word}"));
@@ -133,7 +142,7 @@ impl fmt::Display for InvalidSetting {
             }
             InvalidSetting::UnknownKey { key } => write!(
                 f,
-                "there is no experimental setting '{key}': there are protocol, piggyback, collect, thrifty and leave-off"
+                "there is no experimental setting '{key}': there are protocol, piggyback, collect, thrifty, contact and leave-off"
             ),
             InvalidSetting::UnknownValue { key, value, values } => write!(
                 f,
@@ -161,6 +170,7 @@ const COLLECT: Words<Collect> = &[
     ("off", Collect::Off),
     ("paper", Collect::Paper),
 ];
+const CONTACT: Words<bool> = &[("each", false), ("single", true)];
 const LEAVE_OFF: Words<LeaveOff> = &[
     ("transferred", LeaveOff::Transferred),
     ("finalized", LeaveOff::Finalized),
@@ -201,6 +211,7 @@ impl FromStr for Experimental {
             "piggyback" => said.piggyback = meaning(key, value, PIGGYBACK)?,
             "collect" => said.collect = meaning(key, value, COLLECT)?,
             "thrifty" => said.thrift = meaning(key, value, THRIFTY)?,
+            "contact" => said.single_contact = meaning(key, value, CONTACT)?,
             "leave-off" => said.leave_off = meaning(key, value, LEAVE_OFF)?,
             _ => return Err(InvalidSetting::UnknownKey { key: key.into() }),
         }
@@ -218,6 +229,7 @@ mod tests {
             "piggyback=off",
             "collect=paper",
             "thrifty=queries",
+            "contact=single",
             "leave-off=finalized",
         ];
         let parse = |setting: &str| setting.parse::<Experimental>().unwrap();
@@ -249,7 +261,7 @@ mod tests {
             ),
             (
                 "ec=published",
-                "there is no experimental setting 'ec': there are protocol, piggyback, collect, thrifty and leave-off",
+                "there is no experimental setting 'ec': there are protocol, piggyback, collect, thrifty, contact and leave-off",
             ),
             (
                 "collect=never",

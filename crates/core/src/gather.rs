@@ -18,10 +18,12 @@ use tracing::Instrument;
 pub use crate::tally::{Decision, Event, Tally};
 pub use batch::Batch;
 pub use call::{Call, Deadline, Outgoing};
+pub use contact::EarlyAnswers;
 pub use visit::{Visit, gather, query};
 
 mod batch;
 mod call;
+mod contact;
 mod thrifty;
 mod visit;
 

@@ -67,6 +67,8 @@ pub const LATTICE_SERVERS: usize = 384;
 pub const LATTICE_MEMBERS: usize = 3;
 /// Pointers that a configuration has at a time (`[R-25 whole-sets]`).
 pub const SUCCESSORS: usize = 32;
+/// Later configurations for which a server answers a query at a time (`[R-20 answers-for-later]`).
+pub const LATER_ANSWERS: usize = 8;
 /// Versions of one object whose fate is being decided at once.
 pub const FATE_WINDOW: usize = 16;
 /// Tags that the list of one object has in EC-DAP as published, which forgets none: as many as a reply has room for. A put

@@ -271,6 +271,19 @@ pub enum Reply {
     },
 }
 
+impl Body {
+    /// The object that a query is about, if this is one about one object.
+    pub fn queried(&self) -> Option<&Name> {
+        match self {
+            Body::Access(accesses) => match accesses.as_slice() {
+                [(name, Access::Query { .. })] => Some(name),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
 impl Reply {
     /// Takes the answer out of its envelope.
     pub fn open(self) -> (Successors, Option<Reply>) {
@@ -342,6 +355,14 @@ pub enum Answer {
     Ranked(Box<RankedVersions>),
     /// This object was refused, the others of the request were not.
     Refused(Refusal),
+    /// The answers behind this one are those for a later configuration of which the server is a member, too, as if it had been asked
+    /// the same there (`[R-20 answers-for-later]`).
+    Later {
+        /// Which.
+        configuration: ConfigurationId,
+        /// What comes after that one.
+        successors: Successors,
+    },
 }
 
 /// What a server holds of one object: a snapshot (`[C-2 atomic-snapshot]`).

@@ -13,6 +13,7 @@
 //! | `restarting` | what it tells the others while they do |
 //! | `adoption` | what of an earlier configuration serves a later one |
 //! | `ranked` | what it answers of ranked registers |
+//! | `later` | what it answers for later configurations |
 //! | `recovery` | how it comes back from its records |
 //! | `registry` | the servers it knows |
 //! | `standing` | how it is, and what it says of itself |
@@ -22,6 +23,7 @@ pub(crate) mod adoption;
 mod envelope;
 mod finals;
 mod gossip;
+mod later;
 mod ranked;
 pub mod record;
 mod recovery;

@@ -41,6 +41,11 @@ pub trait Tally {
     /// position, later for those of [`Decision::Ask`]. A function of the tally's state.
     fn ask(&mut self, position: usize) -> Option<Request>;
 
+    /// Replies that servers gave already: they are folded in first, and these servers are left alone.
+    fn known(&mut self) -> Vec<(usize, Reply)> {
+        Vec::new()
+    }
+
     /// Folds in what became of a request to the server at this position.
     fn add(&mut self, from: usize, event: Event) -> Decision<Self::Output>;
 

@@ -15,6 +15,7 @@
 //! | `request`, `reply`, `note`, `status` | the messages |
 //! | `refusal` | refusals of the algorithms and of frames |
 
+mod answer;
 mod error;
 mod held;
 mod list;

@@ -99,6 +99,7 @@ pub fn reply_name(reply: &Reply) -> &'static str {
             Some(Answer::Ranked(ranked)) if ranked.element.is_some() => "ranked-element",
             Some(Answer::Ranked(_)) => "ranked",
             Some(Answer::Refused(_)) => "refused",
+            Some(Answer::Later { .. }) => "later",
         },
         Reply::Listed(_) => "listed",
         Reply::Cell(reply) => match reply {

@@ -77,7 +77,7 @@ pub(crate) struct ChangeArgs {
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct ExperimentalArgs {
     /// For experiments only, with no benefit in use: protocol=ares|ares2, piggyback=on|off, collect=on|off|paper,
-    /// thrifty=off|queries|on; for a change also leave-off=transferred|finalized; may be repeated
+    /// thrifty=off|queries|on, contact=each|single; for a change also leave-off=transferred|finalized; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     experimental: Vec<Experimental>,
 }

@@ -29,6 +29,7 @@ const NO_COLLECT: u32 = 2;
 const PAPER_COLLECT: u32 = 4;
 const THRIFTY_QUERIES: u32 = 32;
 const THRIFTY_CALLS: u32 = 64;
+const SINGLE_CONTACT: u32 = 128;
 
 pub(super) fn encode(descriptor: &Descriptor) -> Bytes {
     let mut out = BytesMut::new();
@@ -111,7 +112,12 @@ fn option_bits(options: Options) -> u32 {
         Thrift::Queries => THRIFTY_QUERIES,
         Thrift::Calls => THRIFTY_CALLS,
     };
-    piggyback | collect | thrift
+    let contact = if options.single_contact {
+        SINGLE_CONTACT
+    } else {
+        0
+    };
+    piggyback | collect | thrift | contact
 }
 
 fn options(bits: u32) -> Option<Options> {
@@ -121,7 +127,8 @@ fn options(bits: u32) -> Option<Options> {
         THRIFTY_CALLS => Thrift::Calls,
         _ => return None,
     };
-    let collect = match bits & !(NO_PIGGYBACK | THRIFTY_QUERIES | THRIFTY_CALLS) {
+    let others = NO_PIGGYBACK | THRIFTY_QUERIES | THRIFTY_CALLS | SINGLE_CONTACT;
+    let collect = match bits & !others {
         0 => Collect::On,
         NO_COLLECT => Collect::Off,
         PAPER_COLLECT => Collect::Paper,
@@ -132,6 +139,7 @@ fn options(bits: u32) -> Option<Options> {
         piggyback,
         collect,
         thrift,
+        single_contact: bits & SINGLE_CONTACT != 0,
     })
 }
 

@@ -10,6 +10,8 @@ pub struct Options {
     pub collect: Collect,
     /// Which calls ask one quorum first.
     pub thrift: Thrift,
+    /// Servers answer a query for later configurations, too, so that an operation asks each of them once.
+    pub single_contact: bool,
 }
 
 /// Which calls ask as many members as make a quorum, and the others only when those do not decide it (`docs/spec` 6.8).
@@ -41,6 +43,7 @@ impl Options {
         piggyback: true,
         collect: Collect::On,
         thrift: Thrift::Off,
+        single_contact: false,
     };
 
     /// Ares, without the optimisations of Ares II.
@@ -48,6 +51,7 @@ impl Options {
         piggyback: false,
         collect: Collect::Off,
         thrift: Thrift::Off,
+        single_contact: false,
     };
 
     /// Every combination, for tests.
@@ -57,11 +61,15 @@ impl Options {
         let thrift = [Thrift::Off, Thrift::Queries, Thrift::Calls];
         let with = move |collect| {
             let each = [true, false].map(|piggyback| {
-                thrift.map(|thrift| Options {
-                    piggyback,
-                    collect,
-                    thrift,
-                })
+                let contacts = [true, false].map(|single_contact| {
+                    thrift.map(|thrift| Options {
+                        piggyback,
+                        collect,
+                        thrift,
+                        single_contact,
+                    })
+                });
+                contacts.into_iter().flatten()
             });
             each.into_iter().flatten()
         };

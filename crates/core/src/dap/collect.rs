@@ -367,7 +367,8 @@ impl Collect {
             | Answer::Fetched(_)
             | Answer::Stored
             | Answer::Needed
-            | Answer::Dropped => Decision::Pending,
+            | Answer::Dropped
+            | Answer::Later { .. } => Decision::Pending,
         }
     }
 

@@ -122,10 +122,10 @@ enum State<T: Tally> {
 
 impl<T: Tally> Call<T> {
     /// A call to these members, which wants to ask all of them.
-    pub fn new(members: &Members, tally: T, deadline: &Deadline, now: Instant) -> Call<T> {
-        let needed = tally.needed();
+    pub fn new(members: &Members, mut tally: T, deadline: &Deadline, now: Instant) -> Call<T> {
+        let (needed, known) = (tally.needed(), tally.known());
         assert!(needed <= members.len(), "there are as many as it takes");
-        Call {
+        let mut call = Call {
             members: members.clone(),
             deadline: deadline.clone(),
             begun: now,
@@ -139,14 +139,21 @@ impl<T: Tally> Call<T> {
             patience: None,
             tick_at: now,
             now,
+        };
+        for (position, reply) in known {
+            call.add(position, Event::Reply(reply), now);
         }
+        // All others are asked anyway.
+        call.to_ask.clear();
+        call
     }
 
     /// The next request to send, until there is none. The world says of each what became of it: [`Call::sent`] or
     /// [`Call::held_back`].
     pub fn next_request(&mut self) -> Option<Outgoing> {
         while let State::Open(tally) = &mut self.state {
-            let next = self.unasked.next().or_else(|| self.to_ask.pop_front());
+            let owes = |position: &usize| self.responses[*position] != Response::Answered;
+            let next = self.unasked.find(owes).or_else(|| self.to_ask.pop_front());
             let Some(position) = next else {
                 self.set_timer();
                 return None;

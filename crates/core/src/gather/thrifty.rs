@@ -5,8 +5,8 @@
 //! decided, or when a member keeps silent for [`timing::HEDGE`]. The tally inside sees fewer answers and nothing else: what decides
 //! it, and which quorums meet, is as before.
 
-use super::{ConfiguredTally, Decision, Event};
-use crate::config::{Configuration, Thrift};
+use super::{ConfiguredTally, Decision, Event, Visit};
+use crate::config::Thrift;
 use crate::env::Env;
 use crate::message::Body;
 use crate::timing;
@@ -23,7 +23,8 @@ pub(super) struct Thrifty<T> {
 
 impl<T: ConfiguredTally> Thrifty<T> {
     /// A call that asks the members that the configuration's options say. `is_query`: it writes nothing.
-    pub(super) fn new<E: Env>(env: &E, c: &Configuration, tally: T, is_query: bool) -> Thrifty<T> {
+    pub(super) fn new<E: Env>(env: &E, at: &Visit, tally: T, is_query: bool) -> Thrifty<T> {
+        let c = at.c();
         let spares = match c.options().thrift {
             Thrift::Off => false,
             Thrift::Queries => is_query,
@@ -40,7 +41,10 @@ impl<T: ConfiguredTally> Thrifty<T> {
         let preferred = (0..c.n()).find(|position| tally.prefers(*position));
         let start = preferred.unwrap_or_else(|| (env.random() % c.n() as u64) as usize);
         let mut order: Vec<usize> = (0..c.n()).map(|turn| (start + turn) % c.n()).collect();
-        order.sort_by_key(|at| (!tally.prefers(*at), env.slow(c.members()[*at])));
+        order.sort_by_key(|position| {
+            let is_slow = env.slow(c.members()[*position]);
+            (!at.has_early(*position), !tally.prefers(*position), is_slow)
+        });
         let asked = c.quorums().quorum().max(tally.needed());
         Thrifty::asking(tally, &order, asked)
     }
@@ -56,7 +60,8 @@ impl<T: ConfiguredTally> Thrifty<T> {
             tally.needed() <= asked,
             "those that are asked can decide the call"
         );
-        let owes = vec![false; order.len()];
+        // They will be: some may have answered before ([R-20 answers-for-later]).
+        let owes = spared.iter().map(|spared| !spared).collect();
         Thrifty {
             tally,
             spared,

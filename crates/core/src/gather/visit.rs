@@ -1,6 +1,7 @@
 //! Visits: the envelope around what is asked of a configuration. Pointers are put on requests and taken off replies here
 //! and nowhere else (`docs/spec` 3.4).
 
+use super::contact::{self, EarlyAnswers};
 use super::thrifty::Thrifty;
 use super::{ConfiguredTally, Decision, Event, Tally};
 use crate::config::Configuration;
@@ -26,6 +27,8 @@ struct Place {
     /// Go with every request, so that only servers that know them answer (`[A-8 closed-get]`).
     closing: Successors,
     heard: RefCell<SuccessorView>,
+    /// What members said when they were asked in other configurations.
+    early: EarlyAnswers,
 }
 
 /// What was heard of successors.
@@ -41,7 +44,13 @@ struct SuccessorView {
 impl Visit {
     /// A visit to this configuration.
     pub fn new(configuration: &Arc<Configuration>) -> Visit {
-        Visit::make(configuration, Successors::default())
+        Visit::within(configuration, &EarlyAnswers::default())
+    }
+
+    /// A visit of an operation that goes through several configurations. Members that have answered for this one are not asked again
+    /// (`[R-20 answers-for-later]`).
+    pub fn within(configuration: &Arc<Configuration>, early: &EarlyAnswers) -> Visit {
+        Visit::make(configuration, Successors::default(), early)
     }
 
     /// A visit that closes the configuration: every server that answers knows these pointers by then, and says so
@@ -53,14 +62,19 @@ impl Visit {
             !closing.is_empty() && closing.iter().all(leads_on),
             "pointers lead upwards"
         );
-        Visit::make(configuration, closing)
+        Visit::make(configuration, closing, &EarlyAnswers::default())
     }
 
-    fn make(configuration: &Arc<Configuration>, closing: Successors) -> Visit {
+    fn make(
+        configuration: &Arc<Configuration>,
+        closing: Successors,
+        early: &EarlyAnswers,
+    ) -> Visit {
         Visit(Rc::new(Place {
             configuration: configuration.clone(),
             closing,
             heard: RefCell::default(),
+            early: early.clone(),
         }))
     }
 
@@ -82,6 +96,13 @@ impl Visit {
     /// All that the replies showed so far.
     pub fn successors(&self) -> Successors {
         self.0.heard.borrow().best.clone()
+    }
+
+    /// Whether the member has answered already.
+    pub(super) fn has_early(&self, position: usize) -> bool {
+        self.0
+            .early
+            .has(self.c().id(), self.c().members()[position])
     }
 
     /// Whether no reply showed a pointer so far (`[F-4 last-configuration]`, `[F-5 clean-confirm]`).
@@ -149,7 +170,7 @@ pub async fn gather<E: Env, T: ConfiguredTally + 'static>(
     at: &Visit,
     tally: T,
 ) -> Result<T::Output, CallError> {
-    call(env, at, Thrifty::new(env, at.c(), tally, false)).await
+    call(env, at, Thrifty::new(env, at, tally, false)).await
 }
 
 /// The same of a call that writes nothing, which may ask fewer members ([`Thrift`](crate::config::Thrift)).
@@ -161,7 +182,7 @@ pub async fn query<E: Env, T: ConfiguredTally + 'static>(
     at: &Visit,
     tally: T,
 ) -> Result<T::Output, CallError> {
-    call(env, at, Thrifty::new(env, at.c(), tally, true)).await
+    call(env, at, Thrifty::new(env, at, tally, true)).await
 }
 
 async fn call<E: Env, T: ConfiguredTally + 'static>(
@@ -279,7 +300,8 @@ impl<T: ConfiguredTally> AddressedTally<T> {
         if !reply.is_possible() {
             return self.tally.add(from, Event::Refused(Refusal::Damaged));
         }
-        let (shown, reply) = reply.open();
+        let (shown, mut reply) = reply.open();
+        self.keep_early(from, reply.as_mut());
         let shown = shown.above(self.at.c());
         for pointer in shown.iter() {
             if let Err(fork) = self.at.check(self.shown(), pointer) {
@@ -311,6 +333,22 @@ impl<T: ConfiguredTally> AddressedTally<T> {
         }
     }
 
+    /// Keeps what the member answers for later configurations.
+    fn keep_early(&mut self, from: usize, reply: Option<&mut Reply>) {
+        let later = reply.map(contact::split).unwrap_or_default();
+        if later.is_empty() {
+            return;
+        }
+        if let Some(body) = self.tally.ask(from)
+            && let Some(name) = body.queried()
+        {
+            let server = self.at.c().members()[from];
+            for answer in later {
+                self.at.0.early.keep(server, name, answer);
+            }
+        }
+    }
+
     /// The member is asked again after a while, and the others do not wait for it.
     fn later(&mut self, from: usize) -> Decision<T::Output> {
         if !self.again.contains(&from) {
@@ -326,6 +364,22 @@ impl<T: ConfiguredTally> Tally for AddressedTally<T> {
 
     fn needed(&self) -> usize {
         self.tally.needed()
+    }
+
+    fn known(&mut self) -> Vec<(usize, Reply)> {
+        let early = &self.at.0.early;
+        let (id, members) = (self.at.c().id(), self.at.c().members());
+        let mut known = Vec::new();
+        for (position, server) in members.iter().enumerate() {
+            if early.has(id, *server)
+                && let Some(body) = self.tally.ask(position)
+                && let Some(name) = body.queried()
+                && let Some(reply) = early.take(id, *server, name)
+            {
+                known.push((position, reply));
+            }
+        }
+        known
     }
 
     fn ask(&mut self, position: usize) -> Option<Request> {

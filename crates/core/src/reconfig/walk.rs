@@ -24,7 +24,7 @@ use super::sequence::{self, Sequences};
 use crate::config::{Configuration, Membership};
 use crate::env::{Env, Work};
 use crate::error::{CallError, Unavailable};
-use crate::gather::Visit;
+use crate::gather::{EarlyAnswers, Visit};
 use crate::object::DomainId;
 use crate::pointer::{Pointer, Successors};
 use std::convert::Infallible;
@@ -102,7 +102,7 @@ impl<E: Env> Walk<'_, E> {
         mut visit: impl AsyncFnMut(&Visit, Option<T>) -> Result<Step<B>, CallError>,
     ) -> Result<WalkOutcome<B>, Unavailable> {
         let mut current = self.start.clone();
-        let mut known = Successors::default();
+        let (mut known, early) = (Successors::default(), EarlyAnswers::default());
         let mut ahead: Option<Ahead<F>> = None;
         loop {
             let asked = ahead.take_if(|ahead| *ahead.at.c() == current);
@@ -120,7 +120,7 @@ impl<E: Env> Walk<'_, E> {
                             return (at, step);
                         }
                     }
-                    let at = Visit::new(&current);
+                    let at = Visit::within(&current, &early);
                     let step = visit(&at, None).await;
                     (at, step)
                 });
@@ -129,6 +129,7 @@ impl<E: Env> Walk<'_, E> {
             match step {
                 Ok(Step::GoOn) => {}
                 Ok(Step::Again(heard_of)) => {
+                    early.forget();
                     assert_eq!(
                         sequence_of(&heard_of),
                         sequence_of(&current),
@@ -142,7 +143,10 @@ impl<E: Env> Walk<'_, E> {
                 Ok(Step::End(output)) => return Ok(WalkOutcome::Ended(output)),
                 // What it held is in the configuration that the pointer leads to ([A-5 withheld-hop]), and was perhaps not
                 // there yet when that was asked.
-                Err(CallError::Moved) => ahead = None,
+                Err(CallError::Moved) => {
+                    ahead = None;
+                    early.forget();
+                }
                 Err(CallError::Unavailable(unavailable)) => return Err(unavailable),
             }
             match self.advance(&at, &mut known).await? {

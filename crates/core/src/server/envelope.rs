@@ -46,7 +46,11 @@ impl Server {
             });
         }
         let is_access = matches!(body, Body::Access(_));
-        let reply = self.configured(now, id, body, reads)?;
+        let asked = self.answers_once(&id, &body).then(|| body.clone());
+        let mut reply = self.configured(now, id, body, reads)?;
+        if let Some(asked) = asked {
+            self.answer_for_later(now, id, (&asked, &mut reply), reads);
+        }
         let state = &self.states[&id];
         let piggyback = state.configuration().is_some_and(|c| c.options().piggyback);
         let shows = piggyback || is_closed || !is_access || says_closed(&reply);
@@ -60,7 +64,7 @@ impl Server {
     }
 
     /// The pointers that are all there is to say of the configuration.
-    fn withheld(&self, id: &ConfigurationId) -> Option<Successors> {
+    pub(super) fn withheld(&self, id: &ConfigurationId) -> Option<Successors> {
         match self.states.get(id) {
             Some(state) if state.withholds() => Some(state.next().clone()),
             Some(_) => None,

@@ -7,6 +7,7 @@ mod ahead;
 mod at_once;
 mod branching;
 mod cells;
+mod contact;
 mod forks;
 pub mod gate;
 mod hand_over;

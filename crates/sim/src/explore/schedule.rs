@@ -102,6 +102,9 @@ pub(super) fn answer(answered: &Answers) -> String {
                 Answer::Stored => "stored".to_owned(),
                 Answer::Needed => "needed".to_owned(),
                 Answer::Dropped => "dropped".to_owned(),
+                Answer::Later { configuration, .. } => {
+                    format!("in configuration {}", configuration.index)
+                }
                 Answer::Ranked(ranked) => {
                     let listed = ranked.versions.iter();
                     let listed = listed.map(|it| format!("{}@{}", it.tag, it.ballot.number));

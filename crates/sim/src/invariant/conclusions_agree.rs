@@ -1,4 +1,4 @@
-//! What clients conclude from the answers of the members of one configuration fits together, whoever concludes it:
+//! What clients conclude from the answers of the members of one configuration fits together:
 //!
 //! - of two memberships that lattice agreement decides, or that a speculating snapshot may commit, one contains the other; in one round
 //!   of the latter there is one, and those of later rounds contain it (`[R-17 agreement-everywhere]`, `[R-23 propose-first]`);

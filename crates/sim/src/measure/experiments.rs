@@ -42,6 +42,8 @@ pub(super) enum Place {
 pub(super) enum Reads {
     /// As published, each call to one quorum: two rounds.
     Thrifty,
+    /// The same, in single contact mode.
+    SingleContact,
     /// As published, each call to all members.
     Published,
     /// The first of these rounds alone, to one quorum.
@@ -102,11 +104,12 @@ impl Reads {
     /// How the domain keeps objects, and its options.
     pub(super) fn domain(self) -> (Dap, Options) {
         let thrift = match self {
-            Reads::Thrifty | Reads::Regular => Thrift::Calls,
+            Reads::Thrifty | Reads::SingleContact | Reads::Regular => Thrift::Calls,
             Reads::Published | Reads::Product => Thrift::Off,
         };
         let options = Options {
             thrift,
+            single_contact: self == Reads::SingleContact,
             ..Options::default()
         };
         match self {
@@ -118,7 +121,7 @@ impl Reads {
     /// Requests of a quiet read, by members and quorum.
     pub(super) fn requests(self, n: usize, quorum: usize) -> usize {
         match self {
-            Reads::Thrifty => 2 * quorum,
+            Reads::Thrifty | Reads::SingleContact => 2 * quorum,
             Reads::Published => 2 * n,
             Reads::Regular => quorum,
             Reads::Product => n,
@@ -156,6 +159,12 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "J1",
         about: "changes at once, LAN (figures 3a to 3c)",
+        ..LAN
+    },
+    Experiment {
+        name: "J2",
+        about: "the same in single contact mode (figure 3d)",
+        reads: Reads::SingleContact,
         ..LAN
     },
     Experiment {

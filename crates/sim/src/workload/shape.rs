@@ -8,6 +8,7 @@ use areo_core::dap;
 
 /// Tells this draw apart from others.
 const THRIFT: u64 = 0x7417;
+const CONTACT: u64 = 0xc047;
 
 /// Mostly the default.
 pub(super) fn drawn_options(random: &Random) -> config::Options {
@@ -26,6 +27,7 @@ pub(super) fn drawn_options(random: &Random) -> config::Options {
         piggyback,
         collect,
         thrift,
+        single_contact: random.beside(CONTACT).is_multiple_of(4),
     }
 }
 

@@ -1,9 +1,8 @@
 //! Replies.
 
+use super::answer;
 use super::error::DecodeError;
-use super::held;
 use super::parts::{self, Part, TAG_BYTES};
-use super::ranked;
 use super::reader::Reader;
 use super::status;
 use super::writer::{Encode, Sink};
@@ -11,8 +10,7 @@ use crate::frame;
 use areo_core::element::{Element, ReplyElement};
 use areo_core::limits;
 use areo_core::message::{
-    Answer, Ballot, CellReply, CellSummary, Directory, ListEntry, ListPage, Refusal, Reply,
-    ServerRecord,
+    Answer, Ballot, CellReply, CellSummary, Directory, ListEntry, ListPage, Reply, ServerRecord,
 };
 use areo_core::object::Etag;
 use areo_core::pointer::Successors;
@@ -36,7 +34,7 @@ const LATEST: u8 = 15;
 const SERVERS: u8 = 16;
 
 /// Of any answer for a configuration: its successors follow the flags.
-const FLAG_SUCCESSORS: u8 = 0x80;
+pub(super) const FLAG_SUCCESSORS: u8 = 0x80;
 /// Of an answer where a domain is: a configuration follows.
 const FLAG_KNOWN: u8 = 1;
 
@@ -44,15 +42,6 @@ const FLAG_KNOWN: u8 = 1;
 const FLAG_TRUNCATED: u8 = 1;
 /// Of a promise: something was accepted before.
 const FLAG_ACCEPTED: u8 = 1;
-
-const HELD: u8 = 1;
-const FETCHED: u8 = 2;
-const EVICTED: u8 = 3;
-const STORED: u8 = 4;
-const REFUSED: u8 = 5;
-const NEEDED: u8 = 6;
-const DROPPED: u8 = 7;
-const RANKED: u8 = 9;
 
 const ENTRY_DELETED: u8 = 1;
 const ENTRY_DAMAGED: u8 = 2;
@@ -79,7 +68,7 @@ impl Encode for Reply {
 }
 
 /// Kind, flags and, if there are some, the successors.
-fn put_kind<S: Sink>(out: &mut S, kind: u8, flags: u8, next: Option<&Successors>) {
+pub(super) fn put_kind<S: Sink>(out: &mut S, kind: u8, flags: u8, next: Option<&Successors>) {
     let pointing = next.map_or(0, |_| FLAG_SUCCESSORS);
     out.put(&[kind, flags | pointing]);
     if let Some(successors) = next {
@@ -98,7 +87,7 @@ fn put_reply<S: Sink>(out: &mut S, reply: &Reply, next: Option<&Successors>) {
             put_kind(out, ACCESS, 0, next);
             out.short(answers.len());
             for answer in answers {
-                put_answer(out, answer);
+                answer::put_answer(out, answer);
             }
         }
         Reply::Listed(listed) => put_listed(out, listed, next),
@@ -124,31 +113,6 @@ fn put_reply<S: Sink>(out: &mut S, reply: &Reply, next: Option<&Successors>) {
             if let Some(known) = known {
                 parts::put_descriptor(out, known);
             }
-        }
-    }
-}
-
-fn put_answer<S: Sink>(out: &mut S, answer: &Answer) {
-    match answer {
-        Answer::Held(held) => {
-            out.put(&[HELD, held::flags(held)]);
-            held::put_held(out, held);
-        }
-        Answer::Fetched(carried) => {
-            out.put(&[FETCHED, 0]);
-            parts::put_element(out, whole(carried), Part::Any);
-        }
-        Answer::Evicted => out.put(&[EVICTED, 0]),
-        Answer::Stored => out.put(&[STORED, 0]),
-        Answer::Needed => out.put(&[NEEDED, 0]),
-        Answer::Dropped => out.put(&[DROPPED, 0]),
-        Answer::Ranked(ranked) => {
-            out.put(&[RANKED, ranked::answer_flags(ranked)]);
-            ranked::put_ranked(out, ranked);
-        }
-        Answer::Refused(refusal) => {
-            out.put(&[REFUSED, 0]);
-            out.u16(refusal.code());
         }
     }
 }
@@ -303,6 +267,7 @@ pub(super) fn segments(reply: &Reply) -> Vec<(Bytes, u32)> {
         | Answer::Stored
         | Answer::Needed
         | Answer::Refused(_)
+        | Answer::Later { .. }
         | Answer::Dropped => None,
     });
     let segments = elements.filter_map(|carried| parts::segment(whole(carried)));
@@ -348,7 +313,7 @@ fn answered(reader: &mut Reader<'_>, kind: u8, flags: u8) -> Result<Reply, Decod
         ACCESS => {
             let count = reader.short()?;
             let (limit, least_bytes) = (limits::ACCESSES, ANSWER_LEAST_BYTES);
-            Reply::Access(reader.list("answers", count, limit, least_bytes, answer)?)
+            Reply::Access(reader.list("answers", count, limit, least_bytes, answer::answer)?)
         }
         LISTED => {
             let count = reader.short()?;
@@ -378,34 +343,8 @@ fn answered(reader: &mut Reader<'_>, kind: u8, flags: u8) -> Result<Reply, Decod
     })
 }
 
-fn unknown(what: &'static str, value: u16) -> DecodeError {
+pub(super) fn unknown(what: &'static str, value: u16) -> DecodeError {
     DecodeError::UnknownValue { what, value }
-}
-
-fn answer(reader: &mut Reader<'_>) -> Result<Answer, DecodeError> {
-    let kind = reader.u8()?;
-    let known_flags = match kind {
-        HELD => held::FLAGS,
-        RANKED => ranked::ANSWER_FLAGS,
-        FETCHED | EVICTED | STORED | REFUSED | NEEDED | DROPPED => 0,
-        kind => return Err(unknown("kind of answer", kind.into())),
-    };
-    let flags = reader.flags("answer", known_flags)?;
-    Ok(match kind {
-        HELD => Answer::Held(held::held(reader, flags)?),
-        FETCHED => Answer::Fetched(carried(reader)?),
-        EVICTED => Answer::Evicted,
-        STORED => Answer::Stored,
-        NEEDED => Answer::Needed,
-        DROPPED => Answer::Dropped,
-        RANKED => Answer::Ranked(Box::new(ranked::ranked(reader, flags)?)),
-        REFUSED => {
-            let code = reader.u16()?;
-            let refusal = Refusal::from_code(code);
-            Answer::Refused(refusal.ok_or(unknown("refusal", code))?)
-        }
-        _ => unreachable!("the kind was checked with its flags"),
-    })
 }
 
 pub(super) fn carried(reader: &mut Reader<'_>) -> Result<ReplyElement, DecodeError> {

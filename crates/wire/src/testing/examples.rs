@@ -324,6 +324,12 @@ pub fn replies() -> Vec<Reply> {
         successors: beside(),
         reply: Some(Box::new(Reply::Config)),
     });
+    for successors in [Successors::default(), several()] {
+        replies.push(Reply::Access(vec![Answer::Later {
+            configuration: id(),
+            successors,
+        }]));
+    }
     replies
 }
 

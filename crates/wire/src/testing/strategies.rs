@@ -168,6 +168,12 @@ fn answer() -> impl Strategy<Value = Answer> {
         Just(Answer::Dropped),
         super::ranked::any_answer(),
         refusal().prop_map(Answer::Refused),
+        (configuration_id(), option::of(successors())).prop_map(|(configuration, successors)| {
+            Answer::Later {
+                configuration,
+                successors: successors.unwrap_or_default(),
+            }
+        }),
     ]
 }
 
@@ -478,12 +484,13 @@ fn options() -> impl Strategy<Value = Options> {
         Just(Thrift::Queries),
         Just(Thrift::Calls)
     ];
-    let made = |(piggyback, collect, thrift)| Options {
+    let made = |(piggyback, collect, thrift, single_contact)| Options {
         piggyback,
         collect,
         thrift,
+        single_contact,
     };
-    (any::<bool>(), collect, thrift).prop_map(made)
+    (any::<bool>(), collect, thrift, any::<bool>()).prop_map(made)
 }
 
 fn decider() -> impl Strategy<Value = Decider> {

@@ -3,8 +3,10 @@
 use super::gate::{Gate, GatedEnv, until_death};
 use super::{reconfigure, resume};
 use crate::history::{History, Kind};
-use crate::world::{Actor, Chaos, Message, World, configuration, server};
-use areo_core::config::{Configuration, ConfigurationId, Dap, Decider, Descriptor, Membership};
+use crate::world::{Actor, Chaos, Message, World, configuration, server, with};
+use areo_core::config::{
+    Configuration, ConfigurationId, Dap, Decider, Descriptor, Membership, Options,
+};
 use areo_core::dsm::Client;
 use areo_core::reconfig::ares::{AresError, ReconfigOutcome};
 use areo_core::server::record::Header;
@@ -336,7 +338,11 @@ const SERVERS: usize = 7;
 
 impl Run {
     fn new(decided_by: Decider, seed: u64) -> Run {
-        let c = first(decided_by, 4);
+        let options = Options {
+            single_contact: seed % 2 == 1,
+            ..Options::default()
+        };
+        let c = with(&first(decided_by, 4), options);
         let world = World::of(&c, SERVERS, seed);
         world.random(Chaos {
             lose: [0, 30][world.below(2)],

@@ -6,6 +6,7 @@ use crate::truth::ObjectId;
 use crate::world::World;
 use areo_core::message::{Answer, CellReply, Refusal, Reply};
 use areo_core::tag::Tag;
+use bytes::Bytes;
 
 impl World {
     fn note_fence(&self, object: ObjectId, fence: Tag) {
@@ -13,6 +14,47 @@ impl World {
             let watch = &mut *self.0.watch.borrow_mut();
             let fences = watch.fences.entry(object).or_default();
             fences.insert(fence.number);
+        }
+    }
+
+    /// The same of what it answers for later configurations (`[R-20 answers-for-later]`).
+    fn show_later(
+        &self,
+        machines: &Machines,
+        (server, object): (usize, ObjectId),
+        answers: &[Answer],
+    ) {
+        let mut at = None;
+        for answer in answers {
+            match (answer, at) {
+                (
+                    Answer::Later {
+                        configuration,
+                        successors,
+                    },
+                    _,
+                ) => {
+                    at = Some(*configuration);
+                    let at = configuration;
+                    let shown = Observation::SuccessorsShown { at, successors };
+                    self.observe(machines, &shown);
+                }
+                (Answer::Held(held), Some(key)) => {
+                    let object = {
+                        let objects = &mut self.0.watch.borrow_mut().objects;
+                        let name = Bytes::copy_from_slice(objects.name(object));
+                        objects.number(key, &name)
+                    };
+                    self.note_fence(object, held.fence);
+                    let shown = Observation::Shown {
+                        server,
+                        object,
+                        held,
+                    };
+                    self.observe(machines, &shown);
+                }
+                _ => {}
+            }
         }
     }
 
@@ -65,6 +107,9 @@ impl World {
                         _ => continue,
                     };
                     self.observe(machines, &observation);
+                }
+                if let Some(about) = about.first() {
+                    self.show_later(machines, (server, about.object), answers);
                 }
             }
             (Subject::Cell(key, cell), Some(Reply::Cell(CellReply::Decided(value)))) => {
