@@ -149,11 +149,16 @@ fn merged(
     membership: Membership,
 ) -> Result<Arc<Configuration>, InvalidChoice> {
     let reconfig = ReconfigKind::of(last);
+    // Where a change stops is nothing of the domain.
+    let of_domain = Experimental {
+        leave_off: None,
+        ..change.experimental
+    };
     let changes_more = change.dap.is_some()
         || change.k.is_some()
         || change.delta.is_some()
         || change.decided_by.is_some()
-        || change.experimental != Experimental::default();
+        || of_domain != Experimental::default();
     if changes_more {
         return Err(InvalidChoice::ServersOnly { reconfig });
     }
