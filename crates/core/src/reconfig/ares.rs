@@ -210,7 +210,8 @@ pub(super) async fn extend<E: Env, C: Consensus<E>>(
     if shown.is_final() {
         by.sequences.learn(&shown.configuration);
     }
-    Ok(Some([path, vec![decided]].concat()))
+    let path = [path, vec![decided]].concat();
+    Ok(Some(walk::since_last_change_of_kind(path)))
 }
 
 /// Finishes what another reconfigurer left pending. `None`: nothing is.

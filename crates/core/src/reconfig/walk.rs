@@ -328,7 +328,21 @@ pub(super) async fn path_asking<E: Env>(
         ask(at).await
     };
     walk.to_the_end(visit).await?;
-    // [W-14 change-of-kind-alone]: of several changes of the kind, what comes before the last one was final before.
+    let path = since_last_change_of_kind(path);
+    let upwards = path.is_sorted_by(|a: &Arc<Configuration>, b| a.id() < b.id());
+    let (last, before) = path.split_last().expect("it has a first configuration");
+    assert!(
+        upwards && before.iter().all(|c| c.precedes(last)),
+        "a path leads upwards from a final configuration"
+    );
+    Ok(path)
+}
+
+/// The path without what a change of the kind says to be superseded: of several such changes, what comes before the last one was final
+/// before that was proposed (`[W-14 change-of-kind-alone]`).
+pub(super) fn since_last_change_of_kind(
+    mut path: Vec<Arc<Configuration>>,
+) -> Vec<Arc<Configuration>> {
     let changes = path.windows(2).enumerate();
     let changes = changes.filter(|(_, pair)| pair[0].changes_into(&pair[1]));
     let changes: Vec<usize> = changes.map(|(place, _)| place).collect();
@@ -338,13 +352,7 @@ pub(super) async fn path_asking<E: Env>(
         _ => 0,
     };
     path.drain(..first);
-    let upwards = path.is_sorted_by(|a: &Arc<Configuration>, b| a.id() < b.id());
-    let (last, before) = path.split_last().expect("it has a first configuration");
-    assert!(
-        upwards && before.iter().all(|c| c.precedes(last)),
-        "a path leads upwards from a final configuration"
-    );
-    Ok(path)
+    path
 }
 
 /// A call that is under way at a configuration that the operation has not come to yet.

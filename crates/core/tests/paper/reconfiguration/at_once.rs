@@ -2,7 +2,7 @@
 //! `[A-14 merged-changes]`).
 
 use super::gate::{Gate, GatedEnv, until_death};
-use super::reconfigure;
+use super::{reconfigure, resume};
 use crate::world::{Chaos, Message, World, configuration, server, successor, with};
 use areo_core::config::{Collect, Configuration, Dap, Decider, Descriptor, Options};
 use areo_core::consensus::AsDescribed;
@@ -480,6 +480,40 @@ fn a_change_that_lost_is_posted_at_once() {
     posts.dedup();
     // Posted, promised, accepted, announced; what comes after the first one is read.
     assert_eq!(posts, [1, 6]);
+}
+
+/// A reconfigurer sees that the domain becomes conditional, and then that its change was decided together with one that makes an end of that. The
+/// configuration between the two is final by then: the path begins there (`[W-14 change-of-kind-alone]`).
+#[test]
+fn a_path_begins_where_a_decided_change_of_the_kind_begins() {
+    let (world, c) = world_of(&Decider::Members, 3, 6, 1);
+    let kind = |of: &Arc<Configuration>, dap| change(of, |wanted| wanted.dap = dap);
+    let dies = |after, change: &Change| {
+        let gate = Gate::after(after);
+        let client = Client::new(GatedEnv::new(world.env(), &gate));
+        assert_eq!(world.run(until_death(gate, make(client, change))), None);
+        world.lose(Message::is_note);
+        world.settle();
+    };
+    // It posts, asks for promises, has it accepted, and announces it.
+    dies(4, &kind(&c, Dap::Conditional { k: 1 }));
+    let own = change(&c, |wanted| wanted.members.push(server(3)));
+    // It looks, looks again, and posts its change behind the pending one.
+    let gate = Gate::after(4);
+    let late = world.spawn(make(Client::new(GatedEnv::new(world.env(), &gate)), &own));
+    while !gate.is_reached() {
+        assert!(world.step(), "it stops before it proposes");
+    }
+    let between = world.run(resume(world.actor(&c).client(), &c));
+    let between = between.expect("a quorum is up").expect("it is pending");
+    world.settle();
+    dies(3, &kind(&between, Dap::Abd));
+    gate.open();
+    let done = made(ended(&world, &late), "decided with another one");
+    assert!(own.is_in(&done) && done.dap() == Dap::Abd, "{done:?}");
+    assert_eq!((between.id().index, done.id().index), (1, 2));
+    let (_, text) = world.actor(&done).get("k");
+    assert_eq!(text.as_deref(), Some("v"));
 }
 
 /// A change that is there already is not posted, and one that was made meanwhile is not made again.
