@@ -351,7 +351,9 @@ pub(crate) enum Domain {
         #[arg(long)]
         yes: bool,
     },
-    /// Show a domain's configuration sequence
+    /// Show a domain's configurations
+    ///
+    /// Pending ones stand below the one that they come after.
     Show {
         /// Name of the domain
         name: String,

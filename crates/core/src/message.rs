@@ -20,6 +20,7 @@ mod bounds;
 mod enrolment;
 mod gossip;
 mod listing;
+mod queried;
 mod ranked;
 mod refusal;
 mod restart;
@@ -269,19 +270,6 @@ pub enum Reply {
         /// The answer; `None`: withheld. Then a pointer is final.
         reply: Option<Box<Reply>>,
     },
-}
-
-impl Body {
-    /// The object that a query is about, if this is one about one object.
-    pub fn queried(&self) -> Option<&Name> {
-        match self {
-            Body::Access(accesses) => match accesses.as_slice() {
-                [(name, Access::Query { .. })] => Some(name),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
 }
 
 impl Reply {
