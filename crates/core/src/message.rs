@@ -343,8 +343,7 @@ pub enum Answer {
     Ranked(Box<RankedVersions>),
     /// This object was refused, the others of the request were not.
     Refused(Refusal),
-    /// The answers behind this one are those for a later configuration of which the server is a member, too, as if it had been asked
-    /// the same there (`[R-20 answers-for-later]`).
+    /// The answers behind it are those for a later configuration (`[R-20 answers-for-later]`).
     Later {
         /// Which.
         configuration: ConfigurationId,

@@ -122,7 +122,9 @@ fn operations_end_where_successors_come_together() {
 fn the_graph_of_configurations_is_what_members_know() {
     let (world, c) = begun(1);
     let mut beside = [4, 5].map(|new| changed(&c, |it| it.with(server(new))));
-    beside.iter().for_each(|next| announce(&world, &c, next));
+    for next in &beside {
+        announce(&world, &c, next);
+    }
     beside.sort_by_key(|c| c.id());
     let (actor, known) = (world.actor(&c), c.clone());
     let graph = world.run(async move { actor.client().domain(&known).graph().await });

@@ -2,7 +2,7 @@
 
 use super::merging::{changed, first};
 use super::{announce, resume};
-use crate::world::{World, server, with};
+use crate::world::{Message, World, server, with};
 use areo_core::config::{Configuration, Decider, Options};
 use areo_core::pointer::Pointer;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ fn answers_from_before_a_move_do_not_count() {
     for replies in [false, true] {
         world.deliver(|m| m.is_reply() == replies && m.at(&[0, 1]));
     }
-    let late = world.set_aside(|m| m.is_query());
+    let late = world.set_aside(Message::is_query);
     assert!(!late.is_empty(), "it waits for a third member");
     // The object comes to four members of the next configuration, which becomes final.
     world.hold(|m| m.at(&[4]) && m.is_put());
