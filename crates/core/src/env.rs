@@ -6,6 +6,7 @@ use crate::instant::Instant;
 use crate::message::Note;
 use crate::pointer::Successors;
 use crate::tally::Tally;
+use crate::timing::BackOff;
 use bytes::Bytes;
 use std::future::Future;
 use std::time::Duration;
@@ -103,6 +104,14 @@ pub trait Env: Clone + 'static {
         let most = u64::try_from(most.as_micros()).expect("a pause is short");
         assert!(most > 0, "there is something to draw from");
         self.sleep(Duration::from_micros(self.random() % most))
+    }
+
+    /// The same of a proposer whose attempt has failed; its next one begins then (`[R-9 random-backoff]`).
+    fn back_off(&self, back_off: &mut BackOff) -> impl Future<Output = ()> {
+        async move {
+            self.pause(back_off.failed(self.now())).await;
+            back_off.begin(self.now());
+        }
     }
 
     /// Takes note of what the operation did, for whoever counts it. Nobody does unless the world says so.

@@ -1,6 +1,7 @@
 //! How long the algorithms wait: each constant for one reason. No outcome depends on them, only how long it takes and what is
 //! sent for it.
 
+use crate::instant::Instant;
 use std::time::Duration;
 
 /// How long an object must be quiet before versions below its confirmed one go (`[X-3 unconfirmed-cap]`).
@@ -27,21 +28,10 @@ pub const ROOM_PAUSE: Duration = Duration::from_millis(25);
 pub const ROOM_GRACE: Duration = Duration::from_millis(50);
 /// How long a transfer pauses before it puts a version again that members hold too many unconfirmed ones beside.
 pub const TRANSFER_PAUSE: Duration = Duration::from_millis(25);
-/// How long a proposer pauses, at most, after a larger ballot was met (`[R-9 random-backoff]`).
+/// How long a proposer pauses, at most, after a first short attempt that met a larger ballot.
 pub const PROPOSER_PAUSE: Duration = Duration::from_millis(5);
-/// The same of a proposer of a version, after so many failures in a row: the more of them, the more proposers there seem to be.
-pub const fn proposer_pause(failures: u32) -> Duration {
-    let doublings = if failures < 4 { failures } else { 4 };
-    PROPOSER_PAUSE.saturating_mul(1 << doublings)
-}
-/// How long a proposer pauses, at most, after an attempt that took so long and met a larger ballot, and so many before it. Pauses that
-/// are short beside the exchanges of an attempt would let proposers that are far from each other meet again and again.
-pub fn pause_after(attempt: Duration, failures: u32) -> Duration {
-    let most = attempt.saturating_mul(1 << failures.min(2)).min(PAUSE_MOST);
-    PROPOSER_PAUSE.max(most)
-}
-/// No such pause is longer: an attempt that took long may have waited for members that were away.
-pub const PAUSE_MOST: Duration = Duration::from_secs(2);
+/// A longer attempt waited for members that were away: it says nothing of how far they are.
+pub const ATTEMPT_MOST: Duration = Duration::from_millis(500);
 /// How long a proposal that one member refused waits for the others: what they say may be all that is ever known of it
 /// (`[W-15 conclusive-refusal]`).
 pub const REFUSAL_GRACE: Duration = Duration::from_millis(5);
@@ -67,6 +57,45 @@ pub const GOSSIP: Duration = Duration::from_secs(1);
 pub const RESTART: Duration = Duration::from_millis(200);
 /// How long a member may be silent before the others wait for it, and begin no restart.
 pub const RESTART_SILENCE: Duration = Duration::from_secs(3);
+
+/// The pauses of a proposer that meets larger ballots (`[R-9 random-backoff]`). Pauses that are short beside the exchanges of an attempt
+/// would let proposers that are far from each other meet again and again; and the more failures, the more proposers there seem to be.
+#[derive(Debug)]
+pub struct BackOff {
+    /// When the attempt began.
+    begun: Instant,
+    failures: u32,
+}
+
+impl BackOff {
+    /// Of a proposer whose first attempt begins now.
+    pub fn new(now: Instant) -> BackOff {
+        BackOff {
+            begun: now,
+            failures: 0,
+        }
+    }
+
+    /// The attempt has failed: how long the proposer pauses at most.
+    pub fn failed(&mut self, now: Instant) -> Duration {
+        let took = now.since(self.begun).min(ATTEMPT_MOST);
+        let most = took.max(PROPOSER_PAUSE) * (1 << self.failures.min(4));
+        self.failures += 1;
+        assert!(most <= 16 * ATTEMPT_MOST, "a pause has an end");
+        most
+    }
+
+    /// Whether several attempts have failed.
+    pub fn is_again(&self) -> bool {
+        self.failures > 1
+    }
+
+    /// The next attempt begins.
+    pub fn begin(&mut self, now: Instant) {
+        assert!(now >= self.begun, "attempts follow each other");
+        self.begun = now;
+    }
+}
 
 const _: () = assert!(
     GOSSIP.as_nanos() < RESTART_SILENCE.as_nanos(),

@@ -7,6 +7,8 @@
 //! have no disks and do not repair themselves. Invariants are checked as in every run of the simulator, and so are the counts that do
 //! not depend on time.
 
+#[cfg(test)]
+mod contention;
 mod experiments;
 pub mod register;
 mod scene;

@@ -21,7 +21,7 @@ use crate::error::CallError;
 use crate::gather::{self, Fold, Quorum, Visit};
 use crate::message::{Ballot, Body, CellReply, CellRequest, CellSummary, Note, Reply};
 use crate::tag::Writer;
-use crate::timing;
+use crate::timing::BackOff;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 
@@ -51,9 +51,8 @@ pub async fn propose<E: Env>(
     mut proposer: impl FnMut() -> Writer,
 ) -> Result<Outcome, CallError> {
     let (mut number, mut above) = (0, Ballot::default());
-    let mut failures = 0;
+    let mut back_off = BackOff::new(env.now());
     loop {
-        let begun = env.now();
         let ballot = Ballot {
             number: number + 1,
             proposer: proposer(),
@@ -83,9 +82,7 @@ pub async fn propose<E: Env>(
         };
         // Above the other proposer, after a random while, so that one of the two gets through ([R-9 random-backoff]).
         (number, above) = (rejected.number.max(number + 1), rejected);
-        let took = env.now().since(begun);
-        env.pause(timing::pause_after(took, failures)).await;
-        failures += 1;
+        env.back_off(&mut back_off).await;
     }
 }
 

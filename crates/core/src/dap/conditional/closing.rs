@@ -23,7 +23,7 @@ use crate::message::{Ballot, ChosenVersion};
 use crate::object::Name;
 use crate::pointer::Pointer;
 use crate::tag::{ClientId, Tag, Writer};
-use crate::timing;
+use crate::timing::BackOff;
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -66,8 +66,8 @@ async fn decide<E: Env>(
     ends: bool,
 ) -> Result<Option<LastVersion>, CallError> {
     let wanted = (Scope::Version, Tag::INITIAL);
-    let (mut above, mut failures) = (0, 0_u32);
-    let mut ballot = None;
+    let (mut above, mut ballot) = (0, None);
+    let mut back_off = BackOff::new(env.now());
     loop {
         match survey(env, at, name, (ballot, true), wanted).await? {
             SurveyOutcome::Answered(answers) => {
@@ -106,8 +106,7 @@ async fn decide<E: Env>(
             SurveyOutcome::Closed => unreachable!("it is known to be closed"),
         }
         if ballot.is_some() {
-            env.pause(timing::proposer_pause(failures)).await;
-            failures += 1;
+            env.back_off(&mut back_off).await;
         }
         ballot = Some(next_ballot(env, above));
     }

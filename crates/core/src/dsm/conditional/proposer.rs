@@ -19,6 +19,7 @@ use crate::message::{Ballot, ChosenVersion, Lineage};
 use crate::object::Name;
 use crate::reconfig::walk::{Step, WalkOutcome};
 use crate::tag::{Tag, Writer};
+use crate::timing::BackOff;
 use base::{Base, Inheritance};
 pub(super) use fate::Fate;
 use std::sync::Arc;
@@ -213,7 +214,7 @@ impl<'a, E: Env> Proposer<'a, E> {
 
     /// Attempts until it is decided.
     pub(super) async fn run(&mut self) -> Result<ProposalEnd, Unavailable> {
-        let mut failures = 0;
+        let mut back_off = BackOff::new(self.env().now());
         loop {
             let ballot = self.domain.client.next_ballot(self.writer);
             if ballot.is_closing() {
@@ -228,10 +229,10 @@ impl<'a, E: Env> Proposer<'a, E> {
                 Turn::Again => {}
                 Turn::Overtaken(by) => self.domain.client.heard_of_ballot(by.number),
             }
-            if let Some(ended) = self.back_off(failures).await? {
+            if let Some(ended) = self.back_off(&mut back_off).await? {
                 return Ok(ended);
             }
-            failures += 1;
+            back_off.begin(self.env().now());
         }
     }
 

@@ -25,7 +25,7 @@ use crate::limits;
 use crate::message::{Ballot, ChosenVersion, ListRequest};
 use crate::object::{Kind, Name};
 use crate::tag::{ClientId, Tag, Writer};
-use crate::timing;
+use crate::timing::BackOff;
 
 /// A version with the value that is proposed.
 struct MovedVersion {
@@ -93,7 +93,8 @@ impl<E: Env> Source<'_, E> {
         let Some(source) = current else {
             return Ok(0);
         };
-        let (mut above, mut failures) = (0, 0_u32);
+        let mut above = 0;
+        let mut back_off = BackOff::new(self.env.now());
         loop {
             let to = Visit::new(self.target);
             // Ballots need to be unique, nothing else.
@@ -126,8 +127,7 @@ impl<E: Env> Source<'_, E> {
                     }
                 }
             }
-            self.env.pause(timing::proposer_pause(failures)).await;
-            failures += 1;
+            self.env.back_off(&mut back_off).await;
         }
     }
 

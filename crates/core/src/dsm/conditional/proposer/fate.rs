@@ -7,9 +7,10 @@ use crate::dap::conditional::{self, CurrentVersion, SurveyOutcome};
 use crate::env::Env;
 use crate::error::{CallError, Unavailable};
 use crate::gather::Visit;
+use crate::instant::Instant;
 use crate::message::Ballot;
 use crate::tag::Tag;
-use crate::timing;
+use crate::timing::{self, BackOff};
 use std::cmp::Ordering;
 use std::time::Duration;
 
@@ -30,29 +31,37 @@ impl<E: Env> Proposer<'_, E> {
         ballots.max().unwrap_or_default()
     }
 
-    /// Pauses a random while, the longer the more proposers there seem to be (`[R-9 random-backoff]`). Versions may come meanwhile, more
-    /// than say what became of its own: in all pauses but the first, which is short, it asks for that. Returns the end if there is one.
+    /// Pauses a random while after an attempt (`[R-9 random-backoff]`). Versions may come meanwhile, more than say what became of its own:
+    /// in all pauses but the first, which is short, it asks for that. Returns the end if there is one.
     pub(super) async fn back_off(
         &mut self,
-        failures: u32,
+        back_off: &mut BackOff,
     ) -> Result<Option<ProposalEnd>, Unavailable> {
-        let most = timing::proposer_pause(failures).as_micros();
+        let most = back_off.failed(self.env().now()).as_micros();
         let most = u64::try_from(most).expect("a pause is short");
-        let mut rest = Duration::from_micros(self.env().random() % most);
-        while failures > 0 && !self.own.is_empty() && rest > timing::FATE_PAUSE {
-            self.env().sleep(timing::FATE_PAUSE).await;
-            rest -= timing::FATE_PAUSE;
+        let pause = Duration::from_micros(self.env().random() % most);
+        let until = self.env().now().plus(pause);
+        // It asks for no longer than it does not ask.
+        let mut between = timing::FATE_PAUSE;
+        while back_off.is_again() && !self.own.is_empty() && self.left(until) > between {
+            self.env().sleep(between).await;
+            let begun = self.env().now();
             if let Some(ended) = self.look().await? {
                 return Ok(Some(ended));
             }
+            between = between.max(self.env().now().since(begun));
         }
-        self.env().sleep(rest).await;
+        self.env().sleep(self.left(until)).await;
         if !matches!(self.aim, Aim::Read { .. }) {
             return Ok(None);
         }
         // A reader needs no ballot where a quorum shows by now what is chosen: writers do not overtake it for ever.
         let found = self.read_at_once().await?;
         Ok(found.map(|(found, lineage)| ProposalEnd::Found(found, lineage)))
+    }
+
+    fn left(&self, until: Instant) -> Duration {
+        until.since(self.env().now())
     }
 
     /// Asks what is chosen where it proposed last, and promises nothing. What is chosen at the ballot of its own versions, or above it, says
