@@ -277,10 +277,10 @@ impl<E: Env + Clone, F: Fn() -> E> Repairer<E, F> {
     ) {
         let position = c.position(self.server).expect("it is a member");
         let domain = c.descriptor().domain;
-        lacked.retain(|it| !self.retries.is_unfinished(domain, it));
+        let now = (self.env)().now();
+        lacked.retain(|it| !self.retries.is_unfinished(domain, it, now));
         found.lacking += lacked.len() as u64;
         assert!(found.lacking <= found.objects, "it lacks what was listed");
-        let now = (self.env)().now();
         lacked.retain(|it| self.retries.is_due(domain, &it.name, now));
         let own: Vec<bool> = (0..c.n()).map(|member| member == position).collect();
         for several in lacked.chunks(REPAIR_WINDOW) {
@@ -387,10 +387,10 @@ impl Retries {
         failure.is_none_or(|failure| failure.again <= now)
     }
 
-    /// Whether a read that is not to be tried again yet has shown that what is listed is not complete.
-    fn is_unfinished(&self, domain: DomainId, object: &ObjectRedundancy) -> bool {
+    /// Whether a read that is not to be tried again yet has shown that what is listed is not complete. Others may complete it later.
+    fn is_unfinished(&self, domain: DomainId, object: &ObjectRedundancy, now: Instant) -> bool {
         let failure = self.failures.get(&(domain, object.name.clone()));
-        failure.is_some_and(|failure| failure.unfinished == Some(object.tag))
+        failure.is_some_and(|it| it.unfinished == Some(object.tag) && it.again > now)
     }
 
     fn forget(&mut self, domain: DomainId, name: &Name) {

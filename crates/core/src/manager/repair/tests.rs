@@ -42,13 +42,15 @@ fn an_object_is_tried_again_after_twice_the_time() {
     assert!(retries.is_due(domain, &one.name, now) && retries.failures.is_empty());
 }
 
+/// Others may complete it meanwhile.
 #[test]
-fn a_version_that_no_read_returned_is_not_lacked_until_another_is_listed() {
+fn a_version_that_no_read_returned_is_not_lacked_until_it_is_due_or_another_is_listed() {
     let (mut retries, domain) = (Retries::default(), DomainId(1));
-    let old = object("a");
-    retries.failed(domain, &old, Some(old.tag), Instant::default());
-    assert!(retries.is_unfinished(domain, &old));
+    let (old, now) = (object("a"), Instant::default());
+    retries.failed(domain, &old, Some(old.tag), now);
+    assert!(retries.is_unfinished(domain, &old, now));
+    assert!(!retries.is_unfinished(domain, &old, now.plus(REPAIR_AGAIN)));
     let number = 1;
     let tag = Tag { number, ..old.tag };
-    assert!(!retries.is_unfinished(domain, &ObjectRedundancy { tag, ..old }));
+    assert!(!retries.is_unfinished(domain, &ObjectRedundancy { tag, ..old }, now));
 }
