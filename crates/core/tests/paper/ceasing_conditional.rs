@@ -591,3 +591,39 @@ fn a_conditional_write_that_meets_the_move_is_not_applied() {
         assert!(matches!(deleted, Ok(Deletion::Deleted(_))), "{deleted:?}");
     }
 }
+
+/// A reconfigurer comes to a pending configuration that is not conditional, and wants another one of its kind after it. Meanwhile another
+/// reconfigurer has finished that one, and had decided that a conditional one comes next. The first one transfers from there.
+#[test]
+fn what_others_decide_may_change_the_kind_again() {
+    let c = configuration(3, Dap::Conditional { k: 1 }, 1, 8);
+    let plain = successor(&c, 0, 3, Dap::Abd);
+    let wanted = successor(&plain, 1, 3, Dap::Abd);
+    let last = successor(&plain, 1, 3, Dap::Conditional { k: 1 });
+    let (world, a, other) = world(&c);
+    let version = a.put("k", "the value");
+    let pending = leave_off(&world, &a, (&c, &plain), LeaveOff::Transferred);
+    assert_eq!(pending, Ok(None));
+    world.hold(Message::is_prepare);
+    let slow = world.spawn(reconfigure(a.client(), &c, &wanted));
+    world.settle();
+    let proposal = world.set_aside(Message::is_prepare);
+    assert!(!proposal.is_empty(), "it proposes");
+    // It is decided, and who proposed it does not hear of that.
+    world.hold(|m| m.is_cell_accept() && m.is_reply());
+    let (by, known) = (other.client(), c.clone());
+    let descriptor = last.descriptor().clone();
+    let dead = world.spawn(async move {
+        let domain = by.domain(&known);
+        domain.leave_off(&descriptor, LeaveOff::Transferred).await
+    });
+    world.settle();
+    assert!(dead.borrow().is_none(), "it hears no more");
+    world.lose(Message::is_cell_accept);
+    world.release();
+    world.put_back(proposal);
+    let made = world.finish(&slow);
+    assert_eq!(made, Ok(ReconfigOutcome::Installed(last)));
+    let newest = (version, Some("the value".to_owned()));
+    assert_eq!(world.actor(&c).get("k"), newest);
+}
