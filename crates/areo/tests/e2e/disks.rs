@@ -125,6 +125,30 @@ fn of_what_cannot_be_recovered_the_versions_are_named() {
     assert!(status.stderr.contains(said), "{}", status.stderr);
 }
 
+/// `[CASSS-9 agreed-end-of-abstention]`: where servers agree on what is left the object is there again, without any help.
+#[test]
+fn of_what_too_many_have_lost_servers_keep_what_is_left() {
+    let up = ["--servers", "3", "--repair-rate", "0"];
+    let mut cluster = Cluster::start(&up);
+    let shape = ["--dap", "casss", "--k", "1"];
+    let create = [&["domain", "create", "cache"][..], &shape].concat();
+    cluster.run(&create).done();
+    let value = bytes(300_000, 1);
+    let put = ["--domain", "cache", "put", "k", "-"];
+    cluster.run_with(&put, &value).done();
+    wait_until(|| cluster.run(&["repair", "status"]).code == 0);
+    cluster.stop().done();
+    for server in ["s1", "s2"] {
+        assert_eq!(rot(&cluster.data().join(server).join("log"), &value), 1);
+    }
+    let cluster = cluster.start_again(&up);
+    let get = ["--domain", "cache", "get", "k", "--timeout", "2s"];
+    wait_until(|| cluster.run(&get).stdout == value);
+    wait_until(|| cluster.damaged("s1") + cluster.damaged("s2") == 0);
+    cluster.run_with(&put, b"after").done();
+    assert!(cluster.run(&get).done().stdout == b"after");
+}
+
 /// A small file system; unmounted when this is dropped.
 struct SmallDisk(tempfile::TempDir);
 

@@ -372,8 +372,8 @@ impl ConfigurationState {
             return self.lose_element(name, tag, ledger);
         }
         let versions = self.objects.get_mut(name.as_bytes());
-        let Some(versions) = versions.filter(|_| tag.is_possible()) else {
-            // For an impossible version the object abstains already, or it was restarted.
+        let Some(versions) = versions.filter(|versions| versions.find(tag).is_some()) else {
+            // The object abstains for it already; or the record is about to be freed, and a scrub has come upon it before.
             return self.restarts.lose_element(name, tag);
         };
         let record = versions.damage(tag);

@@ -341,6 +341,9 @@ fn an_abstention_of_too_many_ends_when_all_agree() {
         assert_eq!(damage(), struck as u64);
         pass(&world, NOTES);
         assert_eq!(damage(), 0, "{n}");
+        // A scrub had come upon the record before it was freed.
+        world.distrust(0, c.id(), &name("k"), written);
+        assert_eq!(damage(), 0, "it is not held any more");
         if n == 5 {
             assert_eq!(reader.get("k"), (written, Some(LONG.into())));
         }
