@@ -163,6 +163,14 @@ pub const ALL: &[Entry] = &[
         make: conditional::two,
     },
     Entry {
+        name: "conditional-3-reader",
+        make: conditional::reader,
+    },
+    Entry {
+        name: "conditional-two-move",
+        make: becoming::two,
+    },
+    Entry {
         name: "conditional-3-mixed",
         make: conditional::mixed,
     },

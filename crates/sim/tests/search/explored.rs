@@ -139,6 +139,7 @@ fn one_wins_in_every_order() {
         "conditional-3-once",
         "conditional-3-two",
         "conditional-moves",
+        "conditional-two-move",
     ] {
         let explored = all(cases::find(name).expect("it is in the table"));
         eprintln!("{name}: {} states", explored.states);

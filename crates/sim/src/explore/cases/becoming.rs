@@ -95,6 +95,16 @@ pub(super) fn stays() -> Case {
     case((2, conditional), (2, conditional), &[&["?a"], &["M", "R"]])
 }
 
+/// Two conditional writers, and a client that moves the domain from one server to two others.
+pub(super) fn two() -> Case {
+    let conditional = Dap::Conditional { k: 1 };
+    case(
+        (1, conditional),
+        (2, conditional),
+        &[&["?a"], &["?b"], &["M"]],
+    )
+}
+
 /// A conditional write, and a client that ends the domain's time as a conditional one and reads.
 pub(super) fn back() -> Case {
     let conditional = Dap::Conditional { k: 1 };

@@ -78,6 +78,16 @@ pub(super) fn two() -> Case {
     race(3, 1, &programs, false)
 }
 
+/// Two writers of a new object, and a reader.
+pub(super) fn reader() -> Case {
+    let programs = [
+        (Does::Creates("a"), 1),
+        (Does::Creates("b"), 1),
+        (Does::Reads, 1),
+    ];
+    race(3, 1, &programs, false)
+}
+
 /// A conditional writer, a plain one, and a reader.
 pub(super) fn mixed() -> Case {
     let programs = [
