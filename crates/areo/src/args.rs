@@ -46,9 +46,8 @@ pub const SCREEN: &str =
 #[command(arg_required_else_help = true, disable_help_subcommand = true)]
 #[command(help_template = SCREEN)]
 #[command(after_help = "\
-Begin with `areo up`. Options of every command (see `areo ls --help`): -v -q
---cluster --domain --timeout --json --hardware-id --trace --trace-keys --metrics
---config
+Begin with `areo up`. Of every command (see `areo ls --help`): -v -q --cluster
+--domain --timeout --json --hardware-id --trace --trace-keys --metrics --config
 Exit codes: 1 other, 2 usage, 3 not found, 4 precondition, 5 no quorum, not applied, 6 not authorised, 7 corrupted data, \
 8 outcome unknown, 130 interrupted.")]
 pub(crate) struct Cli {
