@@ -261,6 +261,12 @@ impl Workload {
         SimEnv::new(&self.world, process, timeout).watched(tombstones)
     }
 
+    /// Names the client by its hardware in some seeds; whether that was possible.
+    async fn reincarnate(&self, process: usize, client: &Client<SimEnv>) -> bool {
+        let hardware = u32::try_from(process / 2).expect("few processes");
+        !self.shape.reincarnates || client.root(&self.root).reincarnate(hardware).await.is_ok()
+    }
+
     // ---- the safety phase ----
 
     async fn work(
@@ -274,10 +280,9 @@ impl Workload {
             0 => client.keeping_replaced(),
             _ => client,
         };
-        if self.shape.reincarnates && task.is_multiple_of(TASKS) {
-            let hardware = u32::try_from(process / 2).expect("few processes");
+        if task.is_multiple_of(TASKS) {
             // Without a quorum it goes on as it is.
-            drop(client.root(&self.root).reincarnate(hardware).await);
+            self.reincarnate(process, &client).await;
         }
         let mut again = None;
         while self.started.get() < self.operations {

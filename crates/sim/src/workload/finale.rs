@@ -33,6 +33,11 @@ impl Workload {
         if matches!(root.resume().await, End::TimedOut) {
             return self.stuck("reconfig --resume of the root domain", process);
         }
+        // Of what was written in trouble everything is confirmed then.
+        let named = Client::new(self.env(process, PATIENT));
+        if !self.reincarnate(process, &named).await {
+            return self.stuck("a start with --hardware-id", process);
+        }
         for (domain, name) in DOMAINS.into_iter().enumerate() {
             let Some(c) = self
                 .create(&client.with(self.env(process, PATIENT)), name)
