@@ -67,7 +67,7 @@ impl Restarts {
     }
 }
 
-fn named(bytes: &Bytes) -> Name {
+fn name_of(bytes: &Bytes) -> Name {
     Name::from_bytes(bytes.clone()).expect("it was a name before")
 }
 
@@ -84,7 +84,7 @@ impl ConfigurationState {
 
     /// Objects that are to be restarted in any case.
     pub(in crate::server) fn to_restart(&self) -> impl Iterator<Item = Name> {
-        self.restarts.impossible.keys().map(named)
+        self.restarts.impossible.keys().map(name_of)
     }
 
     /// If the object abstains now, others are to know (`[CASSS-9 agreed-end-of-abstention]`).
@@ -107,7 +107,7 @@ impl ConfigurationState {
             };
             let versions = self.objects.get(&next);
             if versions.is_some_and(|versions| versions.damaged().is_some()) {
-                names.insert(named(&next));
+                names.insert(name_of(&next));
             } else {
                 self.restarts.damaged.remove(&next);
             }

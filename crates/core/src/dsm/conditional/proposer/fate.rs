@@ -41,7 +41,7 @@ impl<E: Env> Proposer<'_, E> {
         let most = u64::try_from(most).expect("a pause is short");
         let pause = Duration::from_micros(self.env().random() % most);
         let until = self.env().now().plus(pause);
-        // It asks for no longer than it does not ask.
+        // An answer may take long: it waits as long before it asks again.
         let mut between = timing::FATE_PAUSE;
         while back_off.is_again() && !self.own.is_empty() && self.left(until) > between {
             self.env().sleep(between).await;
