@@ -71,6 +71,8 @@ impl ClusterFile {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            // So is a list of addresses: longer than the name of a file may be.
+            Err(error) if error.kind() == ErrorKind::InvalidFilename => return Ok(None),
             Err(error) if error.kind() == ErrorKind::InvalidData => {
                 return Err(foreign(path, "it is not text"));
             }
@@ -207,6 +209,12 @@ mod tests {
         assert_eq!(ClusterFile::read(&path), Ok(Some(file())));
         let left = std::fs::read_dir(directory.path()).unwrap().count();
         assert_eq!(left, 1, "no other file is left behind");
+    }
+
+    #[test]
+    fn a_list_of_many_addresses_is_no_file() {
+        let addresses = vec!["127.0.0.1:7400"; 30].join(",");
+        assert_eq!(ClusterFile::read(Path::new(&addresses)), Ok(None));
     }
 
     #[test]

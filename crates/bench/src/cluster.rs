@@ -118,6 +118,13 @@ pub enum ClusterError {
         /// Why.
         source: ServeError,
     },
+    /// A server ended before it served, or does not serve in time.
+    ServerNotServing {
+        /// Its name.
+        server: String,
+        /// What it wrote last.
+        said: String,
+    },
     /// It could not be used in time.
     NotServing {
         /// What the last attempt ended with.
@@ -130,6 +137,9 @@ impl std::fmt::Display for ClusterError {
         match self {
             ClusterError::System { what, source } => write!(f, "cannot {what}: {source}"),
             ClusterError::Directories { source } => source.fmt(f),
+            ClusterError::ServerNotServing { server, said } => {
+                write!(f, "server {server} does not serve; it wrote: {said}")
+            }
             ClusterError::NotServing { error } => {
                 write!(
                     f,
@@ -346,6 +356,23 @@ impl Cluster {
             }
             sleep(GLANCE).await;
         }
+    }
+
+    /// Waits until all servers serve.
+    ///
+    /// # Errors
+    /// The first one that does not within `patience`, or does not run.
+    pub async fn all_ready(&mut self, patience: Duration) -> Result<(), ClusterError> {
+        for server in 0..self.processes.len() {
+            if !self.ready(server, patience).await {
+                let log = self.log(server);
+                return Err(ClusterError::ServerNotServing {
+                    server: self.name(server).into(),
+                    said: log.lines().last().unwrap_or("nothing").into(),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// The process of each server that runs.

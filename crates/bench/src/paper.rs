@@ -12,6 +12,7 @@
 //! | `outside` | an etcd that decides which configuration comes next |
 //! | `longevity` | E5: reconfigurers beside them |
 //! | `collected` | E7: reading after twelve reconfigurations |
+//! | `changes` | J1 to J3: changes of the servers at the same time |
 //! | `virtual_time` | the same without processes |
 //! | `law` | counts that do not depend on the machine |
 //! | `published` | the figures of the publication |
@@ -20,6 +21,7 @@
 //! | `report` | what came of it |
 
 mod actor;
+mod changes;
 mod collected;
 mod compare;
 mod experiment;
@@ -37,6 +39,7 @@ mod variant;
 mod virtual_time;
 
 pub use actor::Cost;
+pub use changes::{ChangesMeasured, ChangesRun, ChangesStage, ClientRead};
 pub use experiment::{Experiment, ListEntry, Procedure, list, not_run};
 pub use experiments::VARIANTS_NOT_HERE;
 pub use figures::short;
@@ -60,14 +63,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tokio::task::LocalSet;
 
-/// What is to be repeated.
-pub struct Options {
+/// The servers of an experiment.
+pub struct ServerOptions {
     /// The program `areo`.
     pub program: Program,
-    /// Which experiment.
-    pub experiment: &'static Experiment,
-    /// How large.
-    pub scale: Scale,
     /// What everything is drawn from.
     pub seed: u64,
     /// Where directories of servers and local files may be made.
@@ -76,6 +75,16 @@ pub struct Options {
     pub timeout: Duration,
     /// What a message and its answer take, beside the work: from anywhere to any server.
     pub round_trip: Option<Duration>,
+}
+
+/// What is to be repeated.
+pub struct Options {
+    /// With which servers.
+    pub servers: ServerOptions,
+    /// Which experiment.
+    pub experiment: &'static Experiment,
+    /// How large.
+    pub scale: Scale,
     /// The command, for the report.
     pub command: String,
 }
@@ -102,14 +111,17 @@ pub async fn run(options: Options, observe: impl Fn(Progress)) -> Result<Report,
 async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, RunError> {
     let begun = Instant::now();
     let Options {
-        experiment, scale, ..
+        servers,
+        experiment,
+        scale,
+        command,
     } = options;
     let parameters = scale::parameters(experiment, scale);
-    let (_proxy, started) = start(&options, parameters.servers).await?;
+    let (_proxy, started) = start(&servers, parameters.servers).await?;
     let mut points = points_of(experiment, scale::steps(experiment, scale));
     let needs_etcd = points.iter().any(|point| point.variant.etcd);
     let etcd = match needs_etcd {
-        true => outside::start(&options, scale).await?,
+        true => outside::start(&servers, scale).await?,
         false => None,
     };
     let mut not_run = Vec::new();
@@ -117,7 +129,7 @@ async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, Run
         not_run = outside::left_out(&mut points);
     }
     let decider = etcd.as_ref().map(|(_, decider)| decider.clone());
-    let stage = Stage::new(&started, &options.data, decider.unwrap_or_default());
+    let stage = Stage::new(&started, &servers.data, decider.unwrap_or_default());
     let mut laws = Vec::new();
     let (of, mut done) = (points.len() * parameters.runs, 0);
     // Runs take turns, so that what else the machine does hits all variants.
@@ -129,7 +141,7 @@ async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, Run
                 of,
                 point: name,
             });
-            let random = Random::new(options.seed).derive((run << 16 | number) as u64);
+            let random = Random::new(servers.seed).derive((run << 16 | number) as u64);
             let found = measure(&stage, point, &random, run == 0);
             let (values, found) = found.await?;
             laws.extend(found);
@@ -143,13 +155,13 @@ async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, Run
     Ok(Report {
         report: "paper".into(),
         made_at_ms: system::now_ms(),
-        command: options.command,
+        command,
         machine: Machine::this(),
         experiment: experiment.name.into(),
         scale: scale.name().into(),
-        changes: scale::changes(experiment, scale, options.round_trip),
+        changes: scale::changes(experiment, scale, servers.round_trip),
         runs: parameters.runs,
-        seed: options.seed,
+        seed: servers.seed,
         not_run,
         points: points.iter().map(shown).collect(),
         comparisons: compare::compare(&points),
@@ -162,7 +174,7 @@ async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, Run
 
 /// Starts so many servers, behind a proxy if a round trip is to take longer.
 async fn start(
-    options: &Options,
+    options: &ServerOptions,
     servers: usize,
 ) -> Result<(Option<Proxy>, StartedCluster), RunError> {
     let setup = Setup {

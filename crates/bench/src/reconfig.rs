@@ -17,7 +17,7 @@ use crate::load::{History, Latencies, Load, LoadEnd, Phase};
 use crate::run::{RunError, failed, system};
 use crate::setup::{Setup, StartedCluster};
 use crate::workload::record::{Change as Recorded, ChangeEnd, KnownConfiguration};
-use areo_client::{Change, Domain, Progress, ReconfigOutcome};
+use areo_client::{Change, Domain, Progress, ReconfigError, ReconfigOutcome};
 use ring::Ring;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -184,9 +184,12 @@ impl Scene {
     }
 }
 
-/// Makes the change. How long it took, from the moment at which it was proposed: finding out what there is before, and
-/// whether the new servers serve, is for people and not part of it.
-async fn reconfigure(domain: &Domain, change: &Change) -> Result<Duration, RunError> {
+/// Makes the change. How it ended, and when it was proposed: finding out what there is before, and whether the new servers serve, is for
+/// people and not part of it.
+pub(crate) async fn proposed(
+    domain: &Domain,
+    change: &Change,
+) -> (Result<ReconfigOutcome, ReconfigError>, Option<Instant>) {
     let begun: Arc<Mutex<Option<Instant>>> = Arc::default();
     let noted = begun.clone();
     let progress = move |progress| {
@@ -197,7 +200,12 @@ async fn reconfigure(domain: &Domain, change: &Change) -> Result<Duration, RunEr
     };
     let done = domain.reconfigure(change, progress).await;
     let begun = *begun.lock().expect("no holder of the lock panics");
-    match (done, begun) {
+    (done, begun)
+}
+
+/// Makes the change, beside no other. How long it took, from the moment at which it was proposed.
+async fn reconfigure(domain: &Domain, change: &Change) -> Result<Duration, RunError> {
+    match proposed(domain, change).await {
         (Ok(ReconfigOutcome::Installed(_)), Some(begun)) => Ok(begun.elapsed()),
         (Ok(other), _) => {
             let error = format!("nobody else does, and it ended as {other:?}");

@@ -101,9 +101,7 @@ impl Setup {
     pub(crate) async fn start_at(&self, places: Vec<Place>) -> Result<StartedCluster, RunError> {
         let mut cluster = Cluster::make(&self.program, places, &self.data, self.memory)?;
         cluster.start_all()?;
-        for server in 0..self.servers {
-            cluster.ready(server, SERVE).await;
-        }
+        cluster.all_ready(SERVE).await?;
         let connect = cluster.connect(self.timeout);
         let client = Client::connect(connect.clone()).await;
         let client = client.map_err(failed("connect to the cluster"))?;

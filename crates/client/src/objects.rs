@@ -6,6 +6,7 @@ use crate::metrics::{CountedOperation, counted};
 use crate::object::{Entry, ListOptions, Metadata, Object, ObjectInfo, Page, PutOptions, now_ms};
 use crate::session::{Context, Deadline};
 use crate::{Shape, Version, checksum};
+use areo_core::dap::{FoundVersion, Scope};
 use areo_core::limits;
 use areo_core::manager::{DeleteError, Deletion};
 use areo_core::message::ListRequest;
@@ -78,6 +79,27 @@ impl Domain {
             found.map_err(|error| context.not_applied(&error))
         };
         let found = self.run(Operation::Get, name, read).await?;
+        self.whole(key, found).await
+    }
+
+    /// The same without writing back: regular, not atomic, for experiments (`[R-28 regular-reads]`). A later read may find an older
+    /// version. One round.
+    ///
+    /// # Errors
+    /// As [`Domain::get`].
+    pub async fn get_regular(&self, key: &str) -> Result<Object, Error> {
+        let name = Name::user(key)?;
+        let read = |context: Context| async move {
+            let (handle, name) = (context.handle(), context.name());
+            let found = handle.read_regular(name, Scope::Whole).await;
+            found.map_err(|error| context.not_applied(&error))
+        };
+        let found = self.run(Operation::Get, name, read).await?;
+        self.whole(key, found).await
+    }
+
+    /// The object of what was found.
+    async fn whole(&self, key: &str, found: FoundVersion) -> Result<Object, Error> {
         let (version, metadata, value) = self.known.opened(key, found)?;
         if let Some(blocks) = &metadata.blocks {
             return self.get_in_memory(key, blocks.length()).await;

@@ -23,6 +23,16 @@ pub enum ReconfigKind {
 }
 
 impl ReconfigKind {
+    /// All of them.
+    pub const ALL: [ReconfigKind; 6] = [
+        ReconfigKind::Ares,
+        ReconfigKind::Rambo,
+        ReconfigKind::LRambo,
+        ReconfigKind::Sm,
+        ReconfigKind::Spsn,
+        ReconfigKind::DynaStore,
+    ];
+
     /// That of a domain with this configuration.
     pub(crate) fn of(c: &Configuration) -> ReconfigKind {
         match (&c.descriptor().lattice, &c.descriptor().decided_by) {

@@ -19,6 +19,7 @@ impl Statistics {
         let mut counts = self.0.lock().expect("no holder of the lock panics");
         counts.rounds += of.rounds;
         counts.configurations += of.configurations;
+        counts.requests += of.requests;
         counts.sent_bytes += of.sent_bytes;
         counts.received_bytes += of.received_bytes;
     }

@@ -1,14 +1,17 @@
-//! What many small objects cost a server: resident memory, and the time from starting to serving.
+//! What many small objects cost a server: resident memory, what it hears and computes while no client does anything, and the
+//! time from starting to serving.
 //!
-//! `cargo bench -p areo-lab --bench footprint [-- OBJECTS]`, by default 100 000 objects of 100 bytes, durable, [5,3].
+//! `cargo bench -p areo-lab --bench footprint [-- OBJECTS] [casss|casgc]`, by default 100 000 objects of 100 bytes, durable, [5,3], `ec`.
 
 mod common;
 
 use std::time::{Duration, Instant};
 
-use areo_client::{Domain, PutOptions};
+use areo_bench::cluster::Cluster;
+use areo_client::{Dap, Domain, PutOptions};
 use bytes::Bytes;
-use common::five_servers;
+use common::servers;
+use tokio::time::sleep;
 
 /// As in the binary.
 #[global_allocator]
@@ -16,6 +19,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const LANES: usize = 256;
 const VALUE_BYTES: usize = 100;
+/// How long servers are looked at while they are idle, each of three times.
+const IDLE: Duration = Duration::from_secs(20);
+/// What clients and other servers sent to a server.
+const RECEIVED: &str = "areo_server_received_bytes_total";
 
 async fn fill(domain: &Domain, objects: usize) {
     let lane = |lane: usize| {
@@ -40,16 +47,47 @@ async fn fill(domain: &Domain, objects: usize) {
 fn main() {
     let given = std::env::args().skip(1).find_map(|arg| arg.parse().ok());
     let objects: usize = given.unwrap_or(100_000);
+    let is_given = |word: &str| std::env::args().any(|arg| arg == word);
+    let dap = match (is_given("casss"), is_given("casgc")) {
+        (true, _) => Dap::CasSs { k: 3 },
+        (_, true) => Dap::CasGc { k: 3 },
+        _ => Dap::Ec { k: 3 },
+    };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .expect("a runtime");
-    runtime.block_on(measure(objects));
+    runtime.block_on(measure(objects, dap));
 }
 
-async fn measure(objects: usize) {
-    let (mut cluster, domain) = five_servers(false).await;
+/// Bytes that the first server has received.
+async fn received(cluster: &Cluster) -> f64 {
+    loop {
+        if let Some(bytes) = cluster.metric(0, RECEIVED).await {
+            return bytes;
+        }
+    }
+}
+
+async fn idle(cluster: &Cluster) {
+    for _ in 0..3 {
+        let (bytes, cpu, begun) = (received(cluster).await, cluster.cpu(), Instant::now());
+        sleep(IDLE).await;
+        let bytes = received(cluster).await - bytes;
+        let seconds = begun.elapsed().as_secs_f64();
+        let cpu = cluster.cpu().saturating_sub(cpu).as_secs_f64() * 1e3 / 5.0;
+        println!(
+            "idle: a server receives {:.0} B/s and computes {:.1} ms/s",
+            bytes / seconds,
+            cpu / seconds
+        );
+    }
+}
+
+async fn measure(objects: usize, dap: Dap) {
+    let (mut cluster, domain) = servers((5, dap), false, Vec::new()).await;
     fill(&domain, objects).await;
+    idle(&cluster).await;
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     let resident: Vec<String> = cluster
         .resident()

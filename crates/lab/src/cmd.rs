@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod bench;
+mod changes;
 mod check;
 mod explore;
 mod measure;

@@ -11,20 +11,19 @@
 mod contention;
 mod experiments;
 pub mod register;
+mod runs;
 mod scene;
 mod stage;
 
-pub use experiments::{EXPERIMENTS, Experiment, ReconfigurationWay};
+pub use experiments::{EXPERIMENTS, Experiment, Place, Reads, ReconfigurationWay, Work};
+pub use runs::{MadeChange, PlannedRun, Read, Run};
 
 use crate::random::mix;
-use areo_core::instant::Instant;
-use experiments::{WAYS, Work};
+use experiments::WAYS;
 use serde::Serialize;
-use stage::{Read, Run};
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-
-/// How much of the throughput paced readers use.
-const LOAD: f64 = 0.8;
 
 /// How large.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,14 +106,32 @@ impl Experiment {
     }
 }
 
-/// Measures every way. `progress` hears of each row before it is measured.
+/// Measures every way in virtual time. `progress` hears of each row before it is measured.
 ///
 /// # Errors
 /// The rule that was broken, or the count that is not what it has to be.
 pub fn run(
     experiment: &Experiment,
+    scale: (Scale, u64),
+    progress: impl FnMut(&str, usize),
+) -> Result<Report, String> {
+    let virtually = async |plan: &PlannedRun<'_>| stage::run(plan);
+    let measured = pin!(run_by(experiment, scale, progress, virtually));
+    match measured.poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(report) => report,
+        Poll::Pending => unreachable!("virtual time waits for nothing"),
+    }
+}
+
+/// The same, where `one` makes the runs: processes can, too.
+///
+/// # Errors
+/// Those of a run; the count that is not what it has to be.
+pub async fn run_by(
+    experiment: &Experiment,
     (scale, seed): (Scale, u64),
     mut progress: impl FnMut(&str, usize),
+    mut one: impl AsyncFnMut(&PlannedRun<'_>) -> Result<Run, String>,
 ) -> Result<Report, String> {
     let experiment = &experiment.at(scale);
     let mut report = Report {
@@ -123,136 +140,41 @@ pub fn run(
         hash: seed,
     };
     for way in WAYS {
+        let alone = PlannedRun {
+            experiment,
+            way,
+            reconfigurers: 0,
+            seed: mix(seed),
+            pause: None,
+        };
         let pause = match experiment.is_paced {
-            true => Some(pause(experiment, way, seed)?),
+            true => Some(runs::pause(experiment, &one(&alone).await?)),
             false => None,
         };
         for &reconfigurers in experiment.reconfigurers {
             progress(way.name, reconfigurers);
             let mut runs = Vec::new();
             for number in 0..experiment.runs {
-                let seed = mix(seed ^ mix(number as u64));
-                let run = stage::run(*experiment, way, reconfigurers, (seed, pause));
-                let run = run.map_err(|broken| {
+                let plan = PlannedRun {
+                    reconfigurers,
+                    seed: mix(seed ^ mix(number as u64)),
+                    pause,
+                    ..alone
+                };
+                let run = one(&plan).await.map_err(|error| {
                     format!(
-                        "{} {}, {reconfigurers} reconfigurers: {broken}",
+                        "{} {}, {reconfigurers} reconfigurers: {error}",
                         experiment.name, way.name
                     )
                 })?;
                 report.hash = mix(report.hash ^ run.hash);
                 runs.push(run);
             }
-            check_requests(experiment, &runs)?;
-            report.rows.push(row(way, reconfigurers, &runs));
+            runs::check_requests(experiment, &runs)?;
+            report.rows.push(runs::row(way, reconfigurers, &runs));
         }
     }
     Ok(report)
-}
-
-/// Between two reads of a reader, so that all use their share of the throughput that there is without pauses.
-fn pause(experiment: &Experiment, way: &ReconfigurationWay, seed: u64) -> Result<Duration, String> {
-    let alone = stage::run(*experiment, way, 0, (mix(seed), None))?;
-    let throughput = per_s(&alone, alone.reads.iter().map(Read::ended));
-    assert!(throughput > 0.0, "readers read");
-    Ok(Duration::from_secs_f64(
-        experiment.readers as f64 / (LOAD * throughput),
-    ))
-}
-
-/// A quiet read asks exactly as many members as it has to.
-fn check_requests(experiment: &Experiment, runs: &[Run]) -> Result<(), String> {
-    let (dap, _) = experiment.reads.domain();
-    let (n, quorum) = (experiment.servers, dap.quorums(experiment.servers).quorum());
-    let expected = experiment.reads.requests(n, quorum);
-    let reads = runs.iter().flat_map(|run| &run.reads);
-    let mut quiet: Vec<usize> = reads
-        .filter(|read| is_quiet(**read))
-        .map(|read| read.requests)
-        .collect();
-    quiet.sort_unstable();
-    assert!(!quiet.is_empty(), "readers are alone at first");
-    let (least, median) = (quiet[0], quiet[quiet.len() / 2]);
-    match (least, median) == (expected, expected) {
-        true => Ok(()),
-        false => Err(format!(
-            "{}: a quiet read sends {expected} requests, not {least} or {median}",
-            experiment.name
-        )),
-    }
-}
-
-/// Whether it met no other configuration than the first one that it asked.
-fn is_quiet(read: Read) -> bool {
-    read.configurations == 1
-}
-
-fn ms(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e3
-}
-
-fn mean(of: &[f64]) -> f64 {
-    match of {
-        [] => 0.0,
-        of => of.iter().sum::<f64>() / of.len() as f64,
-    }
-}
-
-/// How many of these moments there are in a second of what is counted.
-fn per_s(run: &Run, moments: impl Iterator<Item = Instant>) -> f64 {
-    let (begun, end) = run.counted;
-    let counted = moments.filter(|moment| (begun..=end).contains(moment));
-    counted.count() as f64 / end.since(begun).as_secs_f64()
-}
-
-fn row(way: &ReconfigurationWay, reconfigurers: usize, runs: &[Run]) -> Row {
-    let (mut longest, mut overhead) = (Vec::new(), Vec::new());
-    let (mut noticed, mut quiet) = (Vec::new(), Vec::new());
-    for run in runs {
-        let usual: Vec<f64> = run
-            .reads
-            .iter()
-            .filter(|read| is_quiet(**read))
-            .map(|read| ms(read.took))
-            .collect();
-        let usual_mean = mean(&usual);
-        quiet.push(usual_mean);
-        let readers = run.reads.iter().map(|read| read.reader).max();
-        for reader in 0..=readers.expect("there are reads") {
-            let its = || run.reads.iter().filter(move |read| read.reader == reader);
-            longest.push(its().map(|read| ms(read.took)).fold(0.0, f64::max));
-            let more = its().filter(|read| !is_quiet(**read));
-            overhead.push(more.map(|read| (ms(read.took) - usual_mean).max(0.0)).sum());
-        }
-        let labelled = || run.reads.iter().filter(|read| !is_quiet(**read));
-        let first = labelled().map(|read| read.begun).min();
-        let last = labelled().map(Read::ended).max();
-        noticed.push(
-            first
-                .zip(last)
-                .map_or(0.0, |(first, last)| ms(last.since(first))),
-        );
-    }
-    longest.sort_unstable_by(f64::total_cmp);
-    let changes = |run: &Run| -> Vec<f64> { run.changes.iter().map(|it| ms(it.took)).collect() };
-    let all_changes: Vec<f64> = runs.iter().flat_map(changes).collect();
-    let longest_change = |run: &Run| changes(run).into_iter().fold(0.0, f64::max);
-    let reads_per_s = |run: &Run| per_s(run, run.reads.iter().map(Read::ended));
-    let changes_per_s = |run: &Run| per_s(run, run.changes.iter().map(|change| change.ended));
-    let configurations = runs.iter().map(|run| run.configurations as f64);
-    Row {
-        way: way.name,
-        reconfigurers,
-        reads_per_s: mean(&runs.iter().map(reads_per_s).collect::<Vec<_>>()),
-        read_ms: mean(&quiet),
-        read_max_ms: mean(&longest),
-        read_max_p95_ms: longest[(longest.len() * 95).div_ceil(100) - 1],
-        overhead_ms: mean(&overhead),
-        noticed_ms: mean(&noticed),
-        change_ms: mean(&all_changes),
-        change_max_ms: mean(&runs.iter().map(longest_change).collect::<Vec<_>>()),
-        changes_per_s: mean(&runs.iter().map(changes_per_s).collect::<Vec<_>>()),
-        configurations: mean(&configurations.collect::<Vec<_>>()),
-    }
 }
 
 #[cfg(test)]

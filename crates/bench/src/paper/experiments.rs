@@ -22,8 +22,6 @@ const fn not_here(
     }
 }
 
-const BUSY_SERVERS: &str = "eight servers that are busy need more than two processors; in virtual time by `areo-lab measure`";
-
 /// Of those that processes cannot repeat.
 pub(super) const IN_VIRTUAL_TIME: &str =
     "records are forged, which only the simulator can do; in virtual time by `areo-lab measure`";
@@ -40,28 +38,6 @@ pub(super) const NOT_HERE: &[ListEntry] = &[
         "on machines of Amazon (slides)",
         "there is one machine",
     ),
-    not_here(
-        "J1",
-        "changes at once, LAN (reconfiguration without consensus)",
-        BUSY_SERVERS,
-    ),
-    not_here(
-        "J2",
-        "the same in single contact mode",
-        "single contact mode is not built",
-    ),
-    not_here("J3", "the same with regular reads", BUSY_SERVERS),
-    not_here(
-        "J4",
-        "changes all the time, LAN (the same paper)",
-        BUSY_SERVERS,
-    ),
-    not_here(
-        "J5",
-        "changes all the time, WAN (the same paper)",
-        BUSY_SERVERS,
-    ),
-    not_here("J6", "changes at once, WAN (the same paper)", BUSY_SERVERS),
 ];
 
 /// What of the papers' variants there is not, and why.

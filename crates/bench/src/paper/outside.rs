@@ -1,6 +1,6 @@
 //! An etcd that decides which configuration comes next, in the place of the external service of Ares II.
 
-use super::Options;
+use super::ServerOptions;
 use super::compare::MeasuredPoint;
 use super::scale::Scale;
 use crate::etcd::EtcdMembers;
@@ -24,7 +24,7 @@ pub(super) fn members(scale: Scale) -> usize {
 /// # Errors
 /// It was started and does not serve.
 pub(super) async fn start(
-    options: &Options,
+    options: &ServerOptions,
     scale: Scale,
 ) -> Result<Option<(EtcdMembers, Decider)>, RunError> {
     let cluster = match EtcdMembers::start(&options.data, members(scale), true).await {

@@ -48,12 +48,17 @@ pub(super) async fn run(
     let drawn = random.derive(1 << 32);
     let reconfigurers = Reconfigurers::connect(stage, &domain, parameters, &drawn).await?;
     let (reads, writes) = (Rc::default(), Rc::default());
-    let mut clients = JoinSet::new();
+    let mut actors = Vec::new();
     for place in 0..parameters.readers + parameters.writers {
         let random = random.derive(1 + place as u64);
         let mut actor = subject.actor(random.clone()).await?;
         // Not measured: connections, the newest version, a local file.
         actor.read().await.map_err(failed("read the object"))?;
+        actors.push((actor, random));
+    }
+    let cpu = stage.started.cluster.cpu();
+    let mut clients = JoinSet::new();
+    for (place, (actor, random)) in actors.into_iter().enumerate() {
         let is_reader = place < parameters.readers;
         let ended: &Rc<RefCell<Vec<OperationEnd>>> = if is_reader { &reads } else { &writes };
         let work = work(actor, is_reader, random, parameters.clone(), ended.clone());
@@ -64,6 +69,7 @@ pub(super) async fn run(
         done.expect("clients do not panic");
     }
     let reconfigurations = reconfigurers.finish(stage).await;
+    let cpu = stage.started.cluster.cpu().saturating_sub(cpu);
     let succeeded = |ended: Rc<RefCell<Vec<OperationEnd>>>| -> Vec<Cost> {
         let report = |ended: OperationEnd| {
             ended
@@ -72,8 +78,12 @@ pub(super) async fn run(
         };
         ended.take().into_iter().filter_map(report).collect()
     };
-    let mut costs = means(&succeeded(reads), &succeeded(writes));
+    let (reads, writes) = (succeeded(reads), succeeded(writes));
+    let mut costs = means(&reads, &writes);
     costs.extend(reconfigurations.quantities());
+    let operations = (reads.len() + writes.len()).max(1);
+    let each = cpu.as_secs_f64() * 1e3 / operations as f64;
+    costs.insert("server_cpu_ms", each);
     let (now, n, k) = reconfigurations.shape((variant, n, k));
     let laws = match with_laws {
         Some(at) => law::quiet(now, &mut first, (n, k, size), at)

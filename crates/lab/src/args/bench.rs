@@ -6,6 +6,7 @@ use areo_bench::Trouble;
 use areo_bench::paper::{Experiment, Scale};
 use areo_client::limits;
 use areo_lab::shared::size_up_to;
+use areo_sim::measure;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -197,18 +198,23 @@ pub(crate) struct Paper {
 }
 
 /// What is wanted of the papers' experiments.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum PaperWord {
     /// Which there are.
     List,
     /// One of them.
     Experiment(&'static Experiment),
+    /// One with changes of the servers at the same time.
+    Changes(&'static measure::Experiment),
 }
 
 fn parse_paper(text: &str) -> Result<PaperWord, String> {
     match text {
         "list" => Ok(PaperWord::List),
-        text => Experiment::find(text).map(PaperWord::Experiment),
+        text => match measure::Experiment::find(text) {
+            Some(changes) => Ok(PaperWord::Changes(changes)),
+            None => Experiment::find(text).map(PaperWord::Experiment),
+        },
     }
 }
 

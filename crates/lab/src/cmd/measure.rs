@@ -179,7 +179,7 @@ fn cost(of: &OperationCost) -> Cost {
     }
 }
 
-fn print(lab: &Lab<'_>, experiment: &Experiment, seed: u64, report: &Report) -> Outcome {
+pub(super) fn print(lab: &Lab<'_>, experiment: &Experiment, seed: u64, report: &Report) -> Outcome {
     let out = lab.out;
     if out.json {
         let shown = |row| Shown {

@@ -1,12 +1,14 @@
 //! `areo-lab paper`: the papers' experiments, beside what was published.
 
-use super::Lab;
+use super::{Lab, changes};
 use crate::args::{Paper, PaperWord};
 use crate::cmd::NAME;
 use areo::exit::{Failure, Outcome};
 use areo::output::{Column, Output, columns};
 use areo::progress;
-use areo_bench::paper::{self, Comparison, Experiment, Law, Options, Point, Report, short};
+use areo_bench::paper::{
+    self, Comparison, Experiment, Law, Options, Point, Report, ServerOptions, short,
+};
 use areo_bench::peers::Spread;
 use areo_lab::shared::{command, create, data_directory, finish, none_failed, random_seed, write};
 use areo_telemetry::view;
@@ -17,7 +19,8 @@ use std::time::Duration;
 const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Quantities of some experiments, and their columns.
-const OTHERS: [(&str, &str); 6] = [
+const OTHERS: [(&str, &str); 7] = [
+    ("server_cpu_ms", "CPU of servers for an operation, ms"),
     ("reconfiguration_ms", "reconfiguration, ms"),
     ("restart_ms", "restart, ms"),
     ("restart_writes", "restart in writes"),
@@ -30,6 +33,7 @@ pub(super) fn run(lab: &Lab<'_>, args: Paper) -> Outcome {
     match args.experiment {
         PaperWord::List => list(lab.out),
         PaperWord::Experiment(experiment) => repeat(lab, experiment, args),
+        PaperWord::Changes(experiment) => changes::run(lab, experiment, &args),
     }
 }
 
@@ -45,15 +49,15 @@ fn list(out: Output) -> Outcome {
     let missing = paper::VARIANTS_NOT_HERE.iter().chain(&not_run);
     let missing = missing.map(|(variant, missing)| MissingFigure { variant, missing });
     if out.json {
-        paper::list()
-            .iter()
-            .try_for_each(|listed| out.object(listed))?;
+        let mut all = paper::list().into_iter().chain(changes::list());
+        all.try_for_each(|listed| out.object(&listed))?;
         return missing
             .into_iter()
             .try_for_each(|listed| out.object(&listed));
     }
     let head = columns("experiment | about | variants, or why not");
-    let rows = paper::list().into_iter().map(|listed| {
+    let all = paper::list().into_iter().chain(changes::list());
+    let rows = all.map(|listed| {
         let why = match listed.missing {
             "" => listed.variants.to_owned(),
             missing => format!("not here: {missing}"),
@@ -67,27 +71,39 @@ fn list(out: Output) -> Outcome {
     out.table(&head, &rows.collect::<Vec<_>>())
 }
 
+/// The servers of an experiment.
+pub(super) fn servers(lab: &Lab<'_>, args: &Paper) -> Outcome<ServerOptions> {
+    Ok(ServerOptions {
+        program: lab.servers()?,
+        seed: args.seed.unwrap_or_else(random_seed),
+        data: data_directory(args.data.clone())?,
+        timeout: lab.timeout_or(TIMEOUT)?,
+        round_trip: args.round_trip,
+    })
+}
+
+pub(super) fn virtual_time_alone(name: &str) -> Failure {
+    Failure::usage(format!(
+        "experiment {name} is in virtual time alone: `areo-lab measure {name}`"
+    ))
+}
+
 fn repeat(lab: &Lab<'_>, experiment: &'static Experiment, args: Paper) -> Outcome {
     let (out, name) = (lab.out, experiment.name);
     if !experiment.has_processes() {
-        return Err(Failure::usage(format!(
-            "experiment {name} is in virtual time alone: `areo-lab measure {name}`"
-        )));
+        return Err(virtual_time_alone(name));
     }
+    let (scale, servers) = (args.scale.name(), servers(lab, &args)?);
+    let seed = servers.seed;
     // An error about them comes now, and not after the measurement.
     let csv = args.csv.map(create).transpose()?;
     let html = args.html.map(create).transpose()?;
     let options = Options {
-        program: lab.servers()?,
+        servers,
         experiment,
         scale: args.scale,
-        seed: args.seed.unwrap_or_else(random_seed),
-        data: data_directory(args.data)?,
-        timeout: lab.timeout_or(TIMEOUT)?,
-        round_trip: args.round_trip,
         command: command(NAME),
     };
-    let (scale, seed) = (args.scale.name(), options.seed);
     out.note(&format!("seed {seed}: {name} at scale {scale}"));
     let bar = progress::count(out, "measuring", 1);
     let observe = |progress: paper::Progress| {

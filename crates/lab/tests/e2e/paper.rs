@@ -4,9 +4,12 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::command::on_the_path;
-use crate::{lab_with, line};
+use crate::{lab_with, line, product};
+use areo_bench::paper::{ChangesRun, ChangesStage, ServerOptions};
+use areo_client::{Dap, ReconfigKind};
 use serde_json::Value;
 use std::path::Path;
+use std::time::Duration;
 
 /// Repeats an experiment at the smallest scale. It ends well only if every law holds.
 fn repeat(experiment: &str, data: &Path, more: &[&str]) -> Value {
@@ -178,9 +181,59 @@ fn what_there_is_and_what_not_is_said() {
     paper(&["P5"]).refused(2, &["P5", "one machine"]);
     assert_ne!(of("S4")["missing"], "");
     paper(&["S4"]).refused(2, &["S4", "virtual time", "areo-lab measure S4"]);
+    assert_eq!(
+        (&of("J1")["missing"], of("J5")["missing"] == ""),
+        (&"".into(), false)
+    );
+    paper(&["J5"]).refused(2, &["J5", "virtual time", "areo-lab measure J5"]);
+    paper(&["J1", "--csv", "/nowhere/j1.csv"]).refused(2, &["J1", "--csv", "--json"]);
     paper(&["E1", "--scale", "huge"]).refused(2, &["huge", "quick, default, full"]);
     paper(&["E1", "--data", "/no/such/place"]).refused(2, &["/no/such/place", "no directory"]);
     paper(&["E1", "--csv", "/no/such/place/e1.csv"]).refused(1, &["/no/such/place/e1.csv"]);
     paper(&["E1", "--html", "/no/such/place/e1.html"]).refused(1, &["/no/such/place/e1.html"]);
     paper(&[]).refused(2, &["EXPERIMENT"]);
+}
+
+/// Readers pay what they have to, and every change is made, in each way to reconfigure.
+#[test]
+fn changes_at_once_are_made_beside_thrifty_and_regular_readers() {
+    product::ensure();
+    let data = tempfile::tempdir().unwrap();
+    let (servers, quorum, changes) = (4, 3, 2);
+    let options = ServerOptions {
+        program: areo_lab::shared::servers(None).unwrap(),
+        seed: 7,
+        data: data.path().into(),
+        timeout: Duration::from_secs(30),
+        round_trip: None,
+    };
+    let work = async {
+        let stage = ChangesStage::start(&options, servers + changes).await;
+        let stage = stage.unwrap();
+        for reconfig in ReconfigKind::ALL {
+            for (is_regular, rounds) in [(false, 2), (true, 1)] {
+                let run = ChangesRun {
+                    reconfig,
+                    dap: Dap::AbdPublished,
+                    experimental: "thrifty=on".parse().unwrap(),
+                    is_regular,
+                    servers,
+                    readers: 2,
+                    bytes: 100,
+                    reconfigurers: changes,
+                    pause: Some(Duration::from_millis(5)),
+                    margin: Duration::from_millis(50),
+                    seed: 7,
+                };
+                let made = stage.run(&run).await.unwrap();
+                let quiet = made.reads.iter().filter(|read| read.configurations == 1);
+                let least = quiet.map(|read| read.requests).min();
+                assert_eq!(least, Some(rounds * quorum), "{reconfig}: {made:?}");
+                assert_eq!(made.changes.len(), changes, "{reconfig}: {made:?}");
+                assert!((1..=4).contains(&made.configurations), "{reconfig}");
+            }
+        }
+    };
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.enable_all().build().unwrap().block_on(work);
 }

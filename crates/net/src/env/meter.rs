@@ -19,6 +19,8 @@ pub struct Counts {
     pub rounds: u64,
     /// Different configurations that were asked something.
     pub configurations: u64,
+    /// Requests: messages to one server, without what was sent again after a reconnect.
+    pub requests: u64,
     /// Bytes of the requests: messages with payload, without frames and without what was sent again after a reconnect.
     pub sent_bytes: u64,
     /// Bytes of the answers that came before their calls were decided, counted like the requests.
@@ -65,7 +67,10 @@ impl Meter {
 
     /// A request that was taken for a server.
     pub(super) fn count_request(&self, request: &Request, bytes: u64) {
-        self.add(|counts| counts.sent_bytes += bytes);
+        self.add(|counts| {
+            counts.requests += 1;
+            counts.sent_bytes += bytes;
+        });
         self.of_all(|all| all.sent(bytes));
         let Request::Configured { configuration, .. } = request else {
             return;

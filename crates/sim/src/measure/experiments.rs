@@ -12,25 +12,29 @@ pub struct Experiment {
     pub name: &'static str,
     /// What it is about.
     pub about: &'static str,
-    pub(super) place: Place,
+    /// Where servers and clients are.
+    pub place: Place,
     /// Members of each configuration.
-    pub(super) servers: usize,
-    pub(super) readers: usize,
+    pub servers: usize,
+    /// Clients that read.
+    pub readers: usize,
     /// Bytes of the object.
-    pub(super) bytes: usize,
-    pub(super) reads: Reads,
+    pub bytes: usize,
+    /// How they read.
+    pub reads: Reads,
     /// Readers use 80 % of the throughput that they have without a pause.
-    pub(super) is_paced: bool,
-    pub(super) work: Work,
+    pub is_paced: bool,
+    /// What reconfigurers do.
+    pub work: Work,
     /// How many change the configuration at the same time.
-    pub(super) reconfigurers: &'static [usize],
+    pub reconfigurers: &'static [usize],
     /// Runs as published.
-    pub(super) runs: usize,
+    pub runs: usize,
 }
 
 /// Where servers and clients are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place {
+pub enum Place {
     /// In one room.
     Lan,
     /// By turns in Frankfurt, North California and Tokyo.
@@ -39,7 +43,7 @@ pub(super) enum Place {
 
 /// How readers read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Reads {
+pub enum Reads {
     /// As published, each call to one quorum: two rounds.
     Thrifty,
     /// The same, in single contact mode.
@@ -54,7 +58,7 @@ pub(super) enum Reads {
 
 /// What reconfigurers do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Work {
+pub enum Work {
     /// Each replaces one server, all at the same time.
     Batch,
     /// Each replaces one server by another one and back, for so long.
@@ -92,7 +96,7 @@ impl Place {
     }
 
     /// How long readers are alone, before and after.
-    pub(super) fn margin(self) -> Duration {
+    pub fn margin(self) -> Duration {
         match self {
             Place::Lan => Duration::from_millis(20),
             Place::Wan => Duration::from_secs(3),
@@ -102,7 +106,7 @@ impl Place {
 
 impl Reads {
     /// How the domain keeps objects, and its options.
-    pub(super) fn domain(self) -> (Dap, Options) {
+    pub fn domain(self) -> (Dap, Options) {
         let thrift = match self {
             Reads::Thrifty | Reads::SingleContact | Reads::Regular => Thrift::Calls,
             Reads::Published | Reads::Product => Thrift::Off,
@@ -153,6 +157,13 @@ const WAN: Experiment = Experiment {
     runs: 30,
     ..LAN
 };
+
+impl Experiment {
+    /// Whether processes on one machine can repeat it.
+    pub fn has_processes(&self) -> bool {
+        self.place == Place::Lan && self.work == Work::Batch
+    }
+}
 
 /// All of them.
 pub const EXPERIMENTS: &[Experiment] = &[

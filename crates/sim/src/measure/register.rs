@@ -160,8 +160,11 @@ pub fn run(setting: &Setting, seed: (u64, u64)) -> Result<Measured, String> {
     }
     scene.wait();
     let beside = stage.ended.take();
+    // What the last writes sent, copies of the value to all members at most, is on the line for as long.
+    let copies = (setting.bytes * setting.servers).div_ceil(1 << 10);
+    let settle = SETTLE + LINE * u32::try_from(copies).expect("values are small");
     for operation in [Operation::Write, Operation::Read] {
-        pass(&scene.world, SETTLE);
+        pass(&scene.world, settle);
         scene.until_idle(stage.clone().alone(last.clone(), operation, 1));
     }
     let hash = stage.end()?;

@@ -1,12 +1,13 @@
 //! One run: servers, readers and reconfigurers in a world without faults.
 
 use super::experiments::{Experiment, Reads, ReconfigurationWay, Work};
+use super::runs::{MadeChange, PlannedRun, Read, Run};
 use super::scene::{KIB, MESSAGE, Scene};
 use crate::cluster::Cluster;
 use crate::run::{pass, start_all};
 use crate::workload::lattice;
 use crate::world::call::{SimEnv, Watch};
-use crate::world::{Prices, id_of};
+use crate::world::{Prices, World, id_of};
 use areo_core::config::{Configuration, ConfigurationId, Descriptor, ServerId};
 use areo_core::dap::Scope;
 use areo_core::dsm::Client;
@@ -27,43 +28,6 @@ use std::time::Duration;
 /// Reads before it is measured, so that every member has the object.
 const READS_BEFORE: usize = 60;
 const DOMAIN: DomainId = DomainId(2);
-
-/// A read.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Read {
-    pub(super) reader: usize,
-    pub(super) begun: Instant,
-    pub(super) took: Duration,
-    /// Requests that it sent.
-    pub(super) requests: usize,
-    /// Configurations that it asked.
-    pub(super) configurations: usize,
-}
-
-impl Read {
-    pub(super) fn ended(&self) -> Instant {
-        self.begun.plus(self.took)
-    }
-}
-
-/// A change.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct MadeChange {
-    pub(super) ended: Instant,
-    pub(super) took: Duration,
-}
-
-/// What a run came to.
-pub(super) struct Run {
-    pub(super) reads: Vec<Read>,
-    pub(super) changes: Vec<MadeChange>,
-    /// Configurations that were asked something, without the first one.
-    pub(super) configurations: usize,
-    /// What is counted for each second lies between these.
-    pub(super) counted: (Instant, Instant),
-    /// Of everything that happened.
-    pub(super) hash: u64,
-}
 
 /// What an operation asks.
 #[derive(Default)]
@@ -102,32 +66,27 @@ struct Stage {
     is_over: Cell<bool>,
 }
 
-/// Runs the experiment once. `pause`: from one read of a reader to the next; `None`: none. Without reconfigurers readers are alone for
-/// as long as the margins.
-pub(super) fn run(
-    experiment: Experiment,
-    way: &ReconfigurationWay,
-    reconfigurers: usize,
-    (seed, pause): (u64, Option<Duration>),
-) -> Result<Run, String> {
-    let stage = Stage::new(experiment, way, reconfigurers, seed);
+/// Makes the run. Without reconfigurers readers are alone for as long as the margins.
+pub(super) fn run(plan: &PlannedRun<'_>) -> Result<Run, String> {
+    let (experiment, reconfigurers) = (*plan.experiment, plan.reconfigurers);
+    let stage = Stage::new(plan);
     let world = stage.scene.world.clone();
     start_all(&world);
     stage.scene.until_idle(stage.clone().prepare());
-    let begun = world.now();
+    let begun = since_start(&world);
     for reader in 0..experiment.readers {
-        world.spawn(stage.clone().read_on(reader, pause));
+        world.spawn(stage.clone().read_on(reader, plan.pause));
     }
     let margin = experiment.place.margin();
     pass(&world, margin);
-    let changes_begin = world.now();
+    let changes_begin = since_start(&world);
     for number in 0..reconfigurers {
         stage.scene.begin(stage.clone().change(number));
     }
     if let Work::Constant(time) = experiment.work {
         pass(&world, time);
     }
-    let changes_end = world.now();
+    let changes_end = since_start(&world);
     stage.is_over.set(experiment.work != Work::Batch);
     stage.scene.wait();
     if experiment.work == Work::Batch {
@@ -138,7 +97,7 @@ pub(super) fn run(
         return Err(violation);
     }
     if experiment.work == Work::Batch {
-        stage.check_changes(way, reconfigurers)?;
+        stage.check_changes(plan.way, reconfigurers)?;
     }
     let configurations = stage.asked.configurations.borrow().len();
     let run = Run {
@@ -146,7 +105,7 @@ pub(super) fn run(
         changes: stage.changes.take(),
         configurations: configurations.saturating_sub(1),
         counted: match experiment.work {
-            Work::Batch => (begun, world.now()),
+            Work::Batch => (begun, since_start(&world)),
             Work::Constant(_) => (changes_begin, changes_end),
         },
         hash: world.hash(),
@@ -155,13 +114,14 @@ pub(super) fn run(
     Ok(run)
 }
 
+/// What time it is.
+fn since_start(world: &World) -> Duration {
+    world.now().since(Instant::default())
+}
+
 impl Stage {
-    fn new(
-        experiment: Experiment,
-        way: &ReconfigurationWay,
-        reconfigurers: usize,
-        seed: u64,
-    ) -> Rc<Stage> {
+    fn new(plan: &PlannedRun<'_>) -> Rc<Stage> {
+        let (experiment, reconfigurers) = (*plan.experiment, plan.reconfigurers);
         let servers = experiment.servers + reconfigurers;
         let cluster = Cluster::in_memory(servers);
         let clients = experiment.readers + reconfigurers;
@@ -177,7 +137,7 @@ impl Stage {
             kib: KIB,
             line: Duration::ZERO,
         };
-        let scene = Scene::new((cluster, clients), &sites, one_way, (prices, seed));
+        let scene = Scene::new((cluster, clients), &sites, one_way, (prices, plan.seed));
         let members: Vec<ServerId> = (0..experiment.servers).map(id_of).collect();
         let (dap, options) = experiment.reads.domain();
         let plain = Configuration::new(Descriptor {
@@ -185,7 +145,8 @@ impl Stage {
             ..Descriptor::new(DOMAIN, members, dap)
         });
         let plain = plain.expect("a valid descriptor");
-        let first = way
+        let first = plan
+            .way
             .lattice
             .map(|decider| lattice::first(&plain, &decider()));
         let first = first.unwrap_or(plain);
@@ -249,7 +210,7 @@ impl Stage {
         let asked = Rc::new(Asked::default());
         let env = self.env(reader).watched(asked.clone());
         let domain = client.with(env).domain(&self.first);
-        let begun = self.scene.world.now();
+        let begun = since_start(&self.scene.world);
         let found = match self.experiment.reads {
             Reads::Regular => domain.read_regular(&self.name, Scope::Whole).await,
             _ => domain.read(&self.name, None).await,
@@ -259,7 +220,7 @@ impl Stage {
         self.reads.borrow_mut().push(Read {
             reader,
             begun,
-            took: self.scene.world.now().since(begun),
+            took: since_start(&self.scene.world).saturating_sub(begun),
             requests: asked.requests.get(),
             configurations: configurations.len(),
         });
@@ -277,7 +238,7 @@ impl Stage {
             let env = self.env(caller).watched(self.asked.clone());
             env.goes_over_many();
             let change = replacement(&known, its);
-            let begun = self.scene.world.now();
+            let begun = since_start(&self.scene.world);
             let domain = client.with(env).domain(&known);
             let approves = async |_: &Change| true;
             let done = domain.reconfigure(&self.scene.root, &change, &approves, &|_| {});
@@ -288,9 +249,9 @@ impl Stage {
                     self.scene.fail(&sentence);
                 }
             }
-            let ended = self.scene.world.now();
-            let took = ended.since(begun);
-            self.changes.borrow_mut().push(MadeChange { ended, took });
+            let took = since_start(&self.scene.world).saturating_sub(begun);
+            let made = MadeChange { begun, took };
+            self.changes.borrow_mut().push(made);
             let is_done = self.experiment.work == Work::Batch || self.is_over.get();
             if is_done || self.scene.world.violation().is_some() {
                 break;

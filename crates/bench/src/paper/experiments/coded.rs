@@ -126,6 +126,31 @@ pub(super) const ROWS: &[Experiment] = &[
         ..COMMON
     },
     Experiment {
+        name: "large",
+        about: "reads of large values beside writers (not published)",
+        compares: "MW-ABD, ABD, EC and CAS, in one configuration",
+        variants: &[of(&[
+            DapKind::AbdPublished,
+            DapKind::Abd,
+            DapKind::Ec,
+            DapKind::Cas,
+        ])],
+        published: Parameters {
+            writers: 5,
+            sizes: &[MIB, 16 * MIB],
+            operations: 10,
+            ..COMMON.published
+        },
+        varied: &[Variation {
+            what: Parameter::Readers,
+            quick: &[2],
+            default: &[10],
+            full: &[10],
+        }],
+        words: &[],
+        ..COMMON
+    },
+    Experiment {
         name: "S4",
         about: "restart of an object by all members, number of servers (figure 4)",
         compares: "CASSS, of which each operation needs all members",
