@@ -5,7 +5,8 @@ mod facts;
 
 use areo_bench::system;
 use areo_bench::target::{
-    About, Answer, Caller, Cost, Target, TargetError, TargetName, TargetOptions, start_failed,
+    About, Answer, CallError, Caller, Cost, Target, TargetError, TargetName, TargetOptions,
+    start_failed,
 };
 use bytes::Bytes;
 use facts::Facts;
@@ -222,14 +223,14 @@ impl Target for Cluster {
 struct CqlCaller(Rc<Statements>);
 
 impl Caller for CqlCaller {
-    fn put<'a>(&'a mut self, key: &'a str, value: Bytes) -> Answer<'a, Cost, String> {
+    fn put<'a>(&'a mut self, key: &'a str, value: Bytes) -> Answer<'a, Cost, CallError> {
         Box::pin(async move {
             self.0.put(key, &value).await?;
             Ok(Cost::default())
         })
     }
 
-    fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<Bytes>, Cost), String> {
+    fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<Bytes>, Cost), CallError> {
         Box::pin(async move { Ok((self.0.get(key).await?, Cost::default())) })
     }
 }

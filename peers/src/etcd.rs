@@ -3,7 +3,7 @@
 use areo_bench::etcd::EtcdMembers;
 use areo_bench::load::counter;
 use areo_bench::target::{
-    About, Answer, Caller, Cost, IncrementError, Target, TargetError, TargetName, TargetOptions,
+    About, Answer, CallError, Caller, Cost, Target, TargetError, TargetName, TargetOptions,
     start_failed,
 };
 use bytes::Bytes;
@@ -189,11 +189,11 @@ struct EtcdCaller {
 
 impl EtcdCaller {
     /// Connects to any member after a failure: the one that led may be gone.
-    async fn failed(&mut self, error: Error) -> String {
+    async fn failed(&mut self, error: Error) -> CallError {
         if let Ok(client) = connect_kv(&self.all, self.timeout).await {
             self.client = client;
         }
-        error.to_string()
+        CallError::Unknown(error.to_string())
     }
 
     /// The object as it is, with the revision at which it was written last.
@@ -235,7 +235,7 @@ fn revision(found: Option<&KeyValue>) -> i64 {
 }
 
 impl Caller for EtcdCaller {
-    fn put<'a>(&'a mut self, key: &'a str, value: Bytes) -> Answer<'a, Cost, String> {
+    fn put<'a>(&'a mut self, key: &'a str, value: Bytes) -> Answer<'a, Cost, CallError> {
         Box::pin(async move {
             match self.client.put(key, value, None).await {
                 Ok(_) => Ok(Cost::default()),
@@ -244,11 +244,10 @@ impl Caller for EtcdCaller {
         })
     }
 
-    fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<Bytes>, Cost), String> {
+    fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<Bytes>, Cost), CallError> {
         Box::pin(async move {
-            match self.client.get(key, None).await {
-                Ok(mut got) => {
-                    let found = got.take_kvs().pop();
+            match self.read(key).await {
+                Ok(found) => {
                     let value = found.map(|found| Bytes::from(found.into_key_value().1));
                     Ok((value, Cost::default()))
                 }
@@ -257,7 +256,7 @@ impl Caller for EtcdCaller {
         })
     }
 
-    fn put_if<'a>(&'a mut self, key: &'a str, value: Bytes) -> Answer<'a, Cost, String> {
+    fn put_if<'a>(&'a mut self, key: &'a str, value: Bytes) -> Answer<'a, Cost, CallError> {
         Box::pin(async move {
             let known = match self.revisions.remove(key) {
                 Some(known) => known,
@@ -271,17 +270,23 @@ impl Caller for EtcdCaller {
                     self.revisions.insert(key.to_owned(), revision);
                     Ok(Cost::default())
                 }
-                Ok(Err(_)) => Err(format!("'{key}' was written by another client")),
+                Ok(Err(_)) => {
+                    let sentence = format!("'{key}' was written by another client");
+                    Err(CallError::NotApplied(sentence))
+                }
                 Err(error) => Err(self.failed(error).await),
             }
         })
     }
 
-    fn increment<'a>(&'a mut self, key: &'a str) -> Answer<'a, Cost, IncrementError> {
+    fn increment<'a>(&'a mut self, key: &'a str) -> Answer<'a, Cost, CallError> {
         Box::pin(async move {
             let mut found = match self.read(key).await {
                 Ok(found) => found,
-                Err(error) => return Err(IncrementError::NotApplied(self.failed(error).await)),
+                Err(error) => {
+                    let failed = self.failed(error).await;
+                    return Err(CallError::NotApplied(failed.to_string()));
+                }
             };
             loop {
                 let count = counter::count(found.as_ref().map(KeyValue::value));
@@ -291,7 +296,7 @@ impl Caller for EtcdCaller {
                     Ok(Ok(_)) => return Ok(Cost::default()),
                     // The answer says what is there.
                     Ok(Err(latest)) => found = latest,
-                    Err(error) => return Err(IncrementError::Unknown(self.failed(error).await)),
+                    Err(error) => return Err(self.failed(error).await),
                 }
             }
         })

@@ -4,7 +4,8 @@ use areo_bench::cluster::loopback_hosts;
 use areo_bench::foreign::{Foreign, StartedProcess};
 use areo_bench::system;
 use areo_bench::target::{
-    About, Answer, Caller, Cost, Target, TargetError, TargetName, TargetOptions, start_failed,
+    About, Answer, CallError, Caller, Cost, Target, TargetError, TargetName, TargetOptions,
+    start_failed,
 };
 use bytes::Bytes;
 use redis::aio::MultiplexedConnection;
@@ -225,14 +226,14 @@ impl RedisCaller {
 }
 
 impl Caller for RedisCaller {
-    fn put<'a>(&'a mut self, key: &'a str, value: Bytes) -> Answer<'a, Cost, String> {
+    fn put<'a>(&'a mut self, key: &'a str, value: Bytes) -> Answer<'a, Cost, CallError> {
         Box::pin(async move {
             self.write(key, &value).await?;
             Ok(Cost::default())
         })
     }
 
-    fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<Bytes>, Cost), String> {
+    fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<Bytes>, Cost), CallError> {
         Box::pin(async move {
             let mut get = redis::cmd("GET");
             let got = get.arg(key).query_async(&mut self.connection).await;

@@ -1,7 +1,7 @@
 //! An S3 endpoint that runs already, through `object_store`: one bucket of it.
 
 use areo_bench::target::{
-    About, Answer, Caller, Cost, Target, TargetError, TargetName, start_failed,
+    About, Answer, CallError, Caller, Cost, Target, TargetError, TargetName, start_failed,
 };
 use bytes::Bytes;
 use object_store::aws::{AmazonS3, AmazonS3Builder};
@@ -102,7 +102,7 @@ impl Target for Bucket {
 struct S3Caller(Rc<AmazonS3>);
 
 impl Caller for S3Caller {
-    fn put<'a>(&'a mut self, key: &'a str, value: Bytes) -> Answer<'a, Cost, String> {
+    fn put<'a>(&'a mut self, key: &'a str, value: Bytes) -> Answer<'a, Cost, CallError> {
         Box::pin(async move {
             let put = self.0.put(&Path::from(key), value.into()).await;
             put.map_err(|error| error.to_string())?;
@@ -110,7 +110,7 @@ impl Caller for S3Caller {
         })
     }
 
-    fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<Bytes>, Cost), String> {
+    fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<Bytes>, Cost), CallError> {
         Box::pin(async move { Ok((read(&self.0, key).await?, Cost::default())) })
     }
 }

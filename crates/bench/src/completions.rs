@@ -1,37 +1,9 @@
-//! When operations succeeded: how many in each step of time, and the longest time without one.
+//! When operations succeeded: how many in each step of time.
 
 use std::time::{Duration, Instant};
 
 /// A step.
 pub(crate) const STEP: Duration = Duration::from_millis(10);
-
-/// Time without a success.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Window {
-    since: Instant,
-    longest: Duration,
-}
-
-impl Window {
-    /// Nothing is known of the time before.
-    pub(crate) fn new(since: Instant) -> Window {
-        Window {
-            since,
-            longest: Duration::ZERO,
-        }
-    }
-
-    /// An operation succeeded, or nothing is looked at any more.
-    pub(crate) fn ends(&mut self, now: Instant) {
-        self.longest = self.longest.max(now.saturating_duration_since(self.since));
-        self.since = now;
-    }
-
-    /// The longest that has ended.
-    pub(crate) fn longest(&self) -> Duration {
-        self.longest
-    }
-}
 
 /// Successes, step by step of time.
 #[derive(Clone, Debug, Default)]

@@ -12,7 +12,7 @@
 //! | `disk` | a small disk for one server, which can be filled; needs root |
 //! | `trouble` | what can be done to a cluster, and in which order, from a seed |
 //! | `nemesis` | does it |
-//! | `workload` | clients that record what they did and saw |
+//! | `workload` | what clients of the nemesis work on |
 //! | `run` | all of them together |
 //! | `report` | what came of it |
 //! | `setup` | servers that serve, and a domain full of objects, to be measured |
@@ -21,7 +21,7 @@
 //! | `paper` | repeats the papers' experiments |
 //! | `reconfig` | measures what readers and writers notice of reconfigurations, and what these cost |
 //! | `failures` | operations that failed, and the first of them |
-//! | `completions` | successes over time, and the longest time without one |
+//! | `completions` | successes over time |
 //! | `target` | stores that can be measured: Areo, and what others implement for theirs |
 //! | `foreign` | server programs of other stores |
 //! | `etcd` | members of etcd, which decides in an experiment and is measured as a store |

@@ -3,27 +3,37 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | `plan` | what is to be done |
 //! | `keys` | which object is next |
 //! | `operation` | what a client does |
-//! | `counter` | one object that clients count up |
+//! | `counter` | objects that clients count up |
 //! | `worker` | one client: its operations, one after the other |
+//! | `contender` | one that does everything on the same few objects as others, and may end in the middle of it |
+//! | `client` | what each of them asks of stores, recorded or not |
 //! | `history` | what clients did and saw, where it is recorded |
 //! | `tally` | what was measured |
 
+mod client;
+mod contender;
 pub mod counter;
 mod history;
 mod keys;
 mod operation;
+mod plan;
 mod tally;
 mod worker;
 
+pub(crate) use client::{KEY_PREFIX, Store, get, key};
 pub use counter::CounterReport;
+pub(crate) use counter::Increments;
 pub use history::History;
+pub(crate) use history::{ChangeEnd, Diary, KnownConfiguration, shape_name};
 pub use keys::Popularity;
 pub use operation::Operation;
+pub(crate) use plan::Contest;
+pub use plan::{Pace, Plan};
 pub(crate) use tally::{Counters, Latencies, Tally};
 pub use tally::{Measurement, PhaseReport, Times};
-pub(crate) use worker::{KEY_PREFIX, get, key};
 
 use crate::completions::{STEP, Steps};
 use crate::failures::Failures;
@@ -31,15 +41,17 @@ use crate::random::Random;
 use crate::target::{Caller, Reconfigurer, Target, TargetError};
 use crate::workload::value;
 use bytes::Bytes;
-use counter::Counter;
+use client::LoadClient;
+use contender::Contender;
 use keys::Keys;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use worker::{Schedule, Worker, change, put};
+use worker::{Measured, Role, Schedule, Worker, change};
 
 /// Values that are written in turn. Making a new one for each put would measure how fast they are made.
 const VALUES: usize = 16;
@@ -48,81 +60,7 @@ const VALUES_BYTES: usize = 64 << 20;
 /// Clients that write all objects before anything is measured.
 pub(crate) const FILLERS: usize = 32;
 /// After the end, how long what was begun in time may still take if servers may be gone.
-const GIVEN_UP: Duration = Duration::from_secs(1);
-
-/// When a client begins its next operation.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Pace {
-    /// When the last one has ended, and a random time of at most this has passed.
-    Closed {
-        /// At most so long.
-        wait: Duration,
-    },
-    /// At its time, however long others take: all clients together so many in a second. Latency is measured from that time
-    /// on, also if the client was not ready for it: what waits because others are slow is not left out.
-    Open {
-        /// Operations in a second, of all clients together.
-        per_second: f64,
-    },
-}
-
-/// What is to be done.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Plan {
-    /// Clients that only get.
-    pub readers: usize,
-    /// Clients that only put.
-    pub writers: usize,
-    /// Clients that get or put, by chance.
-    pub mixed: usize,
-    /// Clients that each put an object of their own on the version that they know.
-    pub comparers: usize,
-    /// Clients that all increment one counter.
-    pub incrementers: usize,
-    /// Clients that reconfigure the store, if it can be, beside those.
-    pub reconfigurers: usize,
-    /// Between two changes of one of them, at most so long.
-    pub between_changes: Duration,
-    /// Objects.
-    pub objects: u64,
-    /// Which of them are wanted.
-    pub popularity: Popularity,
-    /// Bytes of each, at least 16.
-    pub size: usize,
-    /// Whether every byte of what is got is looked at, and not the length alone.
-    pub verifies: bool,
-    /// When operations begin.
-    pub pace: Pace,
-    /// Not measured: connections are made, caches filled.
-    pub warm_up: Duration,
-    /// How long is measured.
-    pub time: Duration,
-    /// What everything is drawn from.
-    pub seed: u64,
-}
-
-impl Plan {
-    /// Clients that operate on objects.
-    fn clients(&self) -> usize {
-        self.readers + self.writers + self.mixed + self.comparers + self.incrementers
-    }
-
-    /// What the client at this place does; one of those that are `mixed` draws.
-    fn does(&self, place: usize) -> Option<Operation> {
-        let kinds = [
-            (self.readers, Some(Operation::Get)),
-            (self.writers, Some(Operation::Put)),
-            (self.comparers, Some(Operation::PutIf)),
-            (self.incrementers, Some(Operation::Increment)),
-        ];
-        let mut last = 0;
-        let kind = kinds.into_iter().find(|(clients, _)| {
-            last += clients;
-            place < last
-        });
-        kind.and_then(|(_, does)| does)
-    }
-}
+pub(crate) const GIVEN_UP: Duration = Duration::from_secs(1);
 
 /// Why nothing was measured.
 #[derive(Debug)]
@@ -172,6 +110,12 @@ async fn callers(target: &dyn Target, count: usize) -> Result<Vec<AnyCaller>, Lo
     Ok(callers)
 }
 
+/// A client of one store, which a history calls by this name.
+fn only(caller: AnyCaller, history: Option<(&History, &str)>) -> LoadClient {
+    let name = history.map_or("", |(_, name)| name).to_owned();
+    LoadClient::new(vec![Store { name, caller }], history.map(|(it, _)| it))
+}
+
 /// Writes every object once; on a [`tokio::task::LocalSet`].
 ///
 /// # Errors
@@ -202,15 +146,16 @@ pub(crate) async fn fill_by(
     let next = Rc::new(Cell::new(0));
     let content = value::content(0, size);
     let mut fillers = JoinSet::new();
-    for mut caller in callers {
+    for caller in callers {
         let (next, content) = (next.clone(), content.clone());
-        let mut diary = history.map(|(history, domain)| history.client(domain));
+        let mut client = only(caller, history);
         fillers.spawn_local(async move {
             while next.get() < objects {
                 let number = next.replace(next.get() + 1);
-                let key = key(size, number);
-                let put = put(&mut *caller, diary.as_mut(), &key, (size, &content)).await;
-                put.map_err(|error| LoadError::Fill { error })?;
+                let put = client.put((0, &key(size, number)), (size, &content)).await;
+                put.map_err(|error| LoadError::Fill {
+                    error: error.to_string(),
+                })?;
             }
             Ok(())
         });
@@ -237,10 +182,10 @@ pub async fn run(
     sleep(plan.time).await;
     load.enter(Phase::Unmeasured);
     let after = Counters::of(target);
-    let (counter, ended) = (load.shared.counter.clone(), load.stop().await);
+    let ended = load.stop().await;
     let mut measured = ended.still.measured(&before, &after, ended.failures);
-    if plan.incrementers > 0 {
-        measured.count(counter.report(target).await?);
+    for ((_, key), increments) in ended.increments {
+        measured.count(CounterReport::read(target, &key, increments).await?);
     }
     Ok(measured)
 }
@@ -269,6 +214,12 @@ pub(crate) struct LoadEnd {
     /// Operations that succeeded, in each step of time from the first phase that was measured on.
     pub(crate) steps: Vec<u64>,
     pub(crate) failures: Failures,
+    /// Of each counter: the place of its store, and its key.
+    pub(crate) increments: BTreeMap<(usize, String), Increments>,
+    /// Clients that ended in the middle of operations.
+    pub(crate) deaths: u64,
+    /// Whether the others finished what they were at.
+    pub(crate) in_time: bool,
 }
 
 impl Load {
@@ -294,25 +245,34 @@ impl Load {
         plan: &Plan,
         history: Option<(&History, &str)>,
     ) -> Load {
-        let clients = plan.clients();
-        assert!(clients > 0 && plan.objects > 0 && callers.len() == clients);
+        let clients = plan.clients() + plan.contenders();
+        assert!(clients > 0 && plan.objects > 0 && callers.len() == plan.clients());
         // Making large values takes time, which is not measured.
         let values = (1..=VALUES.min(VALUES_BYTES / plan.size).max(1))
             .map(|number| value::content(number as u64, plan.size))
             .collect();
         let from = Instant::now();
         let shared = Rc::new(Shared::new(values, clients, from));
-        let mut workers = JoinSet::new();
-        for (place, caller) in callers.into_iter().enumerate() {
-            let random = Random::new(plan.seed).derive(place as u64);
-            let worker = Worker {
-                caller,
-                place,
-                diary: history.map(|(history, domain)| history.client(domain)),
+        let measured = callers.into_iter().enumerate().map(|(place, caller)| {
+            Role::Measured(Measured {
+                client: only(caller, history),
                 does: plan.does(place),
-                keys: Keys::new(plan.popularity, plan.objects, random),
+                keys: Keys::new(plan.popularity, plan.objects),
                 size: plan.size,
                 verifies: plan.verifies,
+            })
+        });
+        let contests = plan.contest.iter().flat_map(|it| vec![it; it.clients]);
+        let contenders = contests.enumerate().map(|(place, contest)| {
+            let contest = (contest.clone(), plan.objects);
+            Role::Contender(Contender::new(place, contest, shared.clone()))
+        });
+        let mut workers = JoinSet::new();
+        for (place, role) in measured.chain(contenders).enumerate() {
+            let worker = Worker {
+                place,
+                role,
+                random: Random::new(plan.seed).derive(place as u64),
                 schedule: Schedule::new(plan.pace, (place, clients), from),
                 shared: shared.clone(),
             };
@@ -349,34 +309,29 @@ impl Load {
     }
 
     /// Lets the clients finish what they are at.
-    pub(crate) async fn stop(mut self) -> LoadEnd {
-        self.shared.stop();
-        self.all_end().await;
-        self.come_to()
+    pub(crate) async fn stop(self) -> LoadEnd {
+        self.stop_within(Duration::MAX).await
     }
 
     /// The same, but gives up what has not ended soon: it may wait for what was killed until it is too late.
-    pub(crate) async fn stop_soon(mut self) -> LoadEnd {
+    pub(crate) async fn stop_within(mut self, time: Duration) -> LoadEnd {
         self.shared.stop();
-        // Nothing is left to do for those that are not in time.
-        let _ = timeout(GIVEN_UP, self.all_end()).await;
+        let all = async {
+            while let Some(ended) = self.workers.join_next().await {
+                ended.expect("workers do not panic");
+            }
+        };
+        let in_time = timeout(time, all).await.is_ok();
         self.workers.shutdown().await;
-        self.come_to()
-    }
-
-    async fn all_end(&mut self) {
-        while let Some(ended) = self.workers.join_next().await {
-            ended.expect("workers do not panic");
-        }
-    }
-
-    fn come_to(&self) -> LoadEnd {
         let shared = &self.shared;
         LoadEnd {
             still: shared.still.take(),
             disturbed: shared.disturbed.take(),
             steps: shared.steps.take().counts(shared.measured_until.get()),
             failures: shared.failures.take(),
+            increments: shared.increments.take(),
+            deaths: shared.deaths.get(),
+            in_time,
         }
     }
 }
@@ -400,7 +355,10 @@ struct Shared {
     steps: RefCell<Steps>,
     operations: Cell<u64>,
     failures: RefCell<Failures>,
-    counter: Rc<Counter>,
+    /// The key of the counter of those that only increment.
+    counter: String,
+    increments: RefCell<BTreeMap<(usize, String), Increments>>,
+    deaths: Cell<u64>,
 }
 
 impl Shared {
@@ -418,8 +376,16 @@ impl Shared {
             steps: RefCell::default(),
             operations: Cell::new(0),
             failures: RefCell::default(),
-            counter: Rc::new(Counter::new()),
+            counter: counter::new_key(),
+            increments: RefCell::default(),
+            deaths: Cell::new(0),
         }
+    }
+
+    /// Something became of an increment of this counter of the store at this place.
+    fn incremented(&self, (place, key): (usize, &str), became: impl FnOnce(&mut Increments)) {
+        let mut counters = self.increments.borrow_mut();
+        became(counters.entry((place, key.to_owned())).or_default());
     }
 
     fn enter(&self, phase: Phase) {

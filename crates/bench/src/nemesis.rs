@@ -6,16 +6,18 @@ pub(crate) use changes::{Reconfigurers, changes, finish as finish_changes};
 
 use crate::cluster::{Cluster, ClusterError};
 use crate::disk::SmallDisk;
+use crate::failures::Failures;
+use crate::load::History;
 use crate::namespace::{Namespaces, Way};
 use crate::proxy::{Direction, Effect, Proxy, Rule};
 use crate::random::Random;
 use crate::trouble::{Schedule, Trouble};
-use crate::workload::Shared;
 use areo_client::{Domain, Error, PutOptions, Refusal, Response};
 use bytes::Bytes;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::io;
 use std::process::ExitStatus;
-use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
@@ -33,9 +35,49 @@ const BALLAST: Bytes = Bytes::from_static(&[7; 4 << 20]);
 /// Lines of a log that are shown of a server that ended by itself.
 const SHOWN_LINES: usize = 8;
 
+/// What troubles have done.
+#[derive(Default)]
+pub(crate) struct Incidents {
+    /// How often each trouble happened.
+    fired: RefCell<BTreeMap<Trouble, u64>>,
+    kills: Cell<u64>,
+    violations: RefCell<Failures>,
+}
+
+impl Incidents {
+    pub(crate) fn fired(&self, trouble: Trouble) {
+        *self.fired.borrow_mut().entry(trouble).or_default() += 1;
+    }
+
+    /// How often a trouble happened.
+    pub(crate) fn count(&self, trouble: Trouble) -> u64 {
+        self.fired.borrow().get(&trouble).copied().unwrap_or(0)
+    }
+
+    /// So many servers were ended by kill -9.
+    pub(crate) fn killed(&self, servers: u64) {
+        self.kills.set(self.kills.get() + servers);
+    }
+
+    pub(crate) fn kills(&self) -> u64 {
+        self.kills.get()
+    }
+
+    /// A promise was broken.
+    pub(crate) fn violation(&self, sentence: String) {
+        self.violations.borrow_mut().add(sentence);
+    }
+
+    pub(crate) fn violations(&self) -> Vec<String> {
+        self.violations.borrow().first.clone()
+    }
+}
+
 /// What troubles are done to, but for the processes.
 pub(crate) struct World {
-    pub(crate) shared: Rc<Shared>,
+    pub(crate) incidents: Incidents,
+    /// Where reconfigurations are recorded.
+    pub(crate) history: History,
     pub(crate) proxy: Proxy,
     pub(crate) servers: usize,
     /// When no new trouble begins.
@@ -85,7 +127,7 @@ pub(crate) async fn processes(
 pub(crate) fn notice_deaths(world: &World, cluster: &mut Cluster) -> Result<(), ClusterError> {
     while let Some((server, status)) = cluster.ended() {
         let (name, end) = (cluster.name(server), last_lines(&cluster.log(server)));
-        world.shared.violation(format!(
+        world.incidents.violation(format!(
             "{name} ended by itself ({status}); its log ends with: {end}"
         ));
         cluster.start(server)?;
@@ -108,8 +150,8 @@ async fn trouble_process(
     match trouble {
         Trouble::Kill => {
             if cluster.kill(victim).await {
-                world.shared.fired(trouble);
-                world.shared.killed(1);
+                world.incidents.fired(trouble);
+                world.incidents.killed(1);
             }
             sleep(random.millis(0..300)).await;
             start(cluster, victim).await?;
@@ -119,9 +161,9 @@ async fn trouble_process(
             for server in 0..world.servers {
                 killed += u64::from(cluster.kill(server).await);
             }
-            world.shared.killed(killed);
+            world.incidents.killed(killed);
             if killed == world.servers as u64 {
-                world.shared.fired(trouble);
+                world.incidents.fired(trouble);
             }
             sleep(random.millis(0..300)).await;
             cluster.start_all()?;
@@ -131,13 +173,13 @@ async fn trouble_process(
         }
         Trouble::Restart => {
             let ended = cluster.terminate(victim, STOP).await;
-            check_stopped(&world.shared, cluster.name(victim), ended);
-            world.shared.fired(trouble);
+            check_stopped(&world.incidents, cluster.name(victim), ended);
+            world.incidents.fired(trouble);
             start(cluster, victim).await?;
         }
         Trouble::Stop => {
             if cluster.stop(victim) {
-                world.shared.fired(trouble);
+                world.incidents.fired(trouble);
             }
             sleep(random.millis(200..2_000)).await;
             cluster.resume(victim);
@@ -148,11 +190,11 @@ async fn trouble_process(
 }
 
 /// A server that gets the signal to stop ends with exit code 0.
-pub(crate) fn check_stopped(shared: &Shared, name: &str, ended: Option<ExitStatus>) {
+pub(crate) fn check_stopped(incidents: &Incidents, name: &str, ended: Option<ExitStatus>) {
     match ended {
         Some(status) if status.success() => {}
-        Some(status) => shared.violation(format!("{name} did not stop cleanly: {status}")),
-        None => shared.violation(format!("{name} did not stop within {} s", STOP.as_secs())),
+        Some(status) => incidents.violation(format!("{name} did not stop cleanly: {status}")),
+        None => incidents.violation(format!("{name} did not stop within {} s", STOP.as_secs())),
     }
 }
 
@@ -174,7 +216,7 @@ pub(crate) async fn links(world: &World, mut schedule: Schedule) {
             sleep(random.millis(200..1_200)).await;
             world.proxy.lift(&active);
             if active.touched() > 0 {
-                world.shared.fired(trouble);
+                world.incidents.fired(trouble);
                 break;
             }
         }
@@ -226,7 +268,7 @@ pub(crate) async fn packets(world: &World, mut schedule: Schedule) -> Result<(),
         }
         sleep(random.millis(300..1_500)).await;
         if namespaces.mend(server).await? > 0 {
-            world.shared.fired(trouble);
+            world.incidents.fired(trouble);
         }
         world.pause(random).await;
     }
@@ -243,7 +285,7 @@ pub(crate) async fn disk(world: &World, mut schedule: Schedule) -> io::Result<()
         let begun = Instant::now();
         while begun.elapsed() < FILL {
             if says_full(&disk.domain).await {
-                world.shared.fired(trouble);
+                world.incidents.fired(trouble);
                 break;
             }
         }

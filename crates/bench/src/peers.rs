@@ -184,10 +184,8 @@ impl Options {
         Plan {
             readers: of(Operation::Get),
             writers: of(Operation::Put),
-            mixed: 0,
             comparers: of(Operation::PutIf),
             incrementers: of(Operation::Increment),
-            verifies: false,
             reconfigurers: self.reconfigurers,
             between_changes: self.between_changes,
             objects: self.objects(size),
@@ -197,6 +195,7 @@ impl Options {
             warm_up: self.warm_up,
             time: self.time,
             seed: self.seed,
+            ..Plan::default()
         }
     }
 }

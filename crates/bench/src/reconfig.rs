@@ -13,10 +13,9 @@ mod still;
 pub use crate::load::PhaseReport;
 pub use report::{Behind, MovedBytes, PerObject, ReadCost, Report};
 
-use crate::load::{History, Latencies, Load, LoadEnd, Phase};
+use crate::load::{ChangeEnd, Diary, History, KnownConfiguration, Latencies, Load, LoadEnd, Phase};
 use crate::run::{RunError, failed, system};
 use crate::setup::{Setup, StartedCluster};
-use crate::workload::record::{Change as Recorded, ChangeEnd, KnownConfiguration};
 use areo_client::{Change, Domain, Progress, ReconfigError, ReconfigOutcome};
 use ring::Ring;
 use std::path::PathBuf;
@@ -115,7 +114,7 @@ impl Scene {
     async fn set(options: Options) -> Result<Scene, RunError> {
         let started = options.setup.start().await?;
         let history = options.history.as_ref().map(|path| {
-            let made = History::of(path, &[DOMAIN]);
+            let made = History::create(path);
             made.map_err(system(format!("write {}", path.display())))
         });
         let history = history.transpose()?;
@@ -144,13 +143,14 @@ impl Scene {
         let load = Load::of(clients, &plan, self.history.as_ref().map(|of| (of, DOMAIN)));
         sleep(plan.warm_up).await;
         let turns = TURNS.min(options.reconfigurations);
+        let mut diary = self.history.as_ref().map(History::client);
         for turn in 1..=turns {
             load.enter(Phase::Still);
             sleep(options.time / turns).await;
             load.enter(Phase::Disturbed);
             while times.len() < (options.reconfigurations * turn / turns) as usize {
                 let change = self.ring.turn();
-                times.push(self.recorded(&change).await?);
+                times.push(self.recorded(&change, diary.as_mut()).await?);
                 observe(Stage::Loaded(load.operations(), times.len() as u32));
             }
         }
@@ -162,23 +162,19 @@ impl Scene {
     }
 
     /// Makes the change, and records it if there is a history.
-    async fn recorded(&self, change: &Change) -> Result<Duration, RunError> {
-        let known = self.domain.configuration();
-        let record = Recorded {
-            client: "reconfigurer".into(),
-            op: known.index.into(),
-            domain: 0,
-            after: known.index,
-            wanted: Some(self.ring.name()),
-        };
-        if let Some(history) = &self.history {
-            history.recorder().begin_change(&record);
+    async fn recorded(
+        &self,
+        change: &Change,
+        mut diary: Option<&mut Diary>,
+    ) -> Result<Duration, RunError> {
+        if let Some(diary) = &mut diary {
+            let known = self.domain.configuration();
+            diary.begin_change(DOMAIN, known.index, Some(self.ring.name()));
         }
         let time = reconfigure(&self.domain, change).await?;
-        if let Some(history) = &self.history {
+        if let Some(diary) = &mut diary {
             let decided = KnownConfiguration::from(&self.domain.configuration());
-            let mut recorder = history.recorder();
-            recorder.end_change(&record, &ChangeEnd::Decided(decided));
+            diary.end_change(ChangeEnd::Decided(decided));
         }
         Ok(time)
     }

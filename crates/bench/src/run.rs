@@ -2,24 +2,25 @@
 
 use crate::cluster::{Cluster, ClusterError, Place, Program, loopback_places};
 use crate::disk::SmallDisk;
+use crate::load::{self, Increments, Load};
 use crate::namespace::Namespaces;
-use crate::nemesis::{self, Disk, Reconfigurers, World};
+use crate::nemesis::{self, Disk, Incidents, Reconfigurers, World};
 use crate::proxy::Proxy;
 use crate::random::Random;
 use crate::report::{Report, TroubleCount};
+use crate::target::{AreoCaller, Caller};
 use crate::trouble::{Lane, Schedule, Trouble};
-use crate::workload::{self, DOMAINS, Habits, Recorder, Shared, value};
-use areo_check::{History, HistoryError, judge};
-use areo_client::{Client, DEFAULT_TIMEOUT, Dap, DomainOptions, Error, Health};
-use std::cell::Cell;
+use crate::workload::{self, DOMAINS, value};
+use areo_check::{History, HistoryError, Kind, Outcome, judge};
+use areo_client::{Client, DEFAULT_TIMEOUT, DomainOptions, Health};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::PathBuf;
-use std::rc::Rc;
 use std::time::{Duration, Instant};
-use tokio::task::{JoinSet, LocalSet};
-use tokio::time::{sleep, timeout};
+use tokio::task::LocalSet;
+use tokio::time::sleep;
 
 /// How long servers may take to serve when nothing hinders them.
 pub(crate) const SERVE: Duration = Duration::from_mins(1);
@@ -143,32 +144,45 @@ pub async fn run(options: Options, observe: impl Fn(Progress)) -> Result<Report,
 async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, RunError> {
     let begun = Instant::now();
     let mut scene = Scene::set(&options).await?;
-    let clients = scene.clients(&options);
+    let load = scene.clients(&options);
     let troubled = Instant::now();
-    scene.trouble(&options, observe).await?;
+    scene.trouble(&options, &load, observe).await?;
     let trouble_ms = troubled.elapsed().as_millis() as u64;
     let Scene {
         world,
         cluster,
         reconfigurers,
-        history,
+        path,
         not_run,
     } = &mut scene;
-    let shared = world.shared.clone();
     // Before everything works again, so that the wait for it counts.
     mend(world, cluster).await?;
-    nemesis::finish_changes(world, reconfigurers).await;
-    finish(&shared, clients).await;
-    check_counters(cluster, &shared).await?;
+    let finish_changes = nemesis::finish_changes(world, reconfigurers);
+    let ((), ended) = tokio::join!(finish_changes, load.stop_within(FINISH));
+    if !ended.in_time {
+        world.incidents.violation(format!(
+            "operations did not end within {} s after everything was mended",
+            FINISH.as_secs()
+        ));
+    }
+    check_counters(cluster, ended.increments, &world.incidents).await?;
     check_servers(world, cluster).await?;
-    let mut recorder = shared.recorder.borrow_mut();
-    recorder
-        .finish()
-        .map_err(system(format!("write {}", history.display())))?;
-    let file = File::open(&history).map_err(system(format!("read {}", history.display())))?;
-    let judged = History::read(BufReader::with_capacity(1 << 20, file));
-    let judged = judge(&judged.map_err(|source| RunError::History { source })?);
-    let gaps = recorder.longest_windows().into_iter();
+    let finished = world.history.finish();
+    finished.map_err(system(format!("write {}", path.display())))?;
+    let file = File::open(&*path).map_err(system(format!("read {}", path.display())))?;
+    let history = History::read(BufReader::with_capacity(1 << 20, file));
+    let history = history.map_err(|source| RunError::History { source })?;
+    let judged = judge(&history);
+    let mut violations = world.incidents.violations();
+    violations.extend(ended.failures.first);
+    let fired = |trouble: &Trouble| TroubleCount {
+        trouble: *trouble,
+        times: match trouble {
+            Trouble::Client => ended.deaths,
+            other => world.incidents.count(*other),
+        },
+        not_run: reason(not_run, trouble.lane()),
+    };
     let mut report = Report {
         seed: options.seed,
         servers: options.servers,
@@ -176,33 +190,37 @@ async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, Run
         trouble_ms,
         total_ms: begun.elapsed().as_millis() as u64,
         operations: judged.counts.clone(),
-        troubles: fired(&shared, &options.kinds, not_run),
-        kills: shared.kills(),
+        troubles: options.kinds.iter().map(fired).collect(),
+        kills: world.incidents.kills(),
         longest_gap_ms: DOMAINS
-            .into_iter()
-            .zip(gaps.map(|gap| gap.as_millis() as u64))
-            .collect(),
+            .map(|name| (name, longest_gap_ms(&history, name)))
+            .into(),
         verdict: judged.verdict,
-        violations: shared.violations(),
+        violations,
         judged: judged.to_string(),
         history: options.history.clone(),
         kept: None,
     };
     if !report.holds() {
         cluster.keep_folder();
-        report.history = Some(history.clone());
+        report.history = Some(path.clone());
         report.kept = Some(cluster.folder().to_owned());
     }
     Ok(report)
 }
 
-fn fired(shared: &Shared, kinds: &[Trouble], not_run: &[(Lane, String)]) -> Vec<TroubleCount> {
-    let fired = |trouble: &Trouble| TroubleCount {
-        trouble: *trouble,
-        times: shared.count(*trouble),
-        not_run: reason(not_run, trouble.lane()),
-    };
-    kinds.iter().map(fired).collect()
+/// The longest time without a success of a client in this domain, from the beginning on.
+fn longest_gap_ms(history: &History, domain: &str) -> u64 {
+    let of_domain = history.operations().iter().filter(|operation| {
+        let object = history.objects()[operation.object as usize];
+        history.text(object.domain) == domain && operation.kind != Kind::Reconfig
+    });
+    let succeeded = of_domain.filter(|operation| operation.outcome == Outcome::Ok);
+    let mut ends: Vec<u64> = succeeded.filter_map(|it| Some(it.ended?.t_ns)).collect();
+    ends.push(0);
+    ends.sort_unstable();
+    let gaps = ends.windows(2).map(|pair| pair[1] - pair[0]);
+    gaps.max().unwrap_or(0) / 1_000_000
 }
 
 fn reason(not_run: &[(Lane, String)], lane: Lane) -> Option<String> {
@@ -215,7 +233,8 @@ struct Scene {
     cluster: Cluster,
     world: World,
     reconfigurers: Reconfigurers,
-    history: PathBuf,
+    /// Of the history.
+    path: PathBuf,
     /// Lanes that have nothing to do here, and why.
     not_run: Vec<(Lane, String)>,
 }
@@ -231,21 +250,15 @@ impl Scene {
             .await
             .map_err(system("start the proxy"))?;
         let mut cluster = Cluster::make(&options.program, places, &options.data, false)?;
-        let history = options.history.clone();
-        let history = history.unwrap_or_else(|| cluster.folder().join("history.jsonl"));
-        let recorder = Recorder::create(&history, &DOMAINS);
-        let recorder = recorder.map_err(system(format!("write {}", history.display())))?;
+        let path = options.history.clone();
+        let path = path.unwrap_or_else(|| cluster.folder().join("history.jsonl"));
+        let history = load::History::create(&path);
+        let history = history.map_err(system(format!("write {}", path.display())))?;
         cluster.start_all()?;
         for server in 0..options.servers {
             cluster.ready(server, SERVE).await;
         }
-        let k = u8::try_from(options.servers - 2).expect("at most 32 servers");
-        let conditional = Dap::Conditional { k: 1 };
-        for (name, dap) in
-            DOMAINS
-                .into_iter()
-                .zip([Dap::Abd, Dap::Ec { k }, conditional, conditional])
-        {
+        for (name, dap) in DOMAINS.into_iter().zip(workload::shapes(options.servers)) {
             let shape = DomainOptions {
                 dap,
                 ..DomainOptions::default()
@@ -266,7 +279,8 @@ impl Scene {
             }
         };
         let world = World {
-            shared: Rc::new(Shared::new(recorder)),
+            incidents: Incidents::default(),
+            history,
             proxy,
             servers: options.servers,
             until: Instant::now() + options.time,
@@ -278,37 +292,27 @@ impl Scene {
         let reconfigurers = Reconfigurers {
             connect: cluster.connect(options.timeout),
             servers: names.collect(),
-            lives: Cell::new(0),
         };
         Ok(Scene {
             cluster,
             world,
             reconfigurers,
-            history,
+            path,
             not_run,
         })
     }
 
-    fn clients(&self, options: &Options) -> JoinSet<()> {
-        let habits = Habits {
-            connect: self.cluster.connect(options.timeout),
-            seed: Random::new(options.seed),
-            deaths: options.kinds.contains(&Trouble::Client),
-        };
-        let mut clients = JoinSet::new();
-        for place in 0..options.clients as u64 {
-            clients.spawn_local(workload::work(
-                self.world.shared.clone(),
-                habits.clone(),
-                place,
-            ));
-        }
-        clients
+    fn clients(&self, options: &Options) -> Load {
+        let clients = (options.clients, options.kinds.contains(&Trouble::Client));
+        let connect = self.cluster.connect(options.timeout);
+        let plan = workload::plan(clients, connect, self.world.history.clone(), options.seed);
+        Load::of(Vec::new(), &plan, None)
     }
 
     async fn trouble(
         &mut self,
         options: &Options,
+        load: &Load,
         observe: impl Fn(Progress),
     ) -> Result<(), RunError> {
         let (world, seed) = (&self.world, Random::new(options.seed));
@@ -332,8 +336,8 @@ impl Scene {
                 sleep(TICK).await;
                 observe(Progress {
                     elapsed: begun.elapsed(),
-                    operations: world.shared.recorder.borrow().operations(),
-                    kills: world.shared.kills(),
+                    operations: load.operations(),
+                    kills: world.incidents.kills(),
                 });
             }
         };
@@ -394,46 +398,28 @@ async fn mend(world: &World, cluster: &mut Cluster) -> Result<(), RunError> {
     for server in 0..world.servers {
         if !cluster.ready(server, SERVE).await {
             let name = cluster.name(server);
-            world.shared.violation(format!(
+            world.incidents.violation(format!(
                 "{name} does not serve although everything was mended {} s ago",
                 SERVE.as_secs()
             ));
         }
     }
-    world.shared.mended.set(true);
     Ok(())
 }
 
-async fn finish(shared: &Shared, mut clients: JoinSet<()>) {
-    let all = async {
-        while let Some(ended) = clients.join_next().await {
-            ended.expect("clients do not panic");
-        }
-    };
-    if timeout(FINISH, all).await.is_err() {
-        shared.violation(format!(
-            "operations did not end within {} s after everything was mended",
-            FINISH.as_secs()
-        ));
-    }
-}
-
 /// No increment was lost, and none happened twice.
-async fn check_counters(cluster: &Cluster, shared: &Shared) -> Result<(), RunError> {
-    let client = Client::connect(cluster.connect(DEFAULT_TIMEOUT)).await;
-    let client = client.map_err(failed("connect to read the counters"))?;
-    // The clients have ended.
-    for ((place, key), increments) in shared.increments.take() {
-        let domain = client.domain(DOMAINS[place]).await;
-        let domain = domain.map_err(failed("open the domain of a counter"))?;
-        let count = match domain.get(&key).await {
-            Ok(read) => value::count(&value::recognise(&read.into_bytes())),
-            Err(Error::NotFound { key: Some(_), .. }) => 0,
-            Err(error) => return Err(failed("read a counter")(error)),
-        };
+async fn check_counters(
+    cluster: &Cluster,
+    counters: BTreeMap<(usize, String), Increments>,
+    incidents: &Incidents,
+) -> Result<(), RunError> {
+    for ((place, key), increments) in counters {
+        let (name, connect) = (DOMAINS[place], cluster.connect(DEFAULT_TIMEOUT));
+        let read = AreoCaller::connect(&connect, name).await?.get(&key).await;
+        let (found, _) = read.map_err(failed("read a counter"))?;
+        let count = found.map_or(0, |found| value::count(&value::recognise(&found)));
         if let Some(sentence) = increments.against(count) {
-            let name = DOMAINS[place];
-            shared.violation(format!(
+            incidents.violation(format!(
                 "counter '{key}' of '{name}' is {count}: {sentence}"
             ));
         }
@@ -443,25 +429,27 @@ async fn check_counters(cluster: &Cluster, shared: &Shared) -> Result<(), RunErr
 
 /// No server has ended, panicked or found damage; all of them stop at the signal.
 async fn check_servers(world: &World, cluster: &mut Cluster) -> Result<(), RunError> {
-    let shared = &world.shared;
+    let incidents = &world.incidents;
     nemesis::notice_deaths(world, cluster)?;
     match Client::connect(cluster.connect(DEFAULT_TIMEOUT)).await {
-        Err(error) => shared.violation(format!("the cluster cannot be found: {error}")),
+        Err(error) => incidents.violation(format!("the cluster cannot be found: {error}")),
         Ok(client) => {
             for server in client.status().await.servers {
                 let name = &server.server.name;
                 match server.status {
                     Health::Answered(status) if status.serving && status.damaged == 0 => {}
-                    other => shared.violation(format!("{name} is not as it should be: {other:?}")),
+                    other => {
+                        incidents.violation(format!("{name} is not as it should be: {other:?}"));
+                    }
                 }
             }
         }
     }
     for server in 0..world.servers {
         let ended = cluster.terminate(server, nemesis::STOP).await;
-        nemesis::check_stopped(shared, cluster.name(server), ended);
+        nemesis::check_stopped(incidents, cluster.name(server), ended);
         if let Some(line) = panicked(&cluster.log(server)) {
-            shared.violation(format!("{} panicked: {line}", cluster.name(server)));
+            incidents.violation(format!("{} panicked: {line}", cluster.name(server)));
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! What measurements of readers and writers stand on: server processes that serve, and a domain full of objects.
 
 use crate::cluster::{Cluster, Place, Program, loopback_places};
-use crate::load::{self, AnyCaller, FILLERS, History, Pace, Plan, Popularity};
+use crate::load::{self, AnyCaller, FILLERS, History, Plan};
 use crate::proxy::Proxy;
 use crate::run::{RunError, SERVE, failed, system};
 use crate::target::AreoCaller;
@@ -49,24 +49,14 @@ impl Setup {
     /// Clients that get and put by chance, as many as there are to be; what is got is verified.
     pub(crate) fn plan(&self) -> Plan {
         Plan {
-            readers: 0,
-            writers: 0,
             mixed: self.clients,
-            comparers: 0,
-            incrementers: 0,
-            reconfigurers: 0,
-            between_changes: Duration::ZERO,
             objects: self.objects,
-            popularity: Popularity::Uniform,
             size: self.size,
             verifies: true,
-            pace: Pace::Closed {
-                wait: Duration::ZERO,
-            },
             warm_up: WARM_UP,
-            // Phases are as long as what they wait for.
-            time: Duration::ZERO,
             seed: self.seed,
+            // Phases are as long as what they wait for.
+            ..Plan::default()
         }
     }
 

@@ -8,7 +8,7 @@ pub use areo::Areo;
 pub(crate) use areo::AreoCaller;
 
 use crate::cluster::Program;
-use areo_client::{ConfigurationInfo, Dap, Version};
+use areo_client::{ConfigurationInfo, Dap, Error, Invalid, Object, Obstacle, Version};
 use bytes::Bytes;
 use serde::Serialize;
 use std::fmt;
@@ -186,48 +186,135 @@ impl fmt::Display for TargetError {
 
 impl std::error::Error for TargetError {}
 
-/// How an increment failed, as a sentence.
+/// How an operation failed, as a sentence.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum IncrementError {
-    /// The counter did not rise by it, and will not.
+pub enum CallError {
+    /// It had no effect, and will have none.
     NotApplied(String),
-    /// It may have risen.
+    /// The same: conditional writes do not have one winner there, or no longer.
+    NotConditional(String),
+    /// It may have had its effect, or have it later.
     Unknown(String),
+    /// The same, and it should not happen at all.
+    Unexpected(String),
 }
 
-const NOT_COMPARED: &str = "this store is not asked to compare and set";
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CallError::NotApplied(sentence)
+            | CallError::NotConditional(sentence)
+            | CallError::Unknown(sentence)
+            | CallError::Unexpected(sentence) => f.write_str(sentence),
+        }
+    }
+}
+
+impl From<String> for CallError {
+    fn from(sentence: String) -> CallError {
+        CallError::Unknown(sentence)
+    }
+}
+
+impl From<CallError> for String {
+    fn from(error: CallError) -> String {
+        error.to_string()
+    }
+}
+
+impl From<Error> for CallError {
+    fn from(error: Error) -> CallError {
+        let sentence = error.to_string();
+        let not_conditional = match &error {
+            Error::Obstructed { call } => call.obstacle == Some(Obstacle::NotConditional),
+            Error::Invalid { reason } => matches!(reason, Invalid::NotConditional { .. }),
+            _ => false,
+        };
+        match error {
+            Error::Unavailable { .. } => CallError::NotApplied(sentence),
+            Error::Unknown { .. } => CallError::Unknown(sentence),
+            _ if not_conditional => CallError::NotConditional(sentence),
+            _ => CallError::Unexpected(sentence),
+        }
+    }
+}
+
+/// What became of a write on a condition.
+#[derive(Clone, Debug)]
+pub enum Conditional {
+    /// It was done.
+    Won(Cost),
+    /// This is there instead of the version.
+    Lost(Option<Box<Object>>),
+}
+
+/// The end of what only [`Caller`]s of some stores do.
+fn not_asked<T>() -> Answer<'static, T, CallError> {
+    let sentence = "this store is not asked for that";
+    Box::pin(async move { Err(CallError::NotApplied(sentence.to_owned())) })
+}
 
 /// One that puts and gets, one operation after the other.
 pub trait Caller {
     /// Writes a value; done as soon as the store acknowledges.
     ///
     /// # Errors
-    /// What went wrong, as a sentence.
-    fn put<'a>(&'a mut self, key: &'a str, value: Bytes) -> Answer<'a, Cost, String>;
+    /// [`CallError`].
+    fn put<'a>(&'a mut self, key: &'a str, value: Bytes) -> Answer<'a, Cost, CallError>;
 
     /// Reads a value; `None` if there is none.
     ///
     /// # Errors
-    /// What went wrong, as a sentence.
-    fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<Bytes>, Cost), String>;
+    /// [`CallError`].
+    fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<Bytes>, Cost), CallError>;
+
+    /// Deletes a value, if there is one. Only of this store.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    fn delete<'a>(&'a mut self, _key: &'a str) -> Answer<'a, Cost, CallError> {
+        not_asked()
+    }
+
+    /// Writes a value on this version, `None` being that there is none, with one winner; without a value it deletes the version. Only of
+    /// this store, where it [`Caller::has_one_winner`].
+    ///
+    /// # Errors
+    /// [`CallError`].
+    fn write_on<'a>(
+        &'a mut self,
+        _key: &'a str,
+        _value: Option<Bytes>,
+        _on: Option<Version>,
+    ) -> Answer<'a, Conditional, CallError> {
+        not_asked()
+    }
+
+    /// Whether conditional writes have one winner, as far as the caller knows.
+    fn has_one_winner(&self) -> bool {
+        false
+    }
 
     /// Writes a value if the object is still at the version that this caller wrote or read last, with one winner; what it does not
     /// know it reads first. Only of stores that [`TargetName::compares_and_sets`].
     ///
     /// # Errors
-    /// What went wrong, as a sentence; that another one has written, too.
-    fn put_if<'a>(&'a mut self, _key: &'a str, _value: Bytes) -> Answer<'a, Cost, String> {
-        Box::pin(async { Err(NOT_COMPARED.to_owned()) })
+    /// [`CallError`]; also if another caller has written.
+    fn put_if<'a>(&'a mut self, _key: &'a str, _value: Bytes) -> Answer<'a, Cost, CallError> {
+        not_asked()
     }
 
     /// Reads a counter, and writes one more than was read if that is still there; begins again if it is not. Only of stores that
     /// [`TargetName::compares_and_sets`].
     ///
     /// # Errors
-    /// [`IncrementError`].
-    fn increment<'a>(&'a mut self, _key: &'a str) -> Answer<'a, Cost, IncrementError> {
-        Box::pin(async { Err(IncrementError::NotApplied(NOT_COMPARED.to_owned())) })
+    /// [`CallError`].
+    fn increment<'a>(&'a mut self, _key: &'a str) -> Answer<'a, Cost, CallError> {
+        not_asked()
     }
+
+    /// Operations may take so long from now on, where that can be changed.
+    fn set_timeout(&mut self, _timeout: Duration) {}
 
     /// The last final configuration that it knows, of a store that has such.
     fn configuration(&self) -> Option<ConfigurationInfo> {

@@ -267,8 +267,8 @@ impl Seat {
         number: u64,
     ) -> Result<Cost, String> {
         match operation {
-            Operation::Get => load::get(caller, None, key, (self.size, true)).await,
-            _ => caller.put(key, value::content(number, self.size)).await,
+            Operation::Get => load::get(caller, key, (self.size, true)).await,
+            _ => Ok(caller.put(key, value::content(number, self.size)).await?),
         }
     }
 

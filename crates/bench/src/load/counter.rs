@@ -1,11 +1,9 @@
-//! One object that all clients of a load count up, and whether it counts every increment once.
+//! Objects that clients count up, and whether they count every increment once.
 
 use super::LoadError;
-use crate::target::{Cost, IncrementError, Target};
-use crate::workload::Increments;
+use crate::target::{CallError, Target};
 use bytes::Bytes;
 use serde::Serialize;
-use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of a counter's value.
@@ -25,10 +23,51 @@ pub fn count(value: Option<&[u8]>) -> u64 {
     text.map_or(0, |text| text.parse().expect("counters are numbers"))
 }
 
-/// The counter of one measurement: a new object, on which nothing from before can still have an effect.
-pub(super) struct Counter {
-    key: String,
-    increments: Cell<Increments>,
+/// The key of a new counter, on which nothing from before can still have an effect.
+pub(super) fn new_key() -> String {
+    static COUNTERS: AtomicU64 = AtomicU64::new(0);
+    let number = COUNTERS.fetch_add(1, Ordering::Relaxed);
+    format!("counter-{number:08}")
+}
+
+/// Increments of one counter, by how they ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Increments {
+    done: u64,
+    unknown: u64,
+}
+
+impl Increments {
+    /// One begins: as long as it has not ended, it may have an effect.
+    pub(super) fn begin(&mut self) {
+        self.unknown += 1;
+    }
+
+    /// One ended; `done`: another write has not won.
+    pub(super) fn end(&mut self, done: Result<bool, &CallError>) {
+        match done {
+            Ok(done) => {
+                self.unknown -= 1;
+                self.done += u64::from(done);
+            }
+            Err(CallError::NotApplied(_) | CallError::NotConditional(_)) => self.unknown -= 1,
+            Err(CallError::Unknown(_) | CallError::Unexpected(_)) => {}
+        }
+    }
+
+    /// What is wrong with a counter that is this far, if anything is.
+    pub(crate) fn against(&self, count: u64) -> Option<String> {
+        let Increments { done, unknown } = *self;
+        if count < done {
+            Some(format!("{} of {done} increments are lost", done - count))
+        } else if count > done + unknown {
+            Some(format!(
+                "{done} increments succeeded, and what became of {unknown} is not known"
+            ))
+        } else {
+            None
+        }
+    }
 }
 
 /// What a counter came to.
@@ -43,6 +82,29 @@ pub struct CounterReport {
 }
 
 impl CounterReport {
+    /// What it came to, when all clients have ended.
+    ///
+    /// # Errors
+    /// [`LoadError::Connect`], [`LoadError::Count`].
+    pub(super) async fn read(
+        target: &dyn Target,
+        key: &str,
+        increments: Increments,
+    ) -> Result<CounterReport, LoadError> {
+        let caller = target.caller().await;
+        let mut caller = caller.map_err(|source| LoadError::Connect { source })?;
+        let found = caller.get(key).await;
+        let (found, _) = found.map_err(|error| LoadError::Count {
+            error: error.to_string(),
+        })?;
+        let Increments { done, unknown } = increments;
+        Ok(CounterReport {
+            done,
+            unknown,
+            count: count(found.as_deref()),
+        })
+    }
+
     /// What is wrong with it, if anything is.
     pub(super) fn wrong(&self) -> Option<String> {
         let (done, unknown) = (self.done, self.unknown);
@@ -50,45 +112,30 @@ impl CounterReport {
     }
 }
 
-impl Counter {
-    pub(super) fn new() -> Counter {
-        static COUNTERS: AtomicU64 = AtomicU64::new(0);
-        let number = COUNTERS.fetch_add(1, Ordering::Relaxed);
-        Counter {
-            key: format!("counter-{number:08}"),
-            increments: Cell::default(),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_increment_and_one_too_many_are_seen() {
+        let mut increments = Increments::default();
+        let why = || "cut".to_owned();
+        let unknown = [CallError::Unknown(why()), CallError::Unexpected(why())];
+        let refused = [
+            CallError::NotApplied(why()),
+            CallError::NotConditional(why()),
+        ];
+        let ended = [Ok(true); 4].into_iter().chain([Ok(false)]);
+        for done in ended.chain(unknown.iter().chain(&refused).map(Err)) {
+            increments.begin();
+            increments.end(done);
         }
-    }
-
-    pub(super) fn key(&self) -> &str {
-        &self.key
-    }
-
-    /// An increment ended.
-    pub(super) fn ended(&self, ended: &Result<Cost, IncrementError>) {
-        let mut increments = self.increments.get();
-        match ended {
-            Ok(_) => increments.done += 1,
-            Err(IncrementError::Unknown(_)) => increments.unknown += 1,
-            Err(IncrementError::NotApplied(_)) => {}
-        }
-        self.increments.set(increments);
-    }
-
-    /// What it came to, when all clients have ended.
-    ///
-    /// # Errors
-    /// [`LoadError::Connect`], [`LoadError::Count`].
-    pub(super) async fn report(&self, target: &dyn Target) -> Result<CounterReport, LoadError> {
-        let caller = target.caller().await;
-        let mut caller = caller.map_err(|source| LoadError::Connect { source })?;
-        let found = caller.get(&self.key).await;
-        let (found, _) = found.map_err(|error| LoadError::Count { error })?;
-        let Increments { done, unknown } = self.increments.get();
-        Ok(CounterReport {
-            done,
-            unknown,
-            count: count(found.as_deref()),
-        })
+        // Given up.
+        increments.begin();
+        let wrong = |count| increments.against(count).is_some();
+        assert_eq!(
+            [3, 4, 5, 7, 8].map(wrong),
+            [true, false, false, false, true]
+        );
     }
 }

@@ -6,10 +6,11 @@ use std::fmt;
 use std::str::FromStr;
 
 /// How often objects are wanted.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Popularity {
     /// All of them equally.
+    #[default]
     Uniform,
     /// The one of rank r by r to the power of minus this, which is above 0 and not 1: few of them most of the time.
     Zipf(f64),
@@ -53,33 +54,31 @@ impl FromStr for Popularity {
 pub(super) struct Keys {
     popularity: Popularity,
     objects: u64,
-    pub(super) random: Random,
 }
 
 impl Keys {
-    pub(super) fn new(popularity: Popularity, objects: u64, random: Random) -> Keys {
+    pub(super) fn new(popularity: Popularity, objects: u64) -> Keys {
         Keys {
             popularity,
             objects,
-            random,
         }
     }
 
     /// The number of the next object.
-    pub(super) fn next(&mut self) -> u64 {
+    pub(super) fn next(&self, random: &mut Random) -> u64 {
         match self.popularity {
-            Popularity::Uniform => self.random.below(self.objects),
-            Popularity::Zipf(exponent) => self.ranked(exponent) - 1,
+            Popularity::Uniform => random.below(self.objects),
+            Popularity::Zipf(exponent) => self.ranked(exponent, random) - 1,
         }
     }
 
     /// A rank from 1, by rejection from the continuous distribution that lies above (W. Hörmann and G. Derflinger, 1996).
-    fn ranked(&mut self, exponent: f64) -> u64 {
+    fn ranked(&self, exponent: f64, random: &mut Random) -> u64 {
         let integral = |x: f64| (x.powf(1.0 - exponent) - 1.0) / (1.0 - exponent);
         let inverse = |y: f64| (1.0 + y * (1.0 - exponent)).powf(1.0 / (1.0 - exponent));
         let (from, to) = (integral(1.5) - 1.0, integral(self.objects as f64 + 0.5));
         loop {
-            let drawn = self.random.next() as f64 / u64::MAX as f64;
+            let drawn = random.next() as f64 / u64::MAX as f64;
             let y = from + drawn * (to - from);
             let rank = inverse(y).round().clamp(1.0, self.objects as f64);
             if y >= integral(rank + 0.5) - rank.powf(-exponent) {
@@ -95,10 +94,10 @@ mod tests {
     use super::*;
 
     fn drawn(popularity: Popularity) -> Vec<u64> {
-        let mut keys = Keys::new(popularity, 100, Random::new(7));
+        let (keys, mut random) = (Keys::new(popularity, 100), Random::new(7));
         let mut counts = vec![0; 100];
         for _ in 0..100_000 {
-            counts[keys.next() as usize] += 1;
+            counts[keys.next(&mut random) as usize] += 1;
         }
         counts
     }

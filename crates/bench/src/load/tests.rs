@@ -1,5 +1,5 @@
 use super::*;
-use crate::target::{About, Answer, Cost, IncrementError, TargetName};
+use crate::target::{About, Answer, CallError, Cost, TargetName};
 use tokio::task::LocalSet;
 
 /// How long the clients of [`Slow`] notice that it was killed.
@@ -25,7 +25,7 @@ struct SlowCaller(
 );
 
 /// How an increment ends of a counter that stands there, and by what it rises.
-type Increment = fn(u64) -> (Result<Cost, IncrementError>, u64);
+type Increment = fn(u64) -> (Result<Cost, CallError>, u64);
 
 impl Slow {
     fn new(takes: Duration, length: usize) -> Slow {
@@ -90,7 +90,7 @@ impl Target for Slow {
 }
 
 impl Caller for SlowCaller {
-    fn put<'a>(&'a mut self, _key: &'a str, _value: Bytes) -> Answer<'a, Cost, String> {
+    fn put<'a>(&'a mut self, _key: &'a str, _value: Bytes) -> Answer<'a, Cost, CallError> {
         Box::pin(async {
             sleep(self.1.take().unwrap_or(self.0)).await;
             Ok(Cost {
@@ -101,7 +101,7 @@ impl Caller for SlowCaller {
         })
     }
 
-    fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<Bytes>, Cost), String> {
+    fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<Bytes>, Cost), CallError> {
         Box::pin(async {
             sleep(self.0).await;
             let value = match key.starts_with("counter") {
@@ -112,12 +112,12 @@ impl Caller for SlowCaller {
         })
     }
 
-    fn put_if<'a>(&'a mut self, key: &'a str, value: Bytes) -> Answer<'a, Cost, String> {
+    fn put_if<'a>(&'a mut self, key: &'a str, value: Bytes) -> Answer<'a, Cost, CallError> {
         assert!(key.starts_with("own-16-") && value.len() == 16);
         self.put(key, value)
     }
 
-    fn increment<'a>(&'a mut self, _key: &'a str) -> Answer<'a, Cost, IncrementError> {
+    fn increment<'a>(&'a mut self, _key: &'a str) -> Answer<'a, Cost, CallError> {
         Box::pin(async {
             sleep(self.0).await;
             let (ended, by) = (self.4)(self.3.get());
@@ -131,19 +131,13 @@ fn plan(readers: usize, writers: usize, pace: Pace) -> Plan {
     Plan {
         readers,
         writers,
-        mixed: 0,
-        comparers: 0,
-        incrementers: 0,
-        verifies: false,
-        reconfigurers: 0,
-        between_changes: Duration::ZERO,
         objects: 10,
-        popularity: Popularity::Uniform,
         size: 16,
         pace,
         warm_up: Duration::from_millis(20),
         time: Duration::from_millis(400),
         seed: 1,
+        ..Plan::default()
     }
 }
 
@@ -245,7 +239,7 @@ fn a_pause_of_the_store_is_noticed_as_one() {
         load.enter(Phase::Disturbed);
         slow.kill().await.unwrap();
         sleep(half).await;
-        load.stop_soon().await
+        load.stop_within(GIVEN_UP).await
     };
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_all().build().unwrap();
@@ -355,11 +349,11 @@ fn a_counter_that_loses_or_doubles_an_increment_is_a_failure() {
     assert!(lost.failures[0].contains("are lost"), "{lost:?}");
     let doubled = counted(|count| (Ok(Cost::default()), if count == 5 { 2 } else { 1 }));
     assert!(doubled.failures[0].contains("succeeded"), "{doubled:?}");
-    let unknown = counted(|_| (Err(IncrementError::Unknown("cut".into())), 0));
+    let unknown = counted(|_| (Err(CallError::Unknown("cut".into())), 0));
     assert_eq!(unknown.failures[0], "cut", "it may have had no effect");
-    let unknown = counted(|_| (Err(IncrementError::Unknown("cut".into())), 1));
+    let unknown = counted(|_| (Err(CallError::Unknown("cut".into())), 1));
     assert_eq!(unknown.failures[0], "cut", "it may have had one");
-    let refused = counted(|_| (Err(IncrementError::NotApplied("no".into())), 1));
+    let refused = counted(|_| (Err(CallError::NotApplied("no".into())), 1));
     assert!(refused.failures[0].contains("0 increments"), "{refused:?}");
 }
 

@@ -1,11 +1,11 @@
-//! One client of a load: its operations, one after the other.
+//! What a client of a load does, one operation after the other.
 
-use super::history::Diary;
+use super::client::{self, LoadClient, key};
+use super::contender::Contender;
 use super::keys::Keys;
-use super::{Operation, Pace, Phase, Shared};
+use super::{Increments, Operation, Pace, Phase, Shared};
 use crate::random::Random;
-use crate::target::{Caller, Cost, IncrementError, Reconfigurer};
-use crate::workload::value;
+use crate::target::{Cost, Reconfigurer};
 use bytes::Bytes;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -13,70 +13,6 @@ use tokio::time::{sleep, sleep_until};
 
 /// Between a failure and the next operation of the same client.
 const AFTER_FAILURE: Duration = Duration::from_millis(10);
-
-/// How all keys begin.
-pub(crate) const KEY_PREFIX: &str = "object-";
-
-/// The object of this number, of values of this size.
-pub(crate) fn key(size: usize, number: u64) -> String {
-    format!("{KEY_PREFIX}{size}-{number:08}")
-}
-
-/// Puts: the value, or one of this size that was never put before if it is recorded.
-pub(super) async fn put(
-    caller: &mut dyn Caller,
-    diary: Option<&mut Diary>,
-    key: &str,
-    (size, content): (usize, &Bytes),
-) -> Result<Cost, String> {
-    let Some(diary) = diary else {
-        return caller.put(key, content.clone()).await;
-    };
-    let content = diary.puts(key, size);
-    let ended = caller.put(key, content).await;
-    match &ended {
-        Ok(cost) => diary.has_put(cost.version, caller.configuration().as_ref()),
-        Err(_) => diary.has_failed(),
-    }
-    ended
-}
-
-/// Gets a value that must be there, of this size; looks at every byte if it is to be verified.
-pub(crate) async fn get(
-    caller: &mut dyn Caller,
-    diary: Option<&mut Diary>,
-    key: &str,
-    (size, verifies): (usize, bool),
-) -> Result<Cost, String> {
-    let ended = match diary {
-        None => caller.get(key).await,
-        Some(diary) => {
-            diary.gets(key);
-            let ended = caller.get(key).await;
-            match &ended {
-                Ok((found, cost)) => {
-                    diary.has_got(
-                        found.as_ref(),
-                        cost.version,
-                        caller.configuration().as_ref(),
-                    );
-                }
-                Err(_) => diary.has_failed(),
-            }
-            ended
-        }
-    };
-    match ended? {
-        (Some(found), _) if found.len() != size => {
-            Err(format!("'{key}' has {} bytes, not {size}", found.len()))
-        }
-        (Some(found), cost) => match verifies.then(|| value::recognise(&found)) {
-            Some(read) if !read.starts_with('v') => Err(format!("'{key}' was read as {read}")),
-            _ => Ok(cost),
-        },
-        (None, _) => Err(format!("'{key}' is not there")),
-    }
-}
 
 /// Reconfigures until the load stops.
 pub(super) async fn change(
@@ -112,41 +48,54 @@ fn wait(random: &mut Random, most: Duration) -> Duration {
     }
 }
 
+/// A client at work.
 pub(super) struct Worker {
-    pub(super) caller: Box<dyn Caller>,
     pub(super) place: usize,
-    pub(super) diary: Option<Diary>,
+    pub(super) role: Role,
+    pub(super) random: Random,
+    pub(super) schedule: Schedule,
+    pub(super) shared: Rc<Shared>,
+}
+
+/// What it does.
+pub(super) enum Role {
+    Measured(Measured),
+    Contender(Contender),
+}
+
+/// A client of one store.
+pub(super) struct Measured {
+    pub(super) client: LoadClient,
     /// `None`: gets or puts, by chance.
     pub(super) does: Option<Operation>,
     pub(super) keys: Keys,
     pub(super) size: usize,
     pub(super) verifies: bool,
-    pub(super) schedule: Schedule,
-    pub(super) shared: Rc<Shared>,
 }
 
 impl Worker {
     pub(super) async fn work(mut self) {
         loop {
-            let due = self.schedule.next(&mut self.keys.random).await;
+            let due = self.schedule.next(&mut self.random).await;
             if let Some(stopped) = self.shared.stopped.get() {
                 if let Some(from) = self.shared.measured_from.get() {
                     // A client that is still busy with operations of the warm-up has missed those that were due since.
                     let missed = self.schedule.missed(due.max(from), stopped);
                     self.shared.still.borrow_mut().missed += missed;
                 }
-                return;
+                break;
             }
-            let (begun, key) = (self.shared.phase.get(), key(self.size, self.keys.next()));
-            let drawn = || match self.keys.random.below(2) {
-                0 => Operation::Get,
-                _ => Operation::Put,
+            let begun = self.shared.phase.get();
+            let done = match &mut self.role {
+                Role::Measured(measured) => {
+                    let random = &mut self.random;
+                    measured.operate(self.place, random, &self.shared).await
+                }
+                Role::Contender(contender) => contender.operate(&mut self.random).await,
             };
-            let operation = self.does.unwrap_or_else(drawn);
-            let done = self.operate(operation, &key).await;
             let now = Instant::now();
             match done {
-                Ok(cost) => {
+                Ok(Some((operation, cost))) => {
                     let in_time = self.shared.phase.get() != Phase::Unmeasured;
                     self.shared.succeeded(now);
                     if let Some(tally) = self.shared.tally_of(due, begun) {
@@ -156,39 +105,57 @@ impl Worker {
                             .succeeded(what, now - due, (cost, in_time));
                     }
                 }
+                Ok(None) => {}
                 Err(sentence) => {
                     self.shared.failures.borrow_mut().add(sentence);
                     sleep(AFTER_FAILURE).await;
                 }
             }
         }
+        if let Role::Contender(contender) = &mut self.role {
+            contender.finish(&mut self.random).await;
+        }
     }
+}
 
-    async fn operate(&mut self, operation: Operation, key: &str) -> Result<Cost, String> {
-        let (caller, diary) = (&mut *self.caller, self.diary.as_mut());
-        let value = |random: &mut Random| {
-            let values = &self.shared.values;
-            values[random.index(values.len())].clone()
+impl Measured {
+    /// One operation of the client at this place; its end is a failure unless it succeeds.
+    async fn operate(
+        &mut self,
+        place: usize,
+        random: &mut Random,
+        shared: &Shared,
+    ) -> Result<Option<(Operation, Cost)>, String> {
+        let key = key(self.size, self.keys.next(random));
+        let drawn = |random: &mut Random| match random.below(2) {
+            0 => Operation::Get,
+            _ => Operation::Put,
         };
-        match operation {
-            Operation::Get => get(caller, diary, key, (self.size, self.verifies)).await,
-            Operation::Put => {
-                let value = value(&mut self.keys.random);
-                put(caller, diary, key, (self.size, &value)).await
+        let operation = self.does.unwrap_or_else(|| drawn(random));
+        let value =
+            |random: &mut Random| -> &Bytes { &shared.values[random.index(shared.values.len())] };
+        let client = &mut self.client;
+        let cost = match operation {
+            Operation::Get => {
+                let (found, cost) = client.get((0, &key)).await?;
+                client::check(&key, found.as_ref(), (self.size, self.verifies))?;
+                cost
             }
+            Operation::Put => client.put((0, &key), (self.size, value(random))).await?,
             Operation::PutIf => {
-                let own = format!("own-{}-{}", self.size, self.place);
-                caller.put_if(&own, value(&mut self.keys.random)).await
+                let own = format!("own-{}-{place}", self.size);
+                let put = client.caller(0).put_if(&own, value(random).clone());
+                put.await?
             }
             Operation::Increment => {
-                let counter = &self.shared.counter;
-                let done = caller.increment(counter.key()).await;
-                counter.ended(&done);
-                done.map_err(|error| match error {
-                    IncrementError::NotApplied(why) | IncrementError::Unknown(why) => why,
-                })
+                shared.incremented((0, &shared.counter), Increments::begin);
+                let done = client.caller(0).increment(&shared.counter).await;
+                let ended = done.as_ref().map(|_| true);
+                shared.incremented((0, &shared.counter), |it| it.end(ended));
+                done?
             }
-        }
+        };
+        Ok(Some((operation, cost)))
     }
 }
 

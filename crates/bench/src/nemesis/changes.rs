@@ -1,15 +1,14 @@
 //! Reconfiguring the workload's domains, and ending half way.
 
 use super::World;
+use crate::load::{ChangeEnd, Diary, KnownConfiguration, shape_name};
 use crate::random::Random;
 use crate::trouble::{Schedule, Trouble};
-use crate::workload::record::{Change as Recorded, ChangeEnd, KnownConfiguration, shape_name};
 use crate::workload::{CHANGING, CONDITIONAL, DOMAINS, PATIENCE};
 use areo_client::{
     Change, Client, ConnectOptions, DapKind, Domain, Progress, ReconfigError, ReconfigOutcome,
     Shape,
 };
-use std::cell::Cell;
 use std::mem::discriminant;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,7 +38,6 @@ pub(crate) struct Reconfigurers {
     pub(crate) connect: ConnectOptions,
     /// All servers, by name.
     pub(crate) servers: Vec<String>,
-    pub(crate) lives: Cell<u64>,
 }
 
 /// Reconfigures until the time is over.
@@ -48,7 +46,7 @@ pub(crate) async fn changes(world: &World, who: &Reconfigurers, mut schedule: Sc
         let begun = Instant::now();
         while begun.elapsed() < TRY {
             if who.trouble(world, trouble, &mut schedule.random).await == Some(()) {
-                world.shared.fired(trouble);
+                world.incidents.fired(trouble);
                 break;
             }
             sleep(AGAIN).await;
@@ -63,7 +61,7 @@ pub(crate) async fn finish(world: &World, who: &Reconfigurers) {
         let begun = Instant::now();
         loop {
             let done = match who.connect(world, place).await {
-                Some(life) => life.resume().await.is_some(),
+                Some(mut life) => life.resume().await.is_some(),
                 None => false,
             };
             if done {
@@ -73,7 +71,7 @@ pub(crate) async fn finish(world: &World, who: &Reconfigurers) {
                 let sentence = format!(
                     "what is pending of '{name}' cannot be finished although everything was mended"
                 );
-                world.shared.violation(sentence);
+                world.incidents.violation(sentence);
                 break;
             }
             sleep(AGAIN).await;
@@ -132,11 +130,9 @@ impl Reconfigurers {
     async fn connect<'a>(&self, world: &'a World, place: usize) -> Option<Life<'a>> {
         let client = Client::connect(self.connect.clone()).await.ok()?;
         let domain = client.domain(DOMAINS[place]).await.ok()?;
-        self.lives.set(self.lives.get() + 1);
         Some(Life {
             world,
-            name: format!("r{}", self.lives.get()),
-            place,
+            diary: world.history.client(),
             domain,
         })
     }
@@ -145,7 +141,7 @@ impl Reconfigurers {
     async fn trouble(&self, world: &World, trouble: Trouble, random: &mut Random) -> Option<()> {
         let place = random.index(DOMAINS.len());
         let (wanted, name) = self.wanted(place, random);
-        let life = self.connect(world, place).await?;
+        let mut life = self.connect(world, place).await?;
         match trouble {
             Trouble::Reconfigure => life.change(&wanted, name).await,
             Trouble::Abandon => {
@@ -196,31 +192,14 @@ impl Reconfigurers {
 /// A client that does one thing.
 struct Life<'a> {
     world: &'a World,
-    name: String,
-    place: usize,
+    diary: Diary,
     domain: Domain,
 }
 
 impl Life<'_> {
-    fn begin(&self, op: u64, wanted: Option<String>) -> Recorded {
-        let change = Recorded {
-            client: self.name.clone(),
-            op,
-            domain: self.place,
-            after: self.domain.configuration().index,
-            wanted,
-        };
-        self.world
-            .shared
-            .recorder
-            .borrow_mut()
-            .begin_change(&change);
-        change
-    }
-
-    fn end(&self, change: &Recorded, changed: &ChangeEnd) {
-        let mut recorder = self.world.shared.recorder.borrow_mut();
-        recorder.end_change(change, changed);
+    fn begin(&mut self, wanted: Option<String>) {
+        let after = self.domain.configuration().index;
+        self.diary.begin_change(self.domain.name(), after, wanted);
     }
 
     fn failed(&self, error: &ReconfigError) -> ChangeEnd {
@@ -229,29 +208,29 @@ impl Life<'_> {
             ReconfigError::Pending { .. } => ChangeEnd::Unknown,
             // What is asked for can be, and nothing here damages what is stored.
             other => {
-                let name = &self.name;
+                let name = self.diary.client();
                 let sentence =
                     format!("reconfigurer {name} got an error that nothing explains: {other}");
-                self.world.shared.violation(sentence);
+                self.world.incidents.violation(sentence);
                 ChangeEnd::Unknown
             }
         }
     }
 
     /// Asks for the change; nothing if it is not done.
-    async fn change(&self, wanted: &Change, name: String) -> Option<()> {
-        let change = self.begin(1, Some(name));
+    async fn change(&mut self, wanted: &Change, name: String) -> Option<()> {
+        self.begin(Some(name));
         let watch = Watch::default();
         let done = self.domain.reconfigure(wanted, watch.progress()).await;
         let changed = self.changed(&watch, &done);
-        self.end(&change, &changed);
-        let is_new = !matches!(changed, ChangeEnd::Nothing);
+        let is_new = changed != ChangeEnd::Nothing;
+        self.diary.end_change(changed);
         (done.is_ok() && is_new).then_some(())
     }
 
     /// Asks for the change, and ends when it comes to the step.
-    async fn abandon(&self, wanted: &Change, name: String, step: Progress) {
-        let change = self.begin(1, Some(name));
+    async fn abandon(&mut self, wanted: &Change, name: String, step: Progress) {
+        self.begin(Some(name));
         let watch = Watch::default();
         let (end, ended) = mpsc::channel();
         let progress = watch.progress_until(step, ended);
@@ -261,7 +240,7 @@ impl Life<'_> {
             done = self.domain.reconfigure(wanted, progress) => self.changed(&watch, &done),
         };
         drop(end);
-        self.end(&change, &changed);
+        self.diary.end_change(changed);
     }
 
     fn changed(&self, watch: &Watch, done: &Result<ReconfigOutcome, ReconfigError>) -> ChangeEnd {
@@ -276,8 +255,8 @@ impl Life<'_> {
     }
 
     /// Finishes what is pending; whether anything was, or nothing if that is not done.
-    async fn resume(&self) -> Option<bool> {
-        let change = self.begin(2, None);
+    async fn resume(&mut self) -> Option<bool> {
+        self.begin(None);
         let watch = Watch::default();
         let done = self.domain.resume(watch.progress()).await;
         let changed = match &done {
@@ -285,7 +264,7 @@ impl Life<'_> {
             Ok(None) => ChangeEnd::Nothing,
             Err(error) => self.failed(error),
         };
-        self.end(&change, &changed);
+        self.diary.end_change(changed);
         done.ok().map(|installed| installed.is_some())
     }
 }

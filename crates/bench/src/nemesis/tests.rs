@@ -1,6 +1,5 @@
 use super::*;
 use crate::cluster::{Program, loopback_places};
-use crate::workload::Recorder;
 use std::future::Future;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -40,7 +39,8 @@ fn servers(script: &str) -> (TempDir, Cluster) {
 
 async fn world() -> World {
     World {
-        shared: Rc::new(Shared::new(Recorder::new(Box::new(io::sink()), &[]))),
+        incidents: Incidents::default(),
+        history: History::new(Box::new(io::sink())),
         proxy: Proxy::start(&[]).await.unwrap(),
         servers: 2,
         until: Instant::now(),
@@ -63,11 +63,11 @@ fn a_server_that_ends_by_itself_breaks_a_promise() {
     local(async {
         let (_folder, mut cluster) = servers("echo thread main panicked at here; exit 3");
         let world = world().await;
-        while world.shared.violations().is_empty() {
+        while world.incidents.violations().is_empty() {
             notice_deaths(&world, &mut cluster).unwrap();
             sleep(Duration::from_millis(5)).await;
         }
-        let said = &world.shared.violations()[0];
+        let said = &world.incidents.violations()[0];
         for words in ["ended by itself", "exit status: 3", "panicked at here"] {
             assert!(said.contains(words), "{said}");
         }
@@ -82,12 +82,12 @@ fn what_the_nemesis_does_to_servers_breaks_none() {
         assert!(cluster.kill(0).await && cluster.stop(1));
         cluster.resume(1);
         notice_deaths(&world, &mut cluster).unwrap();
-        assert_eq!(world.shared.violations(), [""; 0]);
+        assert_eq!(world.incidents.violations(), [""; 0]);
         assert!(!cluster.kill(0).await, "it was not started again");
         // It does not obey SIGTERM as a server does.
         let ended = cluster.terminate(1, STOP).await;
-        check_stopped(&world.shared, "s2", ended);
-        let said = &world.shared.violations()[0];
+        check_stopped(&world.incidents, "s2", ended);
+        let said = &world.incidents.violations()[0];
         assert!(said.contains("s2 did not stop cleanly"), "{said}");
     });
 }

@@ -2,7 +2,7 @@
 
 use super::{Options, PeersError, failed};
 use crate::completions::STEP;
-use crate::load::{History, Load, LoadEnd, Phase, Plan, STEP_MS};
+use crate::load::{GIVEN_UP, History, Load, LoadEnd, Phase, Plan, STEP_MS};
 use crate::target::{Target, TargetName};
 use serde::Serialize;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -49,6 +49,7 @@ impl KillReport {
             disturbed,
             steps,
             failures,
+            ..
         } = ended;
         // The step in which it happens is one before.
         let before = still.time().as_nanos().div_ceil(STEP.as_nanos()) as usize;
@@ -104,7 +105,7 @@ pub(super) async fn kill(
     let victim = target.kill().await;
     let victim = victim.map_err(|source| PeersError::Target { source })?;
     sleep_until(over).await;
-    let mut ended = load.stop_soon().await;
+    let mut ended = load.stop_within(GIVEN_UP).await;
     // The timers end a little late.
     let steps = (2 * time).as_nanos().div_ceil(STEP.as_nanos());
     ended.steps.truncate(steps as usize);
@@ -115,28 +116,16 @@ pub(super) async fn kill(
 pub(crate) mod tests {
     use super::*;
     use crate::failures::Failures;
-    use crate::load::{Pace, Popularity, Tally};
+    use crate::load::Tally;
+    use std::collections::BTreeMap;
     use std::time::Duration;
 
     fn killed(steps: &[u64], ms: u64) -> KillReport {
         let plan = Plan {
             readers: 1,
             writers: 2,
-            mixed: 0,
-            comparers: 0,
-            incrementers: 0,
-            verifies: false,
-            reconfigurers: 0,
-            between_changes: Duration::ZERO,
-            objects: 1,
-            popularity: Popularity::Uniform,
             size: 16,
-            pace: Pace::Closed {
-                wait: Duration::ZERO,
-            },
-            warm_up: Duration::ZERO,
-            time: Duration::ZERO,
-            seed: 1,
+            ..Plan::default()
         };
         let time = Duration::from_millis;
         let mut failures = Failures::default();
@@ -146,6 +135,9 @@ pub(crate) mod tests {
             disturbed: Tally::phase(time(100), Duration::from_micros(20_500)),
             steps: steps.to_vec(),
             failures,
+            increments: BTreeMap::new(),
+            deaths: 0,
+            in_time: true,
         };
         KillReport::of(TargetName::Etcd, "m1".into(), &plan, ended)
     }

@@ -1,6 +1,6 @@
 //! Which configuration comes next: one member gives its place to the server that has none, and the algorithms take turns.
 
-use crate::workload::record::shape_name;
+use crate::load::shape_name;
 use areo_client::{Change, Dap, DapKind, DomainOptions, Shape, limits};
 
 /// A domain on all servers but one.

@@ -169,7 +169,7 @@ impl Scene {
             for (place, caller) in callers.iter_mut().enumerate() {
                 let key = load::key(size, number % objects);
                 let begun = Instant::now();
-                let read = load::get(caller, None, &key, (size, true)).await;
+                let read = load::get(caller, &key, (size, true)).await;
                 let cost = read.map_err(failed("read an object"))?;
                 times[place].record(begun.elapsed());
                 costs[place].rounds += cost.rounds;

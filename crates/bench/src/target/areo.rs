@@ -1,8 +1,8 @@
 //! This store, as a target.
 
 use super::{
-    About, Answer, Caller, Cost, IncrementError, Reconfigurer, Target, TargetError, TargetName,
-    TargetOptions, start_failed,
+    About, Answer, CallError, Caller, Conditional, Cost, Reconfigurer, Target, TargetError,
+    TargetName, TargetOptions, start_failed,
 };
 use crate::load::counter;
 use crate::run::{RunError, failed};
@@ -15,6 +15,7 @@ use areo_client::{
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The domain that is measured.
 const DOMAIN: &str = "measured";
@@ -215,49 +216,75 @@ impl AreoCaller {
 }
 
 impl Caller for AreoCaller {
-    fn put<'a>(&'a mut self, key: &'a str, value: Bytes) -> Answer<'a, Cost, String> {
+    fn put<'a>(&'a mut self, key: &'a str, value: Bytes) -> Answer<'a, Cost, CallError> {
         Box::pin(async move {
             let before = self.statistics.counts();
-            let put = self.domain.put(key, value, PutOptions::default()).await;
-            let version = put.map_err(|error| error.to_string())?;
+            let put = self.domain.put(key, value, PutOptions::default());
+            let version = put.await?;
             Ok(self.since(before, Some(version)))
         })
     }
 
-    fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<Bytes>, Cost), String> {
+    fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<Bytes>, Cost), CallError> {
         Box::pin(async move {
             let before = self.statistics.counts();
-            match self.domain.get(key).await {
-                Ok(object) => {
-                    let cost = self.since(before, Some(object.version));
-                    Ok((Some(object.into_bytes()), cost))
-                }
-                Err(Error::NotFound { .. }) => Ok((None, self.since(before, None))),
-                Err(error) => Err(error.to_string()),
+            let object = found(self.domain.get(key).await)?;
+            let version = object.as_ref().map(|object| object.version);
+            let value = object.map(Object::into_bytes);
+            Ok((value, self.since(before, version)))
+        })
+    }
+
+    fn delete<'a>(&'a mut self, key: &'a str) -> Answer<'a, Cost, CallError> {
+        Box::pin(async move {
+            let before = self.statistics.counts();
+            let version = found(self.domain.delete(key).await)?;
+            Ok(self.since(before, version))
+        })
+    }
+
+    fn write_on<'a>(
+        &'a mut self,
+        key: &'a str,
+        value: Option<Bytes>,
+        on: Option<Version>,
+    ) -> Answer<'a, Conditional, CallError> {
+        Box::pin(async move {
+            let before = self.statistics.counts();
+            let options = PutOptions::default();
+            let done = match (value, on) {
+                (Some(value), on) => self.domain.compare_and_put(key, value, on, options).await,
+                (None, Some(on)) => self.domain.compare_and_delete(key, on).await,
+                (None, None) => unreachable!("what is absent is not deleted"),
+            };
+            match done {
+                Ok(version) => Ok(Conditional::Won(self.since(before, Some(version)))),
+                Err(Error::VersionConflict { latest, .. }) => Ok(Conditional::Lost(latest)),
+                Err(error) => Err(error.into()),
             }
         })
     }
 
-    fn put_if<'a>(&'a mut self, key: &'a str, value: Bytes) -> Answer<'a, Cost, String> {
+    fn has_one_winner(&self) -> bool {
+        self.domain.has_one_winner()
+    }
+
+    fn put_if<'a>(&'a mut self, key: &'a str, value: Bytes) -> Answer<'a, Cost, CallError> {
         Box::pin(async move {
             let before = self.statistics.counts();
             let known = match self.versions.remove(key) {
                 Some(known) => known,
-                None => match self.domain.get(key).await {
-                    Ok(object) => Some(object.version),
-                    Err(Error::NotFound { .. }) => None,
-                    Err(error) => return Err(error.to_string()),
-                },
+                None => found(self.domain.get(key).await)?.map(|object| object.version),
             };
             let options = PutOptions::default();
             let put = self.domain.compare_and_put(key, value, known, options);
-            let version = put.await.map_err(|error| error.to_string())?;
+            let version = put.await?;
             self.versions.insert(key.to_owned(), Some(version));
             Ok(self.since(before, Some(version)))
         })
     }
 
-    fn increment<'a>(&'a mut self, key: &'a str) -> Answer<'a, Cost, IncrementError> {
+    fn increment<'a>(&'a mut self, key: &'a str) -> Answer<'a, Cost, CallError> {
         Box::pin(async move {
             let before = self.statistics.counts();
             let next = |object: Option<&Object>| {
@@ -266,15 +293,27 @@ impl Caller for AreoCaller {
             };
             match self.domain.update(key, next).await {
                 Ok(version) => Ok(self.since(before, version)),
-                Err(error @ (Error::VersionConflict { .. } | Error::Unavailable { .. })) => {
-                    Err(IncrementError::NotApplied(error.to_string()))
+                Err(error @ Error::VersionConflict { .. }) => {
+                    Err(CallError::NotApplied(error.to_string()))
                 }
-                Err(error) => Err(IncrementError::Unknown(error.to_string())),
+                Err(error) => Err(error.into()),
             }
         })
     }
 
+    fn set_timeout(&mut self, timeout: Duration) {
+        self.domain = self.domain.with_timeout(timeout);
+    }
+
     fn configuration(&self) -> Option<ConfigurationInfo> {
         Some(self.domain.configuration())
+    }
+}
+
+/// What there is, if there is anything.
+fn found<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
+    match answer {
+        Err(Error::NotFound { key: Some(_), .. }) => Ok(None),
+        answer => answer.map(Some),
     }
 }

@@ -4,7 +4,7 @@ use crate::random::Random;
 use bytes::Bytes;
 
 /// Number and length stand first.
-const HEAD: usize = 16;
+pub(crate) const HEAD: usize = 16;
 /// Where the count stands in the number of a counter's value.
 const COUNT_SHIFT: u32 = 40;
 

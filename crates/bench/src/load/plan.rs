@@ -1,0 +1,114 @@
+//! What is to be done, as data.
+
+use super::client::Store;
+use super::history::History;
+use super::{Operation, Popularity};
+use crate::target::Answer;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// When a client begins its next operation.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Pace {
+    /// When the last one has ended, and a random time of at most this has passed.
+    Closed {
+        /// At most so long.
+        wait: Duration,
+    },
+    /// At its time, however long others take: all clients together so many in a second. Latency is measured from that time
+    /// on, also if the client was not ready for it: what waits because others are slow is not left out.
+    Open {
+        /// Operations in a second, of all clients together.
+        per_second: f64,
+    },
+}
+
+impl Default for Pace {
+    fn default() -> Pace {
+        Pace::Closed {
+            wait: Duration::ZERO,
+        }
+    }
+}
+
+/// What is to be done.
+#[derive(Clone, Default)]
+pub struct Plan {
+    /// Clients that only get.
+    pub readers: usize,
+    /// Clients that only put.
+    pub writers: usize,
+    /// Clients that get or put, by chance.
+    pub mixed: usize,
+    /// Clients that each put an object of their own on the version that they know.
+    pub comparers: usize,
+    /// Clients that all increment one counter.
+    pub incrementers: usize,
+    /// Clients that reconfigure the store, if it can be, beside those.
+    pub reconfigurers: usize,
+    /// Between two changes of one of them, at most so long.
+    pub between_changes: Duration,
+    /// Clients that do all of it on the same objects, and more.
+    pub(crate) contest: Option<Rc<Contest>>,
+    /// Objects.
+    pub objects: u64,
+    /// Which of them are wanted.
+    pub popularity: Popularity,
+    /// Bytes of each, at least 16.
+    pub size: usize,
+    /// Whether every byte of what is got is looked at, and not the length alone.
+    pub verifies: bool,
+    /// When operations begin.
+    pub pace: Pace,
+    /// Not measured: connections are made, caches filled.
+    pub warm_up: Duration,
+    /// How long is measured.
+    pub time: Duration,
+    /// What everything is drawn from.
+    pub seed: u64,
+}
+
+/// What clients do that get, put and delete objects of several domains, with and without conditions, while anything may happen to
+/// them: in the end, when nothing does any more, every operation has to succeed.
+pub(crate) struct Contest {
+    /// Clients at a time.
+    pub(crate) clients: usize,
+    /// Connects a client: a store for each domain. Those with one winner have counters.
+    pub(crate) connect: Box<dyn Fn() -> Answer<'static, Vec<Store>, String>>,
+    /// What they do is recorded.
+    pub(crate) history: History,
+    /// The domain that may cease to have one winner at any time.
+    pub(crate) changing: &'static str,
+    /// Whether clients end in the middle of operations, and others take their places.
+    pub(crate) deaths: bool,
+    /// How long an operation may take in the end.
+    pub(crate) patience: Duration,
+}
+
+impl Plan {
+    /// Clients that operate on objects of one store.
+    pub(super) fn clients(&self) -> usize {
+        self.readers + self.writers + self.mixed + self.comparers + self.incrementers
+    }
+
+    /// Clients that operate on objects of several.
+    pub(super) fn contenders(&self) -> usize {
+        self.contest.as_ref().map_or(0, |contest| contest.clients)
+    }
+
+    /// What the client at this place does; one of those that are `mixed` draws.
+    pub(super) fn does(&self, place: usize) -> Option<Operation> {
+        let kinds = [
+            (self.readers, Some(Operation::Get)),
+            (self.writers, Some(Operation::Put)),
+            (self.comparers, Some(Operation::PutIf)),
+            (self.incrementers, Some(Operation::Increment)),
+        ];
+        let mut last = 0;
+        let kind = kinds.into_iter().find(|(clients, _)| {
+            last += clients;
+            place < last
+        });
+        kind.and_then(|(_, does)| does)
+    }
+}
