@@ -27,23 +27,25 @@ pub(crate) fn tables(out: Output, report: &Report) -> Outcome {
     );
     let rows: Vec<_> = report.points.iter().map(row).collect();
     out.table(&head, &rows)?;
-    if !report.ratios.is_empty() {
-        out.line("")?;
-        ratios(out, report)?;
-    }
+    ratios(out, report)?;
     counters(out, report)?;
     reconfigured(out, report)?;
-    match report.killed.is_empty() {
-        true => Ok(()),
-        false => killed(out, report),
+    killed(out, report)
+}
+
+/// A table, if there is anything in it.
+fn section(out: Output, head: &'static str, rows: impl Iterator<Item = Vec<String>>) -> Outcome {
+    let rows: Vec<_> = rows.collect();
+    if rows.is_empty() {
+        return Ok(());
     }
+    out.line("")?;
+    out.table(&columns(head), &rows)
 }
 
 fn ratios(out: Output, report: &Report) -> Outcome {
-    let head = columns(
-        "operation | > size | > clients | against | > times the throughput | > least to most | \
-         > times the CPU | > least to most",
-    );
+    let head = "operation | > size | > clients | against | > times the throughput | > least to most | \
+                > times the CPU | > least to most";
     let rows = report.ratios.iter().map(|compared| {
         let (throughput, cpu) = (&compared.ratio.throughput, &compared.ratio.cpu);
         let times = |spread: &Spread| {
@@ -62,15 +64,13 @@ fn ratios(out: Output, report: &Report) -> Outcome {
         row.extend(times(cpu));
         row
     });
-    out.table(&head, &rows.collect::<Vec<_>>())
+    section(out, head, rows)
 }
 
 /// How clients that increment one counter share it, and what it came to.
 fn counters(out: Output, report: &Report) -> Outcome {
-    let head = columns(
-        "operation | > clients | store | > least of a client | > most of a client | > rounds | > succeeded | > unknown | \
-         > counted",
-    );
+    let head = "operation | > clients | store | > least of a client | > most of a client | > rounds | \
+                > succeeded | > unknown | > counted";
     let row = |point: &Point| {
         let each = |of: fn(&Measurement) -> f64| format!("{:.0}", point.spread(of).median);
         let rounds = point.runs.iter().filter_map(|run| run.rounds);
@@ -94,20 +94,13 @@ fn counters(out: Output, report: &Report) -> Outcome {
         ]
     };
     let counted = |point: &&Point| point.operation == Operation::Increment;
-    let rows: Vec<_> = report.points.iter().filter(counted).map(row).collect();
-    if rows.is_empty() {
-        return Ok(());
-    }
-    out.line("")?;
-    out.table(&head, &rows)
+    section(out, head, report.points.iter().filter(counted).map(row))
 }
 
 /// What was reconfigured meanwhile, and what operations visited.
 fn reconfigured(out: Output, report: &Report) -> Outcome {
-    let head = columns(
-        "operation | > size | > clients | store | > reconfigurations/s | \
-         > configurations of an operation | > rounds",
-    );
+    let head = "operation | > size | > clients | store | > reconfigurations/s | \
+                > configurations of an operation | > rounds";
     let row = |point: &Point| {
         let each = |of: fn(&Measurement) -> f64| format!("{:.2}", point.spread(of).median);
         vec![
@@ -121,20 +114,13 @@ fn reconfigured(out: Output, report: &Report) -> Outcome {
         ]
     };
     let changed = |point: &&Point| point.runs.iter().any(|run| run.reconfigurations > 0);
-    let rows: Vec<_> = report.points.iter().filter(changed).map(row).collect();
-    if rows.is_empty() {
-        return Ok(());
-    }
-    out.line("")?;
-    out.table(&head, &rows)
+    section(out, head, report.points.iter().filter(changed).map(row))
 }
 
 /// What clients noticed of members that were killed.
 fn killed(out: Output, report: &Report) -> Outcome {
-    let head = columns(
-        "store | killed | > longest without a completion | > before it | > operations/s before | \
-         > after | > after / before | > failed",
-    );
+    let head = "store | killed | > longest without a completion | > before it | \
+                > operations/s before | > after | > after / before | > failed";
     let rows = report.killed.iter().map(|seen| {
         vec![
             seen.target.to_string(),
@@ -148,8 +134,7 @@ fn killed(out: Output, report: &Report) -> Outcome {
             seen.failed.to_string(),
         ]
     });
-    out.line("")?;
-    out.table(&head, &rows.collect::<Vec<_>>())
+    section(out, head, rows)
 }
 
 fn row(point: &Point) -> Vec<String> {

@@ -3,14 +3,14 @@
 mod process;
 mod product;
 
+use crate::error::{RunError, system};
 use crate::system;
 use areo_client::{Client, ConnectOptions, DEFAULT_TIMEOUT, Domain, DomainOptions};
-use areo_server::{NewServer, ServeError, initialise_cluster};
+use areo_server::{NewServer, initialise_cluster};
 use process::Process;
 use rustix::process::Signal;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
-use std::io;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -103,56 +103,6 @@ pub fn loopback_places(servers: usize, behind_proxy: bool) -> Vec<Place> {
     (1..=servers).map(place).collect()
 }
 
-/// A cluster could not be made, or a server of it not be started.
-#[derive(Debug)]
-pub enum ClusterError {
-    /// The operating system refused something.
-    System {
-        /// What was tried.
-        what: String,
-        /// What it said.
-        source: io::Error,
-    },
-    /// The directories of the servers could not be made.
-    Directories {
-        /// Why.
-        source: ServeError,
-    },
-    /// A server ended before it served, or does not serve in time.
-    ServerNotServing {
-        /// Its name.
-        server: String,
-        /// What it wrote last.
-        said: String,
-    },
-    /// It could not be used in time.
-    NotServing {
-        /// What the last attempt ended with.
-        error: String,
-    },
-}
-
-impl std::fmt::Display for ClusterError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            ClusterError::System { what, source } => write!(f, "cannot {what}: {source}"),
-            ClusterError::Directories { source } => source.fmt(f),
-            ClusterError::ServerNotServing { server, said } => {
-                write!(f, "server {server} does not serve; it wrote: {said}")
-            }
-            ClusterError::NotServing { error } => {
-                write!(
-                    f,
-                    "the cluster does not serve after {} s: {error}",
-                    SERVE.as_secs()
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for ClusterError {}
-
 /// Server processes; killed, and their folder removed, when this is dropped.
 pub struct Cluster {
     processes: Vec<Process>,
@@ -165,18 +115,15 @@ impl Cluster {
     /// The directories of a new cluster, in a new folder in `parent`. No server runs yet.
     ///
     /// # Errors
-    /// [`ClusterError`].
+    /// [`RunError`].
     pub fn make(
         program: &Program,
         places: Vec<Place>,
         parent: &Path,
         memory: bool,
-    ) -> Result<Cluster, ClusterError> {
+    ) -> Result<Cluster, RunError> {
         let folder = tempfile::Builder::new().prefix("areo-").tempdir_in(parent);
-        let folder = folder.map_err(|source| ClusterError::System {
-            what: format!("make a folder in {}", parent.display()),
-            source,
-        })?;
+        let folder = folder.map_err(system(format!("make a folder in {}", parent.display())))?;
         let addresses: Vec<String> = places.iter().map(|p| p.advertise.clone()).collect();
         let (mut servers, mut processes) = (Vec::new(), Vec::new());
         for (position, place) in places.into_iter().enumerate() {
@@ -195,7 +142,7 @@ impl Cluster {
             processes.push(Process::new(name, place, program, arguments, log));
         }
         let made = initialise_cluster(&servers, memory);
-        made.map_err(|source| ClusterError::Directories { source })?;
+        made.map_err(|error| RunError::Failed(error.to_string()))?;
         Ok(Cluster {
             processes,
             connect: program.connect.clone(),
@@ -206,24 +153,24 @@ impl Cluster {
     /// Starts every server that does not run.
     ///
     /// # Errors
-    /// [`ClusterError::System`].
-    pub fn start_all(&mut self) -> Result<(), ClusterError> {
+    /// [`RunError::System`].
+    pub fn start_all(&mut self) -> Result<(), RunError> {
         (0..self.servers()).try_for_each(|server| self.start(server))
     }
 
     /// Starts a server, unless it runs.
     ///
     /// # Errors
-    /// [`ClusterError::System`].
-    pub fn start(&mut self, server: usize) -> Result<(), ClusterError> {
+    /// [`RunError::System`].
+    pub fn start(&mut self, server: usize) -> Result<(), RunError> {
         self.start_with(server, &[])
     }
 
     /// The same, with these options of `areo server` beside those that all have.
     ///
     /// # Errors
-    /// [`ClusterError::System`].
-    pub fn start_with(&mut self, server: usize, options: &[&str]) -> Result<(), ClusterError> {
+    /// [`RunError::System`].
+    pub fn start_with(&mut self, server: usize, options: &[&str]) -> Result<(), RunError> {
         self.processes[server].start(options)
     }
 
@@ -243,8 +190,8 @@ impl Cluster {
     /// Starts one more server, which joins the cluster and is in no configuration. Returns its position.
     ///
     /// # Errors
-    /// [`ClusterError::System`].
-    pub fn join(&mut self) -> Result<usize, ClusterError> {
+    /// [`RunError::System`].
+    pub fn join(&mut self) -> Result<usize, RunError> {
         let number = self.servers() + 1;
         assert!(number < FRONTS, "its address is no front");
         let first = &self.processes[0];
@@ -362,14 +309,13 @@ impl Cluster {
     ///
     /// # Errors
     /// The first one that does not within `patience`, or does not run.
-    pub async fn all_ready(&mut self, patience: Duration) -> Result<(), ClusterError> {
+    pub async fn all_ready(&mut self, patience: Duration) -> Result<(), RunError> {
         for server in 0..self.processes.len() {
             if !self.ready(server, patience).await {
                 let log = self.log(server);
-                return Err(ClusterError::ServerNotServing {
-                    server: self.name(server).into(),
-                    said: log.lines().last().unwrap_or("nothing").into(),
-                });
+                let (name, said) = (self.name(server), log.lines().last().unwrap_or("nothing"));
+                let sentence = format!("server {name} does not serve; it wrote: {said}");
+                return Err(RunError::Failed(sentence));
             }
         }
         Ok(())
@@ -404,8 +350,8 @@ impl Cluster {
     /// A new domain, as soon as the cluster serves.
     ///
     /// # Errors
-    /// [`ClusterError::NotServing`].
-    pub async fn domain(&self, name: &str, options: DomainOptions) -> Result<Domain, ClusterError> {
+    /// [`RunError`].
+    pub async fn domain(&self, name: &str, options: DomainOptions) -> Result<Domain, RunError> {
         let begun = Instant::now();
         loop {
             let error = match Client::connect(self.connect(DEFAULT_TIMEOUT)).await {
@@ -416,7 +362,9 @@ impl Cluster {
                 Err(error) => error.to_string(),
             };
             if begun.elapsed() >= SERVE {
-                return Err(ClusterError::NotServing { error });
+                let seconds = SERVE.as_secs();
+                let sentence = format!("the cluster does not serve after {seconds} s: {error}");
+                return Err(RunError::Failed(sentence));
             }
             sleep(Duration::from_millis(100)).await;
         }

@@ -15,6 +15,7 @@
 //! | `workload` | what clients of the nemesis work on |
 //! | `run` | all of them together |
 //! | `report` | what came of it |
+//! | `error` | why nothing came of it |
 //! | `setup` | servers that serve, and a domain full of objects, to be measured |
 //! | `availability` | measures what they notice of servers that die |
 //! | `repair` | measures how servers repair themselves, are verified and replaced, and what readers and writers notice |
@@ -35,6 +36,7 @@ pub mod availability;
 pub mod cluster;
 mod completions;
 mod disk;
+mod error;
 pub mod etcd;
 mod failures;
 pub mod foreign;
@@ -58,7 +60,8 @@ mod trouble;
 pub mod wide_area;
 mod workload;
 
+pub use error::RunError;
 pub use report::{Operations, Report, TroubleCount};
-pub use run::{Options, Progress, RunError, run};
+pub use run::{Options, Progress, run};
 pub use setup::Setup;
 pub use trouble::Trouble;

@@ -36,9 +36,10 @@ pub(crate) use tally::{Counters, Latencies, Tally};
 pub use tally::{Measurement, PhaseReport, Times};
 
 use crate::completions::{STEP, Steps};
+use crate::error::{RunError, failed};
 use crate::failures::Failures;
 use crate::random::Random;
-use crate::target::{Caller, Reconfigurer, Target, TargetError};
+use crate::target::{Caller, Reconfigurer, Target};
 use crate::workload::value;
 use bytes::Bytes;
 use client::LoadClient;
@@ -46,7 +47,6 @@ use contender::Contender;
 use keys::Keys;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
@@ -62,50 +62,17 @@ pub(crate) const FILLERS: usize = 32;
 /// After the end, how long what was begun in time may still take if servers may be gone.
 pub(crate) const GIVEN_UP: Duration = Duration::from_secs(1);
 
-/// Why nothing was measured.
-#[derive(Debug)]
-pub enum LoadError {
-    /// A client has no connection.
-    Connect {
-        /// Why.
-        source: TargetError,
-    },
-    /// The objects could not be written.
-    Fill {
-        /// How the first put that failed ended.
-        error: String,
-    },
-    /// A counter could not be read in the end.
-    Count {
-        /// Why.
-        error: String,
-    },
-}
-
-impl fmt::Display for LoadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            LoadError::Connect { source } => source.fmt(f),
-            LoadError::Fill { error } => write!(f, "cannot write the objects: {error}"),
-            LoadError::Count { error } => write!(f, "cannot read the counter: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for LoadError {}
-
 /// One that puts and gets.
 pub(crate) type AnyCaller = Box<dyn Caller>;
 
 /// Connects so many clients.
 ///
 /// # Errors
-/// [`LoadError::Connect`].
-async fn callers(target: &dyn Target, count: usize) -> Result<Vec<AnyCaller>, LoadError> {
+/// [`RunError`].
+async fn callers(target: &dyn Target, count: usize) -> Result<Vec<AnyCaller>, RunError> {
     let mut callers = Vec::new();
     for _ in 0..count {
-        let caller = target.caller().await;
-        callers.push(caller.map_err(|source| LoadError::Connect { source })?);
+        callers.push(target.caller().await?);
     }
     Ok(callers)
 }
@@ -119,12 +86,12 @@ fn only(caller: AnyCaller, history: Option<(&History, &str)>) -> LoadClient {
 /// Writes every object once; on a [`tokio::task::LocalSet`].
 ///
 /// # Errors
-/// [`LoadError`].
+/// [`RunError`].
 pub async fn fill(
     target: &dyn Target,
     objects: (usize, u64),
     history: Option<&History>,
-) -> Result<(), LoadError> {
+) -> Result<(), RunError> {
     let callers = callers(target, FILLERS.min(objects.1 as usize)).await?;
     fill_by(
         callers,
@@ -137,15 +104,15 @@ pub async fn fill(
 /// The same by these clients, of a store that a history calls by this name.
 ///
 /// # Errors
-/// [`LoadError::Fill`].
+/// [`RunError`].
 pub(crate) async fn fill_by(
     callers: Vec<AnyCaller>,
     (size, objects): (usize, u64),
     history: Option<(&History, &str)>,
-) -> Result<(), LoadError> {
+) -> Result<(), RunError> {
     let next = Rc::new(Cell::new(0));
     let content = value::content(0, size);
-    let mut fillers = JoinSet::new();
+    let mut fillers: JoinSet<Result<(), RunError>> = JoinSet::new();
     for caller in callers {
         let (next, content) = (next.clone(), content.clone());
         let mut client = only(caller, history);
@@ -153,9 +120,7 @@ pub(crate) async fn fill_by(
             while next.get() < objects {
                 let number = next.replace(next.get() + 1);
                 let put = client.put((0, &key(size, number)), (size, &content)).await;
-                put.map_err(|error| LoadError::Fill {
-                    error: error.to_string(),
-                })?;
+                put.map_err(failed("write the objects"))?;
             }
             Ok(())
         });
@@ -169,12 +134,12 @@ pub(crate) async fn fill_by(
 /// Does what the plan asks for with objects that are there; on a [`tokio::task::LocalSet`].
 ///
 /// # Errors
-/// [`LoadError`]. Operations that fail are no error, but in what was measured.
+/// [`RunError`]. Operations that fail are no error, but in what was measured.
 pub async fn run(
     target: &dyn Target,
     plan: &Plan,
     history: Option<&History>,
-) -> Result<Measurement, LoadError> {
+) -> Result<Measurement, RunError> {
     let load = Load::start(target, plan, history).await?;
     sleep(plan.warm_up).await;
     load.enter(Phase::Still);
@@ -226,12 +191,12 @@ impl Load {
     /// Lets the clients begin; on a [`tokio::task::LocalSet`].
     ///
     /// # Errors
-    /// [`LoadError`].
+    /// [`RunError`].
     pub(crate) async fn start(
         target: &dyn Target,
         plan: &Plan,
         history: Option<&History>,
-    ) -> Result<Load, LoadError> {
+    ) -> Result<Load, RunError> {
         let callers = callers(target, plan.clients()).await?;
         let history = history.map(|history| (history, target.about().target.word()));
         let reconfigurers = (0..plan.reconfigurers).filter_map(|_| target.reconfigurer());

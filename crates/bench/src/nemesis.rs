@@ -4,8 +4,9 @@ mod changes;
 
 pub(crate) use changes::{Reconfigurers, changes, finish as finish_changes};
 
-use crate::cluster::{Cluster, ClusterError};
+use crate::cluster::Cluster;
 use crate::disk::SmallDisk;
+use crate::error::RunError;
 use crate::failures::Failures;
 use crate::load::History;
 use crate::namespace::{Namespaces, Way};
@@ -111,7 +112,7 @@ pub(crate) async fn processes(
     world: &World,
     cluster: &mut Cluster,
     mut schedule: Schedule,
-) -> Result<(), ClusterError> {
+) -> Result<(), RunError> {
     loop {
         notice_deaths(world, cluster)?;
         match schedule.next(world.is_over()) {
@@ -124,7 +125,7 @@ pub(crate) async fn processes(
 }
 
 /// Reports servers that ended by themselves, and starts them again.
-pub(crate) fn notice_deaths(world: &World, cluster: &mut Cluster) -> Result<(), ClusterError> {
+pub(crate) fn notice_deaths(world: &World, cluster: &mut Cluster) -> Result<(), RunError> {
     while let Some((server, status)) = cluster.ended() {
         let (name, end) = (cluster.name(server), last_lines(&cluster.log(server)));
         world.incidents.violation(format!(
@@ -145,7 +146,7 @@ async fn trouble_process(
     cluster: &mut Cluster,
     trouble: Trouble,
     random: &mut Random,
-) -> Result<(), ClusterError> {
+) -> Result<(), RunError> {
     let victim = random.index(world.servers);
     match trouble {
         Trouble::Kill => {
@@ -198,7 +199,7 @@ pub(crate) fn check_stopped(incidents: &Incidents, name: &str, ended: Option<Exi
     }
 }
 
-async fn start(cluster: &mut Cluster, server: usize) -> Result<(), ClusterError> {
+async fn start(cluster: &mut Cluster, server: usize) -> Result<(), RunError> {
     cluster.start(server)?;
     // One that does not come up in time goes on trying; that it ends is noticed.
     let _ = cluster.ready(server, READY).await;

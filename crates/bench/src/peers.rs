@@ -11,12 +11,12 @@ pub use breakdown::{Ask, Breakdown, Part, Watch};
 pub use kill::KillReport;
 pub use report::{ComparedTargets, Point, Ratio, Report, Spread};
 
+use crate::error::{RunError, failed, system};
 use crate::limits;
 pub use crate::load::Operation;
-use crate::load::{self, History, LoadError, Pace, Plan, Popularity};
+use crate::load::{self, History, Pace, Plan, Popularity};
 use crate::system::Machine;
 use crate::target::{Target, TargetError, TargetName};
-use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -88,62 +88,6 @@ pub enum Stage {
     Limits,
 }
 
-/// Why nothing is known.
-#[derive(Debug)]
-pub enum PeersError {
-    /// A cluster is not there.
-    Target {
-        /// Why.
-        source: TargetError,
-    },
-    /// A load was not possible.
-    Load {
-        /// On which store.
-        target: TargetName,
-        /// Why.
-        source: LoadError,
-    },
-    /// A server does not tell what it did.
-    Untold {
-        /// Of which store.
-        target: TargetName,
-        /// Why.
-        why: String,
-    },
-    /// What the machine can do at most could not be measured.
-    Machine {
-        /// What the system refused.
-        source: io::Error,
-    },
-    /// The history could not be written.
-    History {
-        /// Where.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-}
-
-impl fmt::Display for PeersError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PeersError::Target { source } => source.fmt(f),
-            PeersError::Load { target, source } => write!(f, "{target}: {source}"),
-            PeersError::Untold { target, why } => {
-                write!(f, "a server of {target} does not tell what it did: {why}")
-            }
-            PeersError::Machine { source } => {
-                write!(f, "the machine could not be measured: {source}")
-            }
-            PeersError::History { path, source } => {
-                write!(f, "cannot write the history {}: {source}", path.display())
-            }
-        }
-    }
-}
-
-impl std::error::Error for PeersError {}
-
 impl Options {
     /// How many measurements there are.
     pub fn measurements(&self) -> u64 {
@@ -206,12 +150,12 @@ type Case = (usize, usize, Operation);
 /// Starts the clusters, each by `start`, and measures. Dropping the future ends the processes and removes what they left.
 ///
 /// # Errors
-/// [`PeersError`]. Operations that failed are no error, but in the [`Report`].
+/// [`RunError`]. Operations that failed are no error, but in the [`Report`].
 pub async fn run(
     options: &Options,
     start: impl AsyncFn(TargetName) -> Result<Box<dyn Target>, TargetError>,
     observe: impl Fn(Stage),
-) -> Result<Report, PeersError> {
+) -> Result<Report, RunError> {
     LocalSet::new()
         .run_until(all(options, start, observe))
         .await
@@ -221,24 +165,20 @@ async fn all(
     options: &Options,
     start: impl AsyncFn(TargetName) -> Result<Box<dyn Target>, TargetError>,
     observe: impl Fn(Stage),
-) -> Result<Report, PeersError> {
+) -> Result<Report, RunError> {
     let history = options.history.as_deref().map(History::create);
-    let history = history
-        .transpose()
-        .map_err(|error| unwritten(options, error))?;
+    let history = history.transpose().map_err(unwritten(options))?;
     let mut targets: Vec<(TargetName, Box<dyn Target>)> = Vec::new();
     for &name in &options.targets {
         observe(Stage::Starting(name));
-        let started = start(name).await;
-        let started = started.map_err(|source| PeersError::Target { source })?;
-        targets.push((name, started));
+        targets.push((name, start(name).await?));
     }
     for (name, target) in &targets {
         observe(Stage::Filling(*name));
         for size in &options.sizes {
             let objects = (*size, options.objects(*size));
             let filled = load::fill(&**target, objects, history.as_ref()).await;
-            filled.map_err(failed(*name))?;
+            filled.map_err(of(*name))?;
         }
     }
     let points = measure(options, &targets, history.as_ref(), &observe).await?;
@@ -263,7 +203,7 @@ async fn all(
         }
     }
     let finished = history.map_or(Ok(()), |history| history.finish());
-    finished.map_err(|error| unwritten(options, error))?;
+    finished.map_err(unwritten(options))?;
     let about = targets.iter().map(|(_, target)| target.about().clone());
     let mut report = Report::new(Machine::this(), &options.command, about.collect(), points);
     report.breakdowns = breakdowns;
@@ -271,9 +211,7 @@ async fn all(
     observe(Stage::Limits);
     let data = (&*options.data, &*options.command);
     let limits = limits::run(data, (LIMIT_RUNS, LIMIT_TIME), |_| ());
-    report.limits = limits
-        .map_err(|source| PeersError::Machine { source })?
-        .limits;
+    report.limits = limits.map_err(failed("measure the machine"))?.limits;
     Ok(report)
 }
 
@@ -283,7 +221,7 @@ async fn measure(
     targets: &[(TargetName, Box<dyn Target>)],
     history: Option<&History>,
     observe: &impl Fn(Stage),
-) -> Result<Vec<Point>, PeersError> {
+) -> Result<Vec<Point>, RunError> {
     let mut points: Vec<Point> = Vec::new();
     for (size, clients, operation) in options.cases() {
         points.extend(targets.iter().map(|(target, _)| Point {
@@ -306,7 +244,7 @@ async fn measure(
                 observe(Stage::Measuring(done, *name));
                 let plan = options.plan(case);
                 let measured = load::run(&**target, &plan, history);
-                let measured = measured.await.map_err(failed(*name))?;
+                let measured = measured.await.map_err(of(*name))?;
                 points[at * targets.len() + which].runs.push(measured);
                 done += 1;
             }
@@ -316,11 +254,12 @@ async fn measure(
     Ok(points)
 }
 
-fn unwritten(options: &Options, source: io::Error) -> PeersError {
+fn unwritten(options: &Options) -> impl FnOnce(io::Error) -> RunError {
     let path = options.history.clone().unwrap_or_default();
-    PeersError::History { path, source }
+    system(format!("write the history {}", path.display()))
 }
 
-fn failed(target: TargetName) -> impl FnOnce(LoadError) -> PeersError {
-    move |source| PeersError::Load { target, source }
+/// An error of this store.
+fn of(target: TargetName) -> impl FnOnce(RunError) -> RunError {
+    move |error| RunError::Failed(format!("{target}: {error}"))
 }

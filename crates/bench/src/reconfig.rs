@@ -13,8 +13,8 @@ mod still;
 pub use crate::load::PhaseReport;
 pub use report::{Behind, MovedBytes, PerObject, ReadCost, Report};
 
+use crate::error::{RunError, failed, system};
 use crate::load::{ChangeEnd, Diary, History, KnownConfiguration, Latencies, Load, LoadEnd, Phase};
-use crate::run::{RunError, failed, system};
 use crate::setup::{Setup, StartedCluster};
 use areo_client::{Change, Domain, Progress, ReconfigError, ReconfigOutcome};
 use ring::Ring;

@@ -253,8 +253,7 @@ impl Trial<'_> {
         let setup = &self.options.setup;
         let fillers = (0..FILLERS).map(|_| Box::new(AreoCaller::of(&self.domain)) as AnyCaller);
         let half = (setup.size, setup.objects / 2);
-        let written = fill_by(fillers.collect(), half, None).await;
-        written.map_err(failed("write half of the objects"))
+        fill_by(fillers.collect(), half, None).await
     }
 
     /// Bytes of the member's elements of half of the objects.

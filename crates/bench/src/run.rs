@@ -1,22 +1,22 @@
 //! A run of the nemesis from the first directory to the verdict.
 
-use crate::cluster::{Cluster, ClusterError, Place, Program, loopback_places};
+use crate::cluster::{Cluster, Place, Program, loopback_places};
 use crate::disk::SmallDisk;
+pub(crate) use crate::error::{RunError, failed, system};
 use crate::load::{self, Increments, Load};
 use crate::namespace::Namespaces;
 use crate::nemesis::{self, Disk, Incidents, Reconfigurers, World};
-use crate::proxy::Proxy;
 use crate::random::Random;
 use crate::report::{Report, TroubleCount};
+use crate::setup::proxy_before;
 use crate::target::{AreoCaller, Caller};
 use crate::trouble::{Lane, Schedule, Trouble};
 use crate::workload::{self, DOMAINS, value};
-use areo_check::{History, HistoryError, Kind, Outcome, judge};
+use areo_check::{History, Kind, Outcome, judge};
 use areo_client::{Client, DEFAULT_TIMEOUT, DomainOptions, Health};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::BufReader;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tokio::task::LocalSet;
@@ -65,73 +65,6 @@ pub struct Progress {
     pub kills: u64,
 }
 
-/// The run could not be carried out, so that nothing is known.
-#[derive(Debug)]
-pub enum RunError {
-    /// The cluster could not be made, or did not serve.
-    Cluster {
-        /// Why.
-        source: ClusterError,
-    },
-    /// The operating system refused something.
-    System {
-        /// What was tried.
-        what: String,
-        /// What it said.
-        source: io::Error,
-    },
-    /// A tool for packets failed.
-    Packets {
-        /// Which, and what it said.
-        why: String,
-    },
-    /// What has to succeed did not.
-    Operation {
-        /// What was tried.
-        what: String,
-        /// How it ended.
-        error: String,
-    },
-    /// The history that was written cannot be read.
-    History {
-        /// Why.
-        source: HistoryError,
-    },
-}
-
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RunError::Cluster { source } => source.fmt(f),
-            RunError::System { what, source } => write!(f, "cannot {what}: {source}"),
-            RunError::Packets { why } => f.write_str(why),
-            RunError::Operation { what, error } => write!(f, "cannot {what}: {error}"),
-            RunError::History { source } => write!(f, "the history that was recorded: {source}"),
-        }
-    }
-}
-
-impl std::error::Error for RunError {}
-
-impl From<ClusterError> for RunError {
-    fn from(source: ClusterError) -> RunError {
-        RunError::Cluster { source }
-    }
-}
-
-pub(crate) fn failed<E: std::fmt::Display>(what: impl Into<String>) -> impl FnOnce(E) -> RunError {
-    let what = what.into();
-    move |error| RunError::Operation {
-        what,
-        error: error.to_string(),
-    }
-}
-
-pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> RunError {
-    let what = what.into();
-    move |source| RunError::System { what, source }
-}
-
 /// Starts a cluster, makes trouble for as long as was asked, mends everything, and judges. Dropping the future ends the
 /// processes and removes everything but a history that was asked for.
 ///
@@ -171,7 +104,7 @@ async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, Run
     finished.map_err(system(format!("write {}", path.display())))?;
     let file = File::open(&*path).map_err(system(format!("read {}", path.display())))?;
     let history = History::read(BufReader::with_capacity(1 << 20, file));
-    let history = history.map_err(|source| RunError::History { source })?;
+    let history = history.map_err(failed("read the history that was recorded"))?;
     let judged = judge(&history);
     let mut violations = world.incidents.violations();
     violations.extend(ended.failures.first);
@@ -244,11 +177,7 @@ impl Scene {
         let mut not_run = Vec::new();
         let (namespaces, mut places) = network(options, &mut not_run).await;
         let disk = small_disk(options, &mut places, &mut not_run);
-        let addresses = |place: &Place| (place.advertise.clone(), place.listen.clone());
-        let pairs: Vec<(String, String)> = places.iter().map(addresses).collect();
-        let proxy = Proxy::start(&pairs)
-            .await
-            .map_err(system("start the proxy"))?;
+        let proxy = proxy_before(&places).await?;
         let mut cluster = Cluster::make(&options.program, places, &options.data, false)?;
         let path = options.history.clone();
         let path = path.unwrap_or_else(|| cluster.folder().join("history.jsonl"));
@@ -327,7 +256,7 @@ impl Scene {
                 nemesis::changes(world, who, schedule(Lane::Configurations)),
             );
             processes?;
-            packets.map_err(|why| RunError::Packets { why })?;
+            packets.map_err(RunError::Failed)?;
             disk.map_err(system("fill the small disk"))
         };
         let begun = Instant::now();

@@ -76,10 +76,7 @@ impl Setup {
         site: Option<usize>,
     ) -> Result<(Proxy, StartedCluster), RunError> {
         let places = loopback_places(self.servers, true);
-        let pairs = places.iter();
-        let pairs = pairs.map(|place| (place.advertise.clone(), place.listen.clone()));
-        let proxy = Proxy::start(&pairs.collect::<Vec<_>>()).await;
-        let proxy = proxy.map_err(system("start the proxy"))?;
+        let proxy = proxy_before(&places).await?;
         if let Some(site) = site {
             proxy.newcomers_are_at(site);
         }
@@ -120,8 +117,7 @@ impl StartedCluster {
         let fillers = 0..FILLERS.min(objects.1 as usize);
         let fillers = fillers.map(|_| Box::new(AreoCaller::of(&domain)) as AnyCaller);
         let history = history.map(|history| (history, name));
-        let filled = load::fill_by(fillers.collect(), objects, history).await;
-        filled.map_err(failed("fill the domain"))?;
+        load::fill_by(fillers.collect(), objects, history).await?;
         Ok(domain)
     }
 
@@ -138,6 +134,14 @@ impl StartedCluster {
         }
         Ok(callers)
     }
+}
+
+/// Between these servers and all who find them.
+pub(crate) async fn proxy_before(places: &[Place]) -> Result<Proxy, RunError> {
+    let pairs = places.iter();
+    let pairs = pairs.map(|place| (place.advertise.clone(), place.listen.clone()));
+    let proxy = Proxy::start(&pairs.collect::<Vec<_>>()).await;
+    proxy.map_err(system("start the proxy"))
 }
 
 /// Waits until the cluster knows all of its servers.

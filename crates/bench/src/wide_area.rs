@@ -8,10 +8,10 @@ mod report;
 pub use report::{ByRounds, Point, Report};
 
 use crate::cluster::Program;
+use crate::error::{RunError, failed};
 use crate::load::{self, Latencies};
 use crate::peers::Operation;
 use crate::proxy::{Effect, Proxy, Rule};
-use crate::run::{RunError, failed};
 use crate::setup::{Setup, StartedCluster};
 use crate::target::{AreoCaller, Caller, Cost};
 use crate::workload::value;

@@ -6,7 +6,7 @@ use areo::output::Output;
 use areo::units::{exact_size, parse_size};
 use areo::{program, session};
 use areo_bench::RunError;
-use areo_bench::cluster::{ClusterError, Program, product};
+use areo_bench::cluster::{Program, product};
 use areo_client::{Dap, DapKind, Shape};
 use indicatif::ProgressBar;
 use serde::Serialize;
@@ -162,11 +162,8 @@ pub fn random_seed() -> u64 {
 
 fn failure(what: &str, error: &RunError) -> Failure {
     let why = match error {
-        RunError::System { what, source }
-        | RunError::Cluster {
-            source: ClusterError::System { what, source },
-        } => format!("cannot {what}: {}", plain(source)),
-        other => other.to_string(),
+        RunError::System { what, source } => format!("cannot {what}: {}", plain(source)),
+        RunError::Failed(sentence) => sentence.clone(),
     };
     Failure::other(format!("{what} could not do its work: {why}"))
 }

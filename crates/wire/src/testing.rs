@@ -7,6 +7,7 @@
 pub mod examples;
 #[cfg(test)]
 pub(crate) mod golden;
+mod parts;
 mod ranked;
 mod restart;
 pub mod strategies;

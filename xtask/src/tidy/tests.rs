@@ -150,6 +150,13 @@ fn findings(name: &str, tree: &Tree) -> Vec<String> {
     (check.find)(tree).iter().map(ToString::to_string).collect()
 }
 
+/// The check finds one thing in these files, at this place.
+fn finds_one(name: &str, files: &[(&str, &str)], place: &str) {
+    let found = findings(name, &Tree::planted(files));
+    let is_it = found.len() == 1 && found[0].starts_with(&format!("{place}: "));
+    assert!(is_it, "{place}: {found:?}");
+}
+
 #[test]
 fn every_planted_violation_is_caught_where_it_is() {
     for (name, path, text, place) in PLANTED {
@@ -250,37 +257,25 @@ fn a_clean_tree_has_no_findings() {
 
 #[test]
 fn a_decision_missing_from_the_index_is_caught() {
-    let tree = Tree::planted(&[
-        (
-            "docs/decisions/README.md",
-            "# Decisions\n\n[0000](0000-a.md)\n",
-        ),
+    let index = "# Decisions\n\n[0000](0000-a.md)\n";
+    let files = [
+        ("docs/decisions/README.md", index),
         ("docs/decisions/0000-a.md", "# 0000: A\n"),
         ("docs/decisions/0001-b.md", "# 0001: B\n"),
-    ]);
-    let found = findings("decision", &tree);
-    assert!(
-        found.len() == 1 && found[0].starts_with("docs/decisions/0001-b.md: "),
-        "{found:?}"
-    );
+    ];
+    finds_one("decision", &files, "docs/decisions/0001-b.md");
 }
 
 #[test]
 fn two_decisions_with_one_number_are_caught() {
-    let tree = Tree::planted(&[
-        (
-            "docs/decisions/README.md",
-            "[0000](0000-a.md) [0001](0001-b.md) [0001](0001-c.md)\n",
-        ),
+    let index = "[0000](0000-a.md) [0001](0001-b.md) [0001](0001-c.md)\n";
+    let files = [
+        ("docs/decisions/README.md", index),
         ("docs/decisions/0000-a.md", "# 0000: A\n"),
         ("docs/decisions/0001-b.md", "# 0001: B\n"),
         ("docs/decisions/0001-c.md", "# 0001: C\n"),
-    ]);
-    let found = findings("decision", &tree);
-    assert!(
-        found.len() == 1 && found[0].starts_with("docs/decisions/0001-c.md: "),
-        "{found:?}"
-    );
+    ];
+    finds_one("decision", &files, "docs/decisions/0001-c.md");
 }
 
 #[test]
@@ -303,11 +298,9 @@ fn a_rule_that_is_cited_under_another_name_is_caught() {
         concat!("`[ZZ", "-1 a-name]`"),
     ] {
         for path in ["b.rs", "b.md", "b.patch", "b.toml"] {
-            let found = found(path, &format!("\n// {wrong}\n"));
-            assert!(
-                found.len() == 1 && found[0].starts_with(&format!("{path}:2: ")),
-                "{wrong} in {path}: {found:?}"
-            );
+            let text = format!("\n// {wrong}\n");
+            let files = [("docs/spec/a.md", page), ("a.rs", code), (path, &*text)];
+            finds_one("rule", &files, &format!("{path}:2"));
         }
     }
     for twice in [
@@ -324,10 +317,6 @@ fn a_rule_that_is_cited_under_another_name_is_caught() {
 fn a_rule_that_only_documents_cite_is_caught() {
     let page = concat!("# A\n\n### [Z", "-1 a-name]\n");
     let document = concat!("As [Z", "-1 a-name] says.\n");
-    let tree = Tree::planted(&[("docs/spec/a.md", page), ("docs/b.md", document)]);
-    let found = findings("rule", &tree);
-    assert!(
-        found.len() == 1 && found[0].starts_with("docs/spec/a.md:3: "),
-        "{found:?}"
-    );
+    let files = [("docs/spec/a.md", page), ("docs/b.md", document)];
+    finds_one("rule", &files, "docs/spec/a.md:3");
 }

@@ -1,6 +1,7 @@
 //! One server process.
 
-use super::{ClusterError, Place, Program};
+use super::{Place, Program};
+use crate::error::{RunError, system};
 use crate::process::ProcessGuard;
 use rustix::process::Signal;
 use std::io;
@@ -67,15 +68,12 @@ impl Process {
     }
 
     /// With these arguments beside its own.
-    pub(super) fn start(&mut self, more: &[&str]) -> Result<(), ClusterError> {
+    pub(super) fn start(&mut self, more: &[&str]) -> Result<(), RunError> {
         if self.running.is_none() {
             let mut command = self.command();
             command.args(more);
             let started = ProcessGuard::start(command, &self.log, Stdio::piped());
-            self.running = Some(started.map_err(|source| ClusterError::System {
-                what: format!("start {}", self.name),
-                source,
-            })?);
+            self.running = Some(started.map_err(system(format!("start {}", self.name)))?);
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Objects that clients count up, and whether they count every increment once.
 
-use super::LoadError;
+use crate::error::{RunError, failed};
 use crate::target::{CallError, Target};
 use bytes::Bytes;
 use serde::Serialize;
@@ -85,18 +85,14 @@ impl CounterReport {
     /// What it came to, when all clients have ended.
     ///
     /// # Errors
-    /// [`LoadError::Connect`], [`LoadError::Count`].
+    /// [`RunError`].
     pub(super) async fn read(
         target: &dyn Target,
         key: &str,
         increments: Increments,
-    ) -> Result<CounterReport, LoadError> {
-        let caller = target.caller().await;
-        let mut caller = caller.map_err(|source| LoadError::Connect { source })?;
-        let found = caller.get(key).await;
-        let (found, _) = found.map_err(|error| LoadError::Count {
-            error: error.to_string(),
-        })?;
+    ) -> Result<CounterReport, RunError> {
+        let found = target.caller().await?.get(key).await;
+        let (found, _) = found.map_err(failed("read the counter"))?;
         let Increments { done, unknown } = increments;
         Ok(CounterReport {
             done,

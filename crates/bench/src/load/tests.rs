@@ -1,11 +1,12 @@
 use super::*;
-use crate::target::{About, Answer, CallError, Cost, TargetName};
+use crate::target::{About, Answer, CallError, Cost, TargetError, TargetName};
 use tokio::task::LocalSet;
 
 /// How long the clients of [`Slow`] notice that it was killed.
 const PAUSE: Duration = Duration::from_millis(150);
 
-/// A store without servers that takes its time.
+/// A store without servers that takes its time, and a client of it.
+#[derive(Clone)]
 struct Slow {
     about: About,
     takes: Duration,
@@ -15,14 +16,6 @@ struct Slow {
     counter: Rc<Cell<u64>>,
     increment: Increment,
 }
-
-struct SlowCaller(
-    Duration,
-    Rc<Cell<Option<Duration>>>,
-    usize,
-    Rc<Cell<u64>>,
-    Increment,
-);
 
 /// How an increment ends of a counter that stands there, and by what it rises.
 type Increment = fn(u64) -> (Result<Cost, CallError>, u64);
@@ -66,9 +59,7 @@ impl Target for Slow {
     }
 
     fn caller(&self) -> Answer<'_, Box<dyn Caller>, TargetError> {
-        let (once, counter) = (self.once.clone(), self.counter.clone());
-        let caller = SlowCaller(self.takes, once, self.length, counter, self.increment);
-        Box::pin(async move { Ok(Box::new(caller) as Box<dyn Caller>) })
+        Box::pin(async { Ok(Box::new(self.clone()) as Box<dyn Caller>) })
     }
 
     fn reconfigurer(&self) -> Option<Box<dyn Reconfigurer>> {
@@ -89,10 +80,10 @@ impl Target for Slow {
     }
 }
 
-impl Caller for SlowCaller {
+impl Caller for Slow {
     fn put<'a>(&'a mut self, _key: &'a str, _value: Bytes) -> Answer<'a, Cost, CallError> {
         Box::pin(async {
-            sleep(self.1.take().unwrap_or(self.0)).await;
+            sleep(self.once.take().unwrap_or(self.takes)).await;
             Ok(Cost {
                 rounds: 2,
                 configurations: 1,
@@ -103,10 +94,10 @@ impl Caller for SlowCaller {
 
     fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<Bytes>, Cost), CallError> {
         Box::pin(async {
-            sleep(self.0).await;
+            sleep(self.takes).await;
             let value = match key.starts_with("counter") {
-                true => counter::value(self.3.get()),
-                false => vec![0; self.2].into(),
+                true => counter::value(self.counter.get()),
+                false => vec![0; self.length].into(),
             };
             Ok((Some(value), Cost::default()))
         })
@@ -119,9 +110,9 @@ impl Caller for SlowCaller {
 
     fn increment<'a>(&'a mut self, _key: &'a str) -> Answer<'a, Cost, CallError> {
         Box::pin(async {
-            sleep(self.0).await;
-            let (ended, by) = (self.4)(self.3.get());
-            self.3.set(self.3.get() + by);
+            sleep(self.takes).await;
+            let (ended, by) = (self.increment)(self.counter.get());
+            self.counter.set(self.counter.get() + by);
             ended
         })
     }

@@ -1,6 +1,7 @@
 //! Where the time of operations goes: beside the measurements, a load of which some operations are watched.
 
-use super::{Operation, Options, PeersError, failed};
+use super::{Operation, Options, of};
+use crate::error::RunError;
 use crate::load::{self, History, Plan};
 use crate::system;
 use crate::target::{Answer, Target, TargetName};
@@ -62,12 +63,9 @@ pub(super) async fn watch(
     (name, target): (TargetName, &dyn Target),
     case: (usize, usize, Operation),
     history: Option<&History>,
-) -> Result<Option<Breakdown>, PeersError> {
-    let admins = target.admins().await;
-    let (Some(watch), admins) = (
-        &options.watch,
-        admins.map_err(|source| PeersError::Target { source })?,
-    ) else {
+) -> Result<Option<Breakdown>, RunError> {
+    let admins = target.admins().await?;
+    let Some(watch) = &options.watch else {
         return Ok(None);
     };
     if admins.is_empty() {
@@ -83,11 +81,12 @@ pub(super) async fn watch(
     let done = load::run(target, &plan, history).await;
     sleep(SETTLED).await;
     watch.recorder.rest(rests);
-    done.map_err(failed(name))?;
+    done.map_err(of(name))?;
     let mut records = watch.recorder.ring().since(since);
     for admin in admins {
         let told = (watch.ask)(admin, since).await;
-        records.extend(told.map_err(|why| PeersError::Untold { target: name, why })?);
+        let untold = |why| format!("a server of {name} does not tell what it did: {why}");
+        records.extend(told.map_err(|why: String| RunError::Failed(untold(why)))?);
     }
     Ok(broken_down((name, case), records))
 }

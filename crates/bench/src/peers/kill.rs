@@ -1,7 +1,8 @@
 //! A member of each store is killed under load.
 
-use super::{Options, PeersError, failed};
+use super::{Options, of};
 use crate::completions::STEP;
+use crate::error::RunError;
 use crate::load::{GIVEN_UP, History, Load, LoadEnd, Phase, Plan, STEP_MS};
 use crate::target::{Target, TargetName};
 use serde::Serialize;
@@ -87,7 +88,7 @@ pub(super) async fn kill(
     options: &Options,
     (name, target): (TargetName, &mut dyn Target),
     history: Option<&History>,
-) -> Result<KillReport, PeersError> {
+) -> Result<KillReport, RunError> {
     let clients = options.clients.iter().copied().max().unwrap_or(1).max(2);
     let plan = Plan {
         readers: clients / 2,
@@ -95,15 +96,14 @@ pub(super) async fn kill(
         ..options.plan((options.sizes[0], clients, super::Operation::Get))
     };
     let load = Load::start(target, &plan, history).await;
-    let load = load.map_err(failed(name))?;
+    let load = load.map_err(of(name))?;
     let time = options.kill.unwrap_or(options.time);
     sleep(plan.warm_up).await;
     load.enter(Phase::Still);
     sleep(time).await;
     load.enter(Phase::Disturbed);
     let over = Instant::now() + time;
-    let victim = target.kill().await;
-    let victim = victim.map_err(|source| PeersError::Target { source })?;
+    let victim = target.kill().await?;
     sleep_until(over).await;
     let mut ended = load.stop_within(GIVEN_UP).await;
     // The timers end a little late.

@@ -4,8 +4,8 @@ use super::{
     About, Answer, CallError, Caller, Conditional, Cost, Reconfigurer, Target, TargetError,
     TargetName, TargetOptions, start_failed,
 };
+use crate::error::{RunError, failed};
 use crate::load::counter;
-use crate::run::{RunError, failed};
 use crate::setup::{Setup, StartedCluster};
 use crate::system;
 use areo_client::{

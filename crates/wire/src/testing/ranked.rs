@@ -1,7 +1,7 @@
 //! Examples and strategies of what is said, and kept, of ranked registers.
 
 use super::examples::{ballot, copy, id, name, tag};
-use super::strategies;
+use super::{parts, strategies};
 use areo_core::dap::conditional::register::{AcceptedVersion, Register};
 use areo_core::element::{Form, ReplyElement};
 use areo_core::message::{
@@ -114,30 +114,24 @@ pub(super) fn header() -> Header {
 }
 
 fn any_lineage() -> impl Strategy<Value = Lineage> {
-    let ancestor = (strategies::tag(), any::<u128>());
+    let ancestor = (parts::tag(), any::<u128>());
     let ancestor = ancestor.prop_map(|(tag, request)| Ancestor { tag, request });
     let ancestors = vec(ancestor, 0..4);
     (any::<u128>(), ancestors).prop_map(|(request, ancestors)| Lineage { request, ancestors })
 }
 
 fn any_chosen() -> impl Strategy<Value = ChosenVersion> {
-    let chosen = (strategies::ballot(), strategies::tag());
+    let chosen = (parts::ballot(), parts::tag());
     chosen.prop_map(|(ballot, tag)| ChosenVersion { ballot, tag })
 }
 
 /// Any access to a ranked register.
 pub(super) fn any_access(want: impl Strategy<Value = Want>) -> impl Strategy<Value = Access> {
-    let rank = (option::of(strategies::ballot()), want, strategies::tag());
+    let rank = (option::of(parts::ballot()), want, parts::tag());
     let rank = rank.prop_map(|(ballot, want, have)| Access::Rank { ballot, want, have });
-    let element = option::of(strategies::element());
+    let element = option::of(parts::element());
     let flags = (any::<bool>(), any::<bool>());
-    let accept = (
-        strategies::ballot(),
-        strategies::tag(),
-        element,
-        any_lineage(),
-        flags,
-    );
+    let accept = (parts::ballot(), parts::tag(), element, any_lineage(), flags);
     let accept = accept.prop_map(|(ballot, tag, element, lineage, (settles, base_chosen))| {
         Access::Accept(Box::new(Proposal {
             ballot,
@@ -153,11 +147,11 @@ pub(super) fn any_access(want: impl Strategy<Value = Want>) -> impl Strategy<Val
 
 /// Any answer.
 pub(super) fn any_answer() -> impl Strategy<Value = Answer> {
-    let version = (strategies::listed_form(), any::<bool>(), any_lineage());
-    let versions = btree_map((strategies::ballot(), strategies::tag()), version, 0..5);
-    let element = option::of((strategies::tag(), strategies::answered_element()));
+    let version = (parts::listed_form(), any::<bool>(), any_lineage());
+    let versions = btree_map((parts::ballot(), parts::tag()), version, 0..5);
+    let element = option::of((parts::tag(), strategies::answered_element()));
     let flags = (any::<bool>(), any::<bool>());
-    let fields = (flags, strategies::ballot(), any_chosen(), versions, element);
+    let fields = (flags, parts::ballot(), any_chosen(), versions, element);
     fields.prop_map(|((granted, closed), promised, chosen, versions, element)| {
         let version = |((ballot, tag), (form, deleted, lineage)): ((_, Tag), _)| RankedVersion {
             tag,
@@ -179,11 +173,7 @@ pub(super) fn any_answer() -> impl Strategy<Value = Answer> {
 
 /// Any note on a ranked register.
 pub(super) fn any_note() -> impl Strategy<Value = Note> {
-    let fields = (
-        strategies::configuration_id(),
-        strategies::name(),
-        any_chosen(),
-    );
+    let fields = (parts::configuration_id(), parts::name(), any_chosen());
     fields.prop_map(|(configuration, name, chosen)| Note::Chosen {
         configuration,
         name,
@@ -194,11 +184,11 @@ pub(super) fn any_note() -> impl Strategy<Value = Note> {
 /// Any record of a ranked register.
 pub(super) fn any_header() -> impl Strategy<Value = Header> {
     let versions = btree_map(
-        (strategies::ballot(), strategies::tag()),
+        (parts::ballot(), parts::tag()),
         (any::<bool>(), any_lineage()),
         0..5,
     );
-    let register = (any::<u64>(), strategies::ballot(), any_chosen(), versions);
+    let register = (any::<u64>(), parts::ballot(), any_chosen(), versions);
     let register = register.prop_map(|(turn, promised, chosen, versions)| {
         let version = |((ballot, tag), (deleted, lineage)): ((_, Tag), _)| AcceptedVersion {
             tag,
@@ -213,7 +203,7 @@ pub(super) fn any_header() -> impl Strategy<Value = Header> {
             accepted: versions.into_iter().map(version).collect(),
         }
     });
-    let fields = (strategies::key(), strategies::name(), register);
+    let fields = (parts::configuration_id(), parts::name(), register);
     fields.prop_map(|(key, name, register)| Header::Register {
         key,
         name,

@@ -1,7 +1,7 @@
 //! What is said of restarts of counters: drawn, and examples.
 
 use super::examples;
-use super::strategies;
+use super::{parts, strategies};
 use areo_core::config::ServerId;
 use areo_core::element::Form;
 use areo_core::message::{
@@ -22,7 +22,7 @@ fn stance() -> impl Strategy<Value = Stance<u64>> {
 }
 
 fn told() -> impl Strategy<Value = ObjectReport> {
-    let object = (strategies::name(), any::<bool>(), strategies::held());
+    let object = (parts::name(), any::<bool>(), strategies::held());
     object.prop_map(|(name, abstains, held)| ObjectReport {
         name,
         abstains,
@@ -35,7 +35,7 @@ fn told() -> impl Strategy<Value = ObjectReport> {
 
 pub(super) fn any_note() -> impl Strategy<Value = Note> {
     let numbers = any::<(u128, bool, u64, u64)>();
-    let of = (strategies::configuration_id(), numbers);
+    let of = (parts::configuration_id(), numbers);
     (of, [stance(), stance()], vec(told(), 0..4)).prop_map(
         |((configuration, (from, asks, turn, heard)), [stance, echo], objects)| {
             Note::Restart(Box::new(RestartNote {

@@ -1,29 +1,25 @@
 //! Strategies that draw every message and every record header.
 
-use super::examples::of_lattice;
-use crate::checksum::crc32c;
-use areo_core::config::{
-    Collect, Configuration, ConfigurationId, Dap, Decider, Descriptor, Membership, Options,
-    ServerId, Thrift,
+use super::parts::{
+    ballot, cell, cell_value, configuration, configuration_id, element, enrolment, kind,
+    listed_form, name, pointer, server, successors, tag, text,
 };
+use areo_core::config::ServerId;
 use areo_core::consensus::paxos::Acceptor;
 use areo_core::dap::versions::{Fence, Marks};
-use areo_core::element::{Element, Form, ReplyElement};
-use areo_core::limits;
+use areo_core::element::{Element, ReplyElement};
 use areo_core::message::{
-    Access, Announcement, Answer, Ballot, Body, CellReply, CellRequest, CellSummary, Directory,
-    DomainStanding, Enrolment, Gossip, GossipMarks, HeldVersions, ListEntry, ListPage, ListRequest,
-    Note, Refusal, Reply, Request, ServerRecord, ServerStatus, Want,
+    Access, Announcement, Answer, Body, CellReply, CellRequest, CellSummary, Directory,
+    DomainStanding, Gossip, GossipMarks, HeldVersions, ListEntry, ListPage, ListRequest, Note,
+    Refusal, Reply, Request, ServerStatus, Want,
 };
-use areo_core::object::{DomainId, Etag, Kind, Name};
-use areo_core::pointer::{Pointer, Successors};
+use areo_core::object::{DomainId, Etag};
 use areo_core::server::record::{ElementHeader, Header};
-use areo_core::tag::{ClientId, Tag, Writer};
+use areo_core::tag::Tag;
 use bytes::Bytes;
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
-use std::sync::Arc;
 
 /// Any request.
 pub fn request() -> impl Strategy<Value = Request> {
@@ -251,46 +247,28 @@ fn cell_summary() -> impl Strategy<Value = CellSummary> {
 fn status() -> impl Strategy<Value = ServerStatus> {
     let domains = vec(standing(), 0..4);
     let ages = any::<[Option<u64>; 2]>();
-    let waits = vec(any::<(u128, u128)>(), 0..3);
+    let wait = |(domain, server)| (DomainId(domain), ServerId(server));
+    let waits = vec(any::<(u128, u128)>().prop_map(wait), 0..3);
     (any::<([u64; 12], bool, bool)>(), ages, domains, waits).prop_map(
-        |((counts, serving, durable), [proven_ms, unscrubbed_ms], domains, waits)| {
-            let [
-                incarnation,
-                objects,
-                versions,
-                element_bytes,
-                stored_bytes,
-                damaged,
-                configurations,
-                pending,
-                pending_ms,
-                trimmed,
-                repaired,
-                lacking,
-            ] = counts;
-            ServerStatus {
-                incarnation,
-                serving,
-                durable,
-                objects,
-                versions,
-                element_bytes,
-                stored_bytes,
-                damaged,
-                configurations,
-                pending,
-                pending_ms,
-                trimmed,
-                repaired,
-                lacking,
-                proven_ms,
-                unscrubbed_ms,
-                domains,
-                waits: waits
-                    .into_iter()
-                    .map(|(domain, server)| (DomainId(domain), ServerId(server)))
-                    .collect(),
-            }
+        |((counts, serving, durable), [proven_ms, unscrubbed_ms], domains, waits)| ServerStatus {
+            incarnation: counts[0],
+            serving,
+            durable,
+            objects: counts[1],
+            versions: counts[2],
+            element_bytes: counts[3],
+            stored_bytes: counts[4],
+            damaged: counts[5],
+            configurations: counts[6],
+            pending: counts[7],
+            pending_ms: counts[8],
+            trimmed: counts[9],
+            repaired: counts[10],
+            lacking: counts[11],
+            proven_ms,
+            unscrubbed_ms,
+            domains,
+            waits,
         },
     )
 }
@@ -357,7 +335,7 @@ fn gossip() -> impl Strategy<Value = Gossip> {
 
 /// Any header of a record.
 pub fn header() -> impl Strategy<Value = Header> {
-    let element = (key(), name(), tag(), tag(), element());
+    let element = (configuration_id(), name(), tag(), tag(), element());
     let held = btree_set(tag(), 0..4).prop_map(|held| held.into_iter().collect());
     let fence = (tag(), 1_u64.., tag(), held).prop_map(|(upto, turn, spared, held)| Fence {
         upto,
@@ -373,7 +351,7 @@ pub fn header() -> impl Strategy<Value = Header> {
         complete,
         fence,
     });
-    let marks = (key(), name(), marks);
+    let marks = (configuration_id(), name(), marks);
     prop_oneof![
         1 => configuration().prop_map(Header::Configuration),
         4 => element.prop_map(|(key, name, tag, floor, element)| Header::Element(ElementHeader {
@@ -388,13 +366,13 @@ pub fn header() -> impl Strategy<Value = Header> {
             metadata: element.metadata,
         })),
         2 => marks.prop_map(|(key, name, marks)| Header::Marks { key, name, marks }),
-        2 => (key(), cell(), acceptor()).prop_map(|(key, cell, acceptor)| Header::Cell {
+        2 => (configuration_id(), cell(), acceptor()).prop_map(|(key, cell, acceptor)| Header::Cell {
             key,
             cell,
             acceptor,
         }),
         1 => server().prop_map(Header::Registry),
-        1 => (key(), pointer()).prop_map(|(key, pointer)| Header::Pointer { key, pointer }),
+        1 => (configuration_id(), pointer()).prop_map(|(key, pointer)| Header::Pointer { key, pointer }),
         1 => configuration().prop_map(Header::Final),
         2 => super::ranked::any_header(),
     ]
@@ -407,216 +385,4 @@ fn acceptor() -> impl Strategy<Value = Acceptor> {
         decided: decided && accepted.is_some(),
         accepted,
     })
-}
-
-pub(super) fn key() -> impl Strategy<Value = ConfigurationId> {
-    configuration_id()
-}
-
-// ---- parts ------------------------------------------------------------------------------------------------------------
-
-/// Any valid configuration.
-pub fn configuration() -> impl Strategy<Value = Arc<Configuration>> {
-    let members = btree_set(any::<u128>(), 1..9);
-    let numbers = any::<(u128, u32, u32, u16, u32)>();
-    let dap = (any::<proptest::sample::Index>(), 0..7);
-    let shape = (dap, options(), decider());
-    (members, shape, numbers).prop_map(|(members, ((dap, kind), options, decided_by), numbers)| {
-        let (domain, partition, index, delta, copy_bytes) = numbers;
-        let descriptor = Descriptor {
-            domain: DomainId(domain),
-            partition,
-            index: index % limits::INDEX,
-            dap: match (dap.index(members.len() + 1) as u8, kind) {
-                (0, 0) => Dap::AbdPublished,
-                (0, _) => Dap::Abd,
-                (k, 0) => Dap::EcPublished { k },
-                (k, 1) => Dap::EcOptimized { k },
-                (k, 2) => Dap::Cas { k },
-                (k, 3) => Dap::CasGc { k },
-                (k, 4) => Dap::CasSs { k },
-                (k, _) => Dap::Ec { k },
-            },
-            members: members.into_iter().map(ServerId).collect(),
-            delta,
-            copy_bytes,
-            options,
-            decided_by,
-            lattice: None,
-            era: u32::from(delta) % limits::ERAS,
-        };
-        Configuration::new(descriptor).expect("distinct members, k of n")
-    })
-}
-
-/// Of a sequence one; of a lattice up to four, of which the first may be final.
-fn successors() -> impl Strategy<Value = Successors> {
-    let one = pointer().prop_map(|pointer| Successors::from(&pointer));
-    let several = (1..=4_u128, any::<bool>()).prop_map(|(count, is_final)| {
-        let mut membership = Membership::first([ServerId(1)]);
-        let mut successors = Successors::default();
-        for server in 2..count + 2 {
-            membership = membership.with(ServerId(server));
-            let c = of_lattice(&membership);
-            let pointer = match is_final && server == 2 {
-                true => Pointer::finalized(&c),
-                false => Pointer::pending(&c),
-            };
-            let rises = successors.insert(pointer);
-            assert_eq!(rises, Ok(true), "each leads further than the one before");
-        }
-        successors
-    });
-    prop_oneof![3 => one, 1 => several]
-}
-
-fn pointer() -> impl Strategy<Value = Pointer> {
-    (configuration(), any::<bool>()).prop_map(|(configuration, is_final)| match is_final {
-        true => Pointer::finalized(&configuration),
-        false => Pointer::pending(&configuration),
-    })
-}
-
-fn options() -> impl Strategy<Value = Options> {
-    let collect = prop_oneof![Just(Collect::On), Just(Collect::Off), Just(Collect::Paper)];
-    let thrift = prop_oneof![
-        Just(Thrift::Off),
-        Just(Thrift::Queries),
-        Just(Thrift::Calls)
-    ];
-    let made = |(piggyback, collect, thrift, single_contact)| Options {
-        piggyback,
-        collect,
-        thrift,
-        single_contact,
-    };
-    (any::<bool>(), collect, thrift, any::<bool>()).prop_map(made)
-}
-
-fn decider() -> impl Strategy<Value = Decider> {
-    let endpoint = "[a-z]{1,9}:[1-9][0-9]{0,3}";
-    let etcd = proptest::collection::vec(endpoint, 1..4);
-    let etcd = etcd.prop_map(|endpoints| Decider::Etcd { endpoints });
-    prop_oneof![3 => Just(Decider::Members), 1 => etcd]
-}
-
-pub(super) fn configuration_id() -> impl Strategy<Value = ConfigurationId> {
-    any::<(u128, u32, u32, u64)>().prop_map(|(domain, partition, index, digest)| ConfigurationId {
-        domain: DomainId(domain),
-        partition,
-        index,
-        digest,
-    })
-}
-
-/// Any element with its payload: of a full copy the value, of a manifest nothing, of a fragment anything.
-pub fn element() -> impl Strategy<Value = Element> {
-    let metadata = bytes(0..100);
-    let parts = (form(), any::<bool>(), any::<u64>(), metadata, bytes(0..200));
-    parts.prop_map(|(form, deleted, length, metadata, payload)| {
-        let (length, payload) = match form {
-            Form::Copy => (payload.len() as u64, payload),
-            Form::Manifest => (length, Bytes::new()),
-            Form::Trimmed => unreachable!("nothing of it is sent"),
-            Form::Fragment { .. } => (length, payload),
-        };
-        Element {
-            form,
-            deleted,
-            length,
-            metadata,
-            checksum: (!payload.is_empty()).then(|| crc32c(&payload)),
-            payload,
-        }
-    })
-}
-
-fn form() -> impl Strategy<Value = Form> {
-    let fragment = (1..=u8::MAX)
-        .prop_flat_map(|n| (Just(n), 1..=n, 0..n))
-        .prop_map(|(n, k, index)| Form::Fragment { n, k, index });
-    prop_oneof![Just(Form::Copy), Just(Form::Manifest), fragment]
-}
-
-/// The form of what is listed, or recorded.
-pub(super) fn listed_form() -> impl Strategy<Value = Form> {
-    prop_oneof![4 => form(), 1 => Just(Form::Trimmed)]
-}
-
-/// Any tag; often one of a few, so that versions meet.
-pub fn tag() -> impl Strategy<Value = Tag> {
-    let number = prop_oneof![0..4_u64, any::<u64>()];
-    (number, writer()).prop_map(|(number, writer)| Tag { number, writer })
-}
-
-pub(super) fn ballot() -> impl Strategy<Value = Ballot> {
-    (any::<u64>(), writer()).prop_map(|(number, proposer)| Ballot { number, proposer })
-}
-
-fn writer() -> impl Strategy<Value = Writer> {
-    any::<(u64, u64)>().prop_map(|(client, counter)| Writer {
-        client: ClientId(client),
-        counter,
-    })
-}
-
-/// Any name; sometimes the longest.
-pub fn name() -> impl Strategy<Value = Name> {
-    let longest = Just("k".repeat(limits::KEY_BYTES));
-    let key = prop_oneof![9 => text(1..40), 1 => longest];
-    (kind(), key).prop_map(|(kind, key)| Name::new(kind, &key).expect("1 to 1024 bytes"))
-}
-
-fn kind() -> impl Strategy<Value = Kind> {
-    prop_oneof![
-        Just(Kind::User),
-        Just(Kind::Block),
-        Just(Kind::Genesis),
-        Just(Kind::System)
-    ]
-}
-
-fn enrolment() -> impl Strategy<Value = Enrolment> {
-    prop_oneof![
-        Just(Enrolment::Ask),
-        Just(Enrolment::Register),
-        Just(Enrolment::HandOn)
-    ]
-}
-
-fn server() -> impl Strategy<Value = ServerRecord> {
-    let texts = (text(0..40), text(0..40), text(0..40));
-    let numbers = any::<(u128, u64, u64, bool, Option<u64>)>();
-    (numbers, texts).prop_map(|((id, incarnation, start, resumed, generation), texts)| {
-        let (name, address, admin) = texts;
-        ServerRecord {
-            id: ServerId(id),
-            incarnation,
-            start,
-            resumed,
-            name,
-            address,
-            admin,
-            generation,
-        }
-    })
-}
-
-fn cell() -> impl Strategy<Value = Bytes> {
-    let longest = Just(Bytes::from(vec![b'c'; limits::CELL_NAME_BYTES]));
-    prop_oneof![9 => bytes(0..30), 1 => longest]
-}
-
-fn cell_value() -> impl Strategy<Value = Bytes> {
-    let longest = Just(Bytes::from(vec![b'v'; limits::CELL_BYTES]));
-    prop_oneof![19 => bytes(0..60), 1 => longest]
-}
-
-fn text(characters: std::ops::Range<usize>) -> impl Strategy<Value = String> {
-    let character = prop_oneof![4 => proptest::char::range('a', 'z'), 1 => any::<char>()];
-    vec(character, characters).prop_map(|characters| characters.into_iter().collect())
-}
-
-fn bytes(length: std::ops::Range<usize>) -> impl Strategy<Value = Bytes> {
-    vec(any::<u8>(), length).prop_map(Bytes::from)
 }

@@ -1,0 +1,46 @@
+//! Why a run could not be carried out.
+
+use crate::target::TargetError;
+use std::fmt;
+use std::io;
+
+/// The run could not be carried out, so that nothing is known.
+#[derive(Debug)]
+pub enum RunError {
+    /// The operating system refused something.
+    System {
+        /// What was tried.
+        what: String,
+        /// What it said.
+        source: io::Error,
+    },
+    /// What has to succeed did not, as a sentence.
+    Failed(String),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::System { what, source } => write!(f, "cannot {what}: {source}"),
+            RunError::Failed(sentence) => f.write_str(sentence),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+impl From<TargetError> for RunError {
+    fn from(error: TargetError) -> RunError {
+        RunError::Failed(error.to_string())
+    }
+}
+
+pub(crate) fn failed<E: fmt::Display>(what: impl Into<String>) -> impl FnOnce(E) -> RunError {
+    let what = what.into();
+    move |error| RunError::Failed(format!("cannot {what}: {error}"))
+}
+
+pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> RunError {
+    let what = what.into();
+    move |source| RunError::System { what, source }
+}
