@@ -154,7 +154,7 @@ pub(crate) enum ReconfigWord {
     Ares,
     /// Rambo: consensus on each next configuration; replicated, and only servers can change
     Rambo,
-    /// L-Rambo: as rambo, and concurrent changes become one where they meet
+    /// L-Rambo: as rambo, but one of the servers makes concurrent changes together
     LRambo,
     /// SM: without consensus, and concurrent changes become one; replicated, and only servers can change
     Sm,

@@ -114,6 +114,9 @@ pub struct ConfigurationInfo {
     pub decided_by: Decider,
     /// How the domain is reconfigured.
     pub reconfig: ReconfigKind,
+    /// The server that makes what others ask for, by name, if one leads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leader: Option<String>,
     /// What only experiments ask for; serialised as a list of settings.
     #[serde(serialize_with = "settings")]
     pub experimental: Experimental,
@@ -268,6 +271,7 @@ impl Names {
             experimental: Experimental::in_options(configuration.options()),
             decided_by: configuration.descriptor().decided_by.clone(),
             reconfig: ReconfigKind::of(configuration),
+            leader: configuration.leader().map(|leader| self.name(leader)),
             members: configuration.members().iter().map(member).collect(),
         }
     }

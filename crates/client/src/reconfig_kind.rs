@@ -12,7 +12,7 @@ pub enum ReconfigKind {
     Ares,
     /// Rambo: consensus on each next configuration, which changes the servers of a replicated domain.
     Rambo,
-    /// L-Rambo: as Rambo, but a client proposes what others posted with its own change, and needs one round less after its own.
+    /// L-Rambo: as Rambo, but one of the servers makes what clients ask for, together, and clients take over if it does not get on.
     LRambo,
     /// SM: without consensus; changes of servers that are made at the same time become one.
     Sm,

@@ -47,6 +47,8 @@ pub struct Client<E> {
     memory: Rc<Memory>,
     /// Blocks of what is replaced are left to a sweep ([`removal`]).
     keeps_replaced: bool,
+    /// How long its reconfigurations wait for a leader to get on.
+    leader_patience: Duration,
 }
 
 /// A domain, as a client knows it: operations are its methods. Each is in the file of its algorithm.
@@ -85,6 +87,7 @@ impl<E: Env> Client<E> {
             env,
             memory: Rc::new(memory),
             keeps_replaced: false,
+            leader_patience: Duration::ZERO,
         }
     }
 
@@ -95,7 +98,22 @@ impl<E: Env> Client<E> {
             env,
             memory: self.memory.clone(),
             keeps_replaced: self.keeps_replaced,
+            leader_patience: self.leader_patience,
         }
+    }
+
+    /// The same client, whose reconfigurations wait for a leader as long as it gets on within this time.
+    #[must_use]
+    pub fn waiting_for_leaders(&self, patience: Duration) -> Client<E> {
+        Client {
+            leader_patience: patience,
+            ..self.clone()
+        }
+    }
+
+    /// How long its reconfigurations wait for a leader to get on.
+    pub fn leader_patience(&self) -> Duration {
+        self.leader_patience
     }
 
     /// Who it is.

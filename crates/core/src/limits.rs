@@ -97,6 +97,8 @@ pub const BLOCKS: u64 = 1 << 32;
 pub const SWEEP_WINDOW: usize = 64;
 /// Objects that are repaired at once.
 pub const REPAIR_WINDOW: usize = 4;
+/// Domains in which a leader makes changes at once.
+pub const LEADER_WINDOW: usize = 16;
 /// Objects that could not be repaired, of which a server remembers when to try again.
 pub const REPAIR_FAILURES: usize = 10_000;
 /// Domains of which a server's status speaks.

@@ -22,6 +22,7 @@ use std::sync::Arc;
 pub mod directory;
 pub mod domains;
 pub mod incarnations;
+pub mod leading;
 pub mod names;
 pub mod reconfiguration;
 pub mod repair;

@@ -14,6 +14,7 @@
 //! | `adoption` | what of an earlier configuration serves a later one |
 //! | `ranked` | what it answers of ranked registers |
 //! | `later` | what it answers for later configurations |
+//! | `leading` | what was posted where it leads |
 //! | `recovery` | how it comes back from its records |
 //! | `registry` | the servers it knows |
 //! | `standing` | how it is, and what it says of itself |
@@ -24,6 +25,7 @@ mod envelope;
 mod finals;
 mod gossip;
 mod later;
+mod leading;
 mod ranked;
 pub mod record;
 mod recovery;
@@ -34,9 +36,12 @@ mod standing;
 mod state;
 
 use crate::config::{Configuration, ConfigurationId, ServerId};
+use crate::consensus::mailbox::MAILBOX_CELL;
 use crate::instant::Instant;
 use crate::limits;
-use crate::message::{Body, Directory, Enrolment, Note, Refusal, Reply, Request, ServerRecord};
+use crate::message::{
+    Body, CellRequest, Directory, Enrolment, Note, Refusal, Reply, Request, ServerRecord,
+};
 use crate::object::Name;
 use crate::tag::Tag;
 use crate::timing;
@@ -91,6 +96,8 @@ pub struct Server {
     started_s: Option<u32>,
     standing: Standing,
     gossip: Gossiping,
+    /// Changes came to a mailbox of a configuration that it leads.
+    was_posted: bool,
     /// Numbers its notes about restarts, those of later starts above those of earlier ones.
     turn: u64,
     /// Objects with several versions, by when they may be quiet.
@@ -112,6 +119,7 @@ impl Server {
             started_s: None,
             standing: Standing::default(),
             gossip: Gossiping::default(),
+            was_posted: false,
             turn,
             quiet: VecDeque::new(),
         }
@@ -226,7 +234,12 @@ impl Server {
                 Ok(Reply::Servers(Vec::new()))
             }
             Body::Servers => Ok(Reply::Servers(self.registry.records().cloned().collect())),
-            Body::Cell { cell, step } => state.cell(&cell, step, &mut self.ledger).map(Reply::Cell),
+            Body::Cell { cell, step } => {
+                let leader = state.configuration().and_then(|c| c.leader());
+                let posts = cell == MAILBOX_CELL && matches!(step, CellRequest::Join(_));
+                self.was_posted |= posts && leader == Some(self.identity.id);
+                state.cell(&cell, step, &mut self.ledger).map(Reply::Cell)
+            }
             Body::Cells { prefix, after } => {
                 let (cells, truncated) = state.cells(&prefix, &after);
                 Ok(Reply::Cells { cells, truncated })

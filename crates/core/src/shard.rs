@@ -48,6 +48,8 @@ pub struct ReleasedBatch<C> {
     pub sends: Vec<(ServerId, Note)>,
     /// Servers of which it knows something new: where they are may have changed.
     pub met: Vec<ServerRecord>,
+    /// Changes were posted in configurations that it leads ([`Server::posted`]).
+    pub posted: bool,
 }
 
 impl<C> Default for ReleasedBatch<C> {
@@ -56,6 +58,7 @@ impl<C> Default for ReleasedBatch<C> {
             replies: Vec::new(),
             sends: Vec::new(),
             met: Vec::new(),
+            posted: false,
         }
     }
 }
@@ -269,6 +272,7 @@ impl<C> Shard<C> {
             replies,
             sends: std::mem::take(&mut self.sends),
             met: self.server.take_news(),
+            posted: self.server.take_posted(),
         }
     }
 }

@@ -50,6 +50,16 @@ pub const REPAIR_AGAIN: Duration = Duration::from_secs(1);
 /// The longest time for which an object that could not be repaired is left alone.
 pub const REPAIR_AGAIN_MOST: Duration = Duration::from_mins(1);
 
+/// How long a reconfigurer waits for the leader to get on before it makes its change itself (`[R-31 designated-leader]`).
+pub const LEADER_PATIENCE: Duration = Duration::from_secs(2);
+/// How long it pauses before it looks again; twice as long after each look at which nothing is new, up to
+/// [`LEADER_PAUSE_MOST`].
+pub const LEADER_PAUSE: Duration = Duration::from_millis(2);
+/// The longest pause between two looks.
+pub const LEADER_PAUSE_MOST: Duration = Duration::from_millis(100);
+/// How often a server looks for posted changes that it could not make before.
+pub const LEAD_AGAIN: Duration = Duration::from_secs(1);
+
 /// How often members say to each other which versions of objects they know (2.10).
 pub const GOSSIP: Duration = Duration::from_secs(1);
 
@@ -97,6 +107,10 @@ impl BackOff {
     }
 }
 
+const _: () = assert!(
+    LEADER_PAUSE_MOST.as_nanos() < LEADER_PATIENCE.as_nanos(),
+    "a leader is looked at more than once"
+);
 const _: () = assert!(
     GOSSIP.as_nanos() < RESTART_SILENCE.as_nanos(),
     "who speaks now and then is not silent"

@@ -13,6 +13,7 @@
 //! | `service` | bytes to requests |
 //! | `worker` | requests to the node, commits to another thread |
 //! | `repair` | rounds of repair of its own objects |
+//! | `leading` | makes what is posted in domains that it leads |
 //! | `scrubbing` | how far verification is, kept over restarts |
 //! | `admin` | live and ready |
 //! | `cluster` | whether quorums of the domains serve |
@@ -22,6 +23,7 @@ mod caller;
 mod cluster;
 mod error;
 mod identity;
+mod leading;
 mod metrics;
 mod naming;
 mod registration;

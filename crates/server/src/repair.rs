@@ -60,7 +60,7 @@ impl Registrar {
     }
 
     /// Where the servers are that have joined since, or have moved.
-    async fn learn_addresses(&self, identity: &Identity) {
+    pub(crate) async fn learn_addresses(&self, identity: &Identity) {
         let client = self.client.with(self.network.env(ATTEMPT));
         if let Ok(servers) = client.root(&self.root).servers().await {
             self.network.learn(identity.cluster, servers.into_values());

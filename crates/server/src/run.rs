@@ -282,7 +282,10 @@ async fn join(
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
     tracing::info!(name = %identity.name, incarnation, "serving");
     registrar.learn_servers(worker).await;
-    match registrar.repair(identity, worker, repair_bytes_per_s).await {}
+    tokio::select! {
+        never = registrar.repair(identity, worker, repair_bytes_per_s) => match never {},
+        never = registrar.lead(identity, worker) => match never {},
+    }
 }
 
 /// The identity in the directory, which has one from now on. That of a server in memory is written when its start begins, so that

@@ -6,10 +6,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use areo_core::config::{ConfigurationId, ServerId};
+use areo_core::consensus::mailbox::PostedChanges;
 use areo_core::instant::Instant as CoreInstant;
+use areo_core::manager::leading::LeaderHost;
 use areo_core::manager::repair::{RepairHost, Round};
 use areo_core::message::{Note, Reply, Request, ServerRecord, ServerStatus};
 use areo_core::object::Name;
+use areo_core::reconfig::transfer::Progress;
 use areo_core::server::record::{ElementHeader, Step};
 use areo_core::shard::{ReleasedBatch, Shard};
 use areo_core::tag::Tag;
@@ -114,6 +117,18 @@ impl RepairHost for Worker {
     }
 }
 
+impl LeaderHost for Worker {
+    fn posted(&self) -> Vec<PostedChanges> {
+        let node = self.node.borrow();
+        node.as_ref()
+            .map_or_else(Vec::new, |node| node.shard().server().posted())
+    }
+
+    fn progress(&self, step: Progress) {
+        tracing::debug!(?step, "leading");
+    }
+}
+
 /// A node on its thread.
 pub(crate) struct Worker {
     /// `None` once it is closed.
@@ -133,6 +148,8 @@ pub(crate) struct Worker {
     has_failed: Cell<bool>,
     /// Gets a failure, and the end of each commit.
     changed: Notify,
+    /// Gets changes that were posted where the server leads.
+    posted: Notify,
 }
 
 impl Worker {
@@ -166,6 +183,7 @@ impl Worker {
             failure: RefCell::default(),
             has_failed: Cell::new(false),
             changed: Notify::new(),
+            posted: Notify::new(),
         })
     }
 
@@ -237,6 +255,11 @@ impl Worker {
         }
     }
 
+    /// Waits until changes are posted where the server leads.
+    pub(crate) async fn posted_to(&self) {
+        self.posted.notified().await;
+    }
+
     fn work(&self, time: Duration) {
         let (worked, since) = self.worked.get();
         self.worked.set((worked + time, since));
@@ -298,7 +321,11 @@ impl Worker {
             replies,
             sends,
             met,
+            posted,
         } = turn.released;
+        if posted {
+            self.posted.notify_one();
+        }
         for (caller, reply) in replies {
             caller.answer(&self.metrics, now, &reply);
         }

@@ -161,6 +161,8 @@ faults! {
     ServerForgotten = "server forgotten",
     /// The directory of a forgotten server is started.
     ForgottenReturned = "forgotten server returns",
+    /// A server that leads a domain is killed between two steps of a change.
+    LeaderKilled = "leader killed",
     /// Servers of a domain of the kind `casss` remember anything of its objects, and hear anything.
     ArbitraryState = "arbitrary state",
 }
@@ -212,6 +214,9 @@ pub struct Restriction {
     pub skipped: BTreeSet<(Fault, u64)>,
 }
 
+/// Tells the draw of how often leaders are killed apart from others.
+const LEADERS: u64 = 0x1ead0;
+
 /// Which faults a seed draws, how often, and what has fired so far.
 pub(crate) struct Plan {
     /// Of each fault its own, so that one that is left out does not move the others.
@@ -229,8 +234,12 @@ impl Plan {
     pub(crate) fn drawn(random: &Random, restriction: Restriction, cluster: &Cluster) -> Plan {
         let rate = |fault: &Fault| {
             // At the end of one of five seeds, beside all else that they draw.
-            if is_drawn_beside(*fault) {
-                return u64::from(*fault == Fault::ArbitraryState) * 200;
+            match fault {
+                Fault::ArbitraryState => return 200,
+                // In one of two steps or of ten, where there are any.
+                Fault::LeaderKilled => return [500, 100][(random.beside(LEADERS) % 2) as usize],
+                fault if is_drawn_beside(*fault) => return 0,
+                _ => {}
             }
             let (often, strength) = (random.chance(500), random.between(1, 4));
             match often && may_strike(*fault, cluster) {
@@ -314,7 +323,11 @@ impl Plan {
 fn is_drawn_beside(fault: Fault) -> bool {
     matches!(
         fault,
-        Fault::Created | Fault::DeletedOn | Fault::RequestAgain | Fault::ArbitraryState
+        Fault::Created
+            | Fault::DeletedOn
+            | Fault::RequestAgain
+            | Fault::ArbitraryState
+            | Fault::LeaderKilled
     )
 }
 

@@ -80,6 +80,8 @@ struct Shape {
     copied: Vec<usize>,
     /// How successors of its configurations are established, if they are a lattice.
     lattice: Option<Decider>,
+    /// How long reconfigurers wait for a leader.
+    leader_patience: Duration,
     /// Half of the reads of a lattice are regular.
     regular: bool,
     /// Each start of a process takes the number of its hardware (`[CASSS-8 new-number]`), of which two processes have the same.
@@ -146,6 +148,7 @@ impl Workload {
             coded: drawn_members(world, true),
             copied: drawn_members(world, false).0,
             lattice: lattice::drawn(random),
+            leader_patience: lattice::drawn_patience(random),
             regular: random.beside(REGULAR).is_multiple_of(2),
             reincarnates: random.beside(HARDWARE).is_multiple_of(4),
             conditional: drawn_conditional(world),
@@ -172,6 +175,9 @@ impl Workload {
             shape.conditional = (everywhere.clone(), Dap::Conditional { k: 3 });
             shape.copied = everywhere;
             (shape.blocks_per_mille, shape.files_per_mille) = (0, 0);
+        }
+        if let Some(Decider::Leader { .. }) = shape.lattice {
+            world.let_servers_lead();
         }
         Rc::new(Workload {
             world: world.clone(),
@@ -215,6 +221,7 @@ impl Workload {
     /// Starts a process with all its tasks.
     pub(crate) fn start(self: &Rc<Self>, process: usize) {
         let client = Client::new(self.env(process, self.shape.timeout));
+        let client = client.waiting_for_leaders(self.shape.leader_patience);
         let who = self.live();
         let task = |task: usize| {
             self.busy.set(self.busy.get() + 1);

@@ -9,6 +9,7 @@ mod departure;
 mod executor;
 mod frames;
 mod identity;
+mod leading;
 mod loss;
 mod machine;
 mod network;
@@ -75,6 +76,8 @@ struct Inner {
     /// Objects that servers brought themselves, and those whose elements they compared and found to be of one value.
     repaired: Cell<u64>,
     cross_checked: Cell<u64>,
+    /// Servers lead.
+    leads: Cell<bool>,
     /// Tombstones of blocks that servers dropped.
     tombstones_dropped: Cell<u64>,
     /// Kept if somebody wants to read it.
@@ -208,6 +211,7 @@ impl World {
             adopted: Cell::default(),
             repaired: Cell::default(),
             cross_checked: Cell::default(),
+            leads: Cell::default(),
             tombstones_dropped: Cell::default(),
             schedule: RefCell::new(setup.traced.then(VecDeque::new)),
         }));

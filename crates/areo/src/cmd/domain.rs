@@ -263,6 +263,11 @@ fn print_one(out: Output, info: &DomainInfo, graph: &ConfigurationGraph) -> Outc
         ("reconfig", configuration.reconfig.to_string()),
         ("decided by", configuration.decided_by.to_string()),
     ];
+    // What is to be different is posted in the last one.
+    let last = graph.nodes.last().map(|entry| &entry.configuration);
+    if let Some(leader) = &last.unwrap_or(configuration).leader {
+        lines.push(("led by", leader.clone()));
+    }
     let experimental = experimental(configuration);
     if !experimental.is_empty() {
         lines.push(("experimental", experimental));
@@ -314,6 +319,7 @@ mod tests {
                 experimental: Experimental::default(),
                 decided_by: Decider::Members,
                 reconfig: ReconfigKind::default(),
+                leader: None,
                 members: vec![member(1), member(2)],
             },
             pending: Some(Vec::new()),

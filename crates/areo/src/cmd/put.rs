@@ -306,6 +306,7 @@ mod tests {
             experimental: Experimental::default(),
             decided_by: areo_client::Decider::Members,
             reconfig: areo_client::ReconfigKind::default(),
+            leader: None,
             members: Vec::new(),
         };
         let coded = configuration(Dap::Ec { k: 3 }, 5, 16);

@@ -134,6 +134,7 @@ fn a_domain_that_was_not_created_has_an_exit_code() {
         experimental: areo_client::experimental::Experimental::default(),
         decided_by: areo_client::Decider::Members,
         reconfig: areo_client::ReconfigKind::default(),
+        leader: None,
         members: Vec::new(),
     });
     let name = String::from("photos");

@@ -7,6 +7,7 @@
 use crate::connect::ConnectOptions;
 use crate::metrics::Metrics;
 use areo_core::dsm;
+use areo_core::timing::LEADER_PATIENCE;
 use areo_net::Role;
 use areo_net::env::NetEnv;
 use areo_net::network::Network;
@@ -70,6 +71,7 @@ impl Thread {
                     network.decide_outside_by(way);
                 }
                 let client = dsm::Client::new(network.env(Duration::ZERO));
+                let client = client.waiting_for_leaders(LEADER_PATIENCE);
                 let world = Rc::new(World {
                     network,
                     client,

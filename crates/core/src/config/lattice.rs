@@ -217,6 +217,12 @@ impl Configuration {
         }
     }
 
+    /// The member that leads: it makes what is posted here, if what comes next is proposed by a leader (`[R-31 designated-leader]`).
+    pub fn leader(&self) -> Option<ServerId> {
+        self.descriptor.decided_by.owner()?;
+        self.members.iter().copied().min()
+    }
+
     /// The same, proposed by a leader: `owner` alone may propose at ballot 0 what comes after it (`[R-11 owned-ballot]`).
     ///
     /// # Errors

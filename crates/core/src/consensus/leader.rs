@@ -1,8 +1,8 @@
 //! The leader of a domain whose configurations are a lattice (`docs/spec` 6.5; Jehl and Meling, L-Rambo).
 //!
-//! A leader proposes all changes that it has heard of at once, and needs no PREPARE. Here any reconfigurer is the leader. Changes
-//! are posted in the [`super::mailbox`] of the last configuration, and a reconfigurer proposes those that it finds there together with
-//! its own: one of several configurations that are proposed at the same time is decided by Paxos, as in Rambo.
+//! A leader proposes all changes that it has heard of at once, and needs no PREPARE. Changes are posted in the [`super::mailbox`] of the last
+//! configuration. A server leads ([`crate::reconfig::leading`]); a reconfigurer that takes over proposes what it finds there together with
+//! its own change. One of several configurations that are proposed at the same time is decided by Paxos, as in Rambo.
 //!
 //! Ballot 0 of a configuration belongs to the reconfigurer that proposed the configuration, which names it. Every other
 //! ballot is above it, so that nothing can have been accepted before: the owner need not ask. It proposes at ballot 0

@@ -10,9 +10,10 @@
 //!
 //! | | rounds |
 //! |---|---|
-//! | [`post`] | 1, in the place of the one that reads the pointers of the configuration |
+//! | [`post`], [`read`] | 1, in the place of the one that reads the pointers of the configuration |
 
 use super::paxos::Acceptor;
+use crate::config::Configuration;
 use crate::env::Env;
 use crate::error::CallError;
 use crate::gather::{self, Fold, Quorum, Visit};
@@ -22,9 +23,19 @@ use crate::tag::Writer;
 use crate::tlv::{self, MUST_UNDERSTAND};
 use bytes::{Bytes, BytesMut};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// The cell in which the members of a configuration keep what was posted.
 pub const MAILBOX_CELL: &[u8] = b"changes";
+
+/// What was posted in a configuration.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PostedChanges {
+    /// Which.
+    pub configuration: Arc<Configuration>,
+    /// The changes, encoded.
+    pub changes: BTreeSet<Bytes>,
+}
 
 /// A change that was posted.
 const ENTRY: u16 = MUST_UNDERSTAND | 1;
@@ -37,9 +48,21 @@ const ENTRY: u16 = MUST_UNDERSTAND | 1;
 /// [`CallError`] without a quorum in time; some members may have the entry.
 pub async fn post<E: Env>(env: &E, at: &Visit, entry: Bytes) -> Result<BTreeSet<Bytes>, CallError> {
     assert!(entry.len() < limits::CELL_BYTES, "it fits a mailbox");
+    ask(env, at, CellRequest::Join(entry)).await
+}
+
+/// All that a quorum has, with nothing posted.
+///
+/// # Errors
+/// [`CallError`] without a quorum in time.
+pub async fn read<E: Env>(env: &E, at: &Visit) -> Result<BTreeSet<Bytes>, CallError> {
+    ask(env, at, CellRequest::Query).await
+}
+
+async fn ask<E: Env>(env: &E, at: &Visit, step: CellRequest) -> Result<BTreeSet<Bytes>, CallError> {
     let body = Body::Cell {
         cell: Bytes::from_static(MAILBOX_CELL),
-        step: CellRequest::Join(entry),
+        step,
     };
     let fold = |posted: &mut BTreeSet<Bytes>, _from: usize, reply: Reply| match reply {
         Reply::Cell(CellReply::Promised { accepted }) => {
@@ -60,6 +83,12 @@ fn entries(value: &Bytes) -> impl Iterator<Item = Bytes> {
 // ---- server half ----------------------------------------------------------------------------------------------------
 
 impl Acceptor {
+    /// All that was posted.
+    pub fn posted(&self) -> BTreeSet<Bytes> {
+        let kept = self.accepted.iter();
+        kept.flat_map(|(_, value)| entries(value)).collect()
+    }
+
     /// Takes in an entry. Returns the answer, which is all that was posted, and whether that changed.
     ///
     /// What is kept stands under a ballot whose number counts the entries: it only rises, so that recovery takes the last one.

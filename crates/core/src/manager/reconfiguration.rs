@@ -3,6 +3,7 @@
 use super::Root;
 use crate::config::{Configuration, Descriptor, Members};
 use crate::consensus;
+use crate::consensus::mailbox::PostedChanges;
 use crate::dsm::Domain;
 use crate::env::Env;
 use crate::error::Unavailable;
@@ -10,10 +11,12 @@ use crate::gather::{Fold, Servers};
 use crate::message::{Reply, Request};
 use crate::reconfig::ares::{self, AresError, LeaveOff, ReconfigOutcome, Reconfigurer};
 use crate::reconfig::change::Change;
+use crate::reconfig::leading;
 use crate::reconfig::merged;
 use crate::reconfig::transfer::Progress;
 use crate::reconfig::walk::{self, GraphNode};
 use std::sync::Arc;
+use std::time::Duration;
 
 impl<E: Env> Domain<E> {
     /// The domain's sequence from its last final configuration to its end, as far as it can be seen. All but the first are
@@ -73,6 +76,7 @@ impl<E: Env> Domain<E> {
             sequences: self.client.sequences(),
             consensus: &consensus::AsDescribed(|| self.client.next_writer()),
             progress,
+            patience: self.client.leader_patience(),
         };
         let done = merged::make(&by, &self.known, change, approves).await?;
         let c = done.clone().into_configuration();
@@ -97,6 +101,7 @@ impl<E: Env> Domain<E> {
             sequences: self.client.sequences(),
             consensus: &consensus::AsDescribed(|| self.client.next_writer()),
             progress: &|_| {},
+            patience: Duration::ZERO,
         };
         ares::leave_off(&by, &self.known, wanted, after).await
     }
@@ -115,12 +120,37 @@ impl<E: Env> Domain<E> {
             sequences: self.client.sequences(),
             consensus: &consensus::AsDescribed(|| self.client.next_writer()),
             progress,
+            patience: Duration::ZERO,
         };
         let installed = ares::resume(&by, &self.known).await?;
         if let Some(c) = &installed {
             self.client.domain(c).tell_directory(root).await;
         }
         Ok(installed)
+    }
+
+    /// Makes what was posted in a configuration of the domain; then tells the directory. `None`: there is nothing to make.
+    ///
+    /// # Errors
+    /// As [`leading::lead`].
+    pub async fn lead(
+        &self,
+        root: &Arc<Configuration>,
+        posted: &PostedChanges,
+        progress: &dyn Fn(Progress),
+    ) -> Result<Option<Arc<Configuration>>, AresError> {
+        let by = Reconfigurer {
+            env: &self.client.env,
+            sequences: self.client.sequences(),
+            consensus: &consensus::AsDescribed(|| self.client.next_writer()),
+            progress,
+            patience: Duration::ZERO,
+        };
+        let made = leading::lead(&by, &self.known, posted).await?;
+        if let Some(c) = &made {
+            self.client.domain(c).tell_directory(root).await;
+        }
+        Ok(made)
     }
 
     /// Best effort: a directory that is behind costs the next client that looks the domain up some rounds.

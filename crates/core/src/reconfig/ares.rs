@@ -32,6 +32,7 @@ use crate::limits;
 use crate::pointer::Pointer;
 use crate::span::{self, ErrorType};
 use std::sync::Arc;
+use std::time::Duration;
 use tracing::Instrument;
 
 /// Who reconfigures: the world, what it knows of sequences, and what decides for it.
@@ -44,6 +45,8 @@ pub struct Reconfigurer<'a, E, C> {
     pub consensus: &'a C,
     /// Is told what goes on.
     pub progress: &'a dyn Fn(Progress),
+    /// How long it waits for a leader to get on, where one leads (`[R-31 designated-leader]`).
+    pub patience: Duration,
 }
 
 /// How a reconfiguration ended.

@@ -24,6 +24,7 @@
 //! | SET-STATE, START | [`ares::finish`] | as Ares |
 
 use super::ares::{self, AresError, LeaveOff, ReconfigOutcome, Reconfigurer};
+use super::leading::LeaderWait;
 use super::transfer::Progress;
 use super::{sequence, walk};
 use crate::config::{Configuration, Decider, Descriptor, InvalidConfiguration, Membership};
@@ -37,6 +38,7 @@ use crate::span;
 use bytes::Bytes;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 use tracing::Instrument;
 
 /// Brings the change that `wanted` is to the domain, wherever its configurations end.
@@ -51,8 +53,14 @@ pub(super) async fn append<E: Env, C: Consensus<E>>(
 ) -> Result<Option<ReconfigOutcome>, AresError> {
     let wanted = change(wanted);
     let (mut todo, mut has_begun) = (wanted.clone(), false);
+    // What is to be left off is no one else's.
+    let (posts, patience) = match until {
+        None => (true, by.patience),
+        Some(_) => (false, Duration::ZERO),
+    };
+    let mut wait = LeaderWait::new(patience);
     loop {
-        let (path, posted) = look(by, known, &wanted, &mut has_begun).await?;
+        let (path, posted) = look(by, known, (&wanted, posts), &mut has_begun).await?;
         let last = path.last().expect("there is a first configuration");
         let there = membership_of(last);
         if there.is_removal() && !wanted.is_removal() {
@@ -61,31 +69,55 @@ pub(super) async fn append<E: Env, C: Consensus<E>>(
             }
             return Err(AresError::Removed);
         }
-        if there.is_removal() || wanted.is_within(there) {
+        let is_made = there.is_removal() || wanted.is_within(there);
+        let is_the_leaders = match is_made {
+            true => path.len() > 1 && last.leader().is_some() && !there.is_removal(),
+            false => is_posted(last, &wanted),
+        };
+        if is_the_leaders && wait.a_little(by.env, last).await {
+            continue;
+        }
+        if is_made {
             return conclude(by, path, has_begun, until).await;
         }
         todo = todo.join(there);
-        assert!(there.precedes(&todo), "there is something to do");
         check(last, &todo)?;
-        (by.progress)(Progress::Deciding);
         has_begun = true;
-        let span = span::in_configuration!(span::CONFIG_ADD, last);
-        let (joined, next) = span::watch!(span, establish(by, &path, &todo, &posted))?;
+        let joined = extend(by, &path, &todo, &posted).await?;
         todo = todo.join(&joined);
-        if let Some(next) = next {
-            if !last.branches() {
-                check(last, membership_of(&next))?;
-            }
-            (by.progress)(Progress::Announcing);
-            let pending = Pointer::pending(&next);
-            let shown = sequence::put_config(by.env, last, &pending).await;
-            let shown = shown.map_err(AresError::Pending)?;
-            if shown.is_final() {
-                by.sequences.learn(&shown.configuration);
-            }
-            // What servers showed with that is on the path, too ([R-5 look-again]).
-        }
     }
+}
+
+/// Has a successor of the path's last configuration established that contains `todo`, and announces it: the path is to be looked at
+/// again. Returns what was heard of the changes of others.
+pub(super) async fn extend<E: Env, C: Consensus<E>>(
+    by: &Reconfigurer<'_, E, C>,
+    path: &[Arc<Configuration>],
+    todo: &Membership,
+    posted: &BTreeSet<Bytes>,
+) -> Result<Membership, AresError> {
+    let last = path.last().expect("there is a first configuration");
+    assert!(
+        membership_of(last).precedes(todo),
+        "there is something to do"
+    );
+    (by.progress)(Progress::Deciding);
+    let span = span::in_configuration!(span::CONFIG_ADD, last);
+    let (joined, next) = span::watch!(span, establish(by, path, todo, posted))?;
+    if let Some(next) = next {
+        if !last.branches() {
+            check(last, membership_of(&next))?;
+        }
+        (by.progress)(Progress::Announcing);
+        let pending = Pointer::pending(&next);
+        let shown = sequence::put_config(by.env, last, &pending).await;
+        let shown = shown.map_err(AresError::Pending)?;
+        if shown.is_final() {
+            by.sequences.learn(&shown.configuration);
+        }
+        // What servers showed with that is on the path, too ([R-5 look-again]).
+    }
+    Ok(joined)
 }
 
 /// Goes along the path, and posts the change where a leader may make a successor that has it. Returns the path, and what a quorum of its last
@@ -93,13 +125,13 @@ pub(super) async fn append<E: Env, C: Consensus<E>>(
 async fn look<E: Env, C: Consensus<E>>(
     by: &Reconfigurer<'_, E, C>,
     known: &Arc<Configuration>,
-    wanted: &Membership,
+    (wanted, posts): (&Membership, bool),
     has_begun: &mut bool,
 ) -> Result<(Vec<Arc<Configuration>>, BTreeSet<Bytes>), AresError> {
     let mut posted = BTreeSet::new();
     let ask = async |at: &Visit| {
         posted.clear();
-        if !is_posted(at.c(), wanted) {
+        if !posts || !is_posted(at.c(), wanted) {
             return walk::read_pointers(by.env, at).await;
         }
         let had_begun = std::mem::replace(has_begun, true);
@@ -124,7 +156,12 @@ fn is_posted(c: &Configuration, wanted: &Membership) -> bool {
     let there = membership_of(c);
     let is_led = c.descriptor().decided_by.owner().is_some();
     let is_done = there.is_removal() || wanted.is_within(there);
-    is_led && !is_done && !wanted.is_removal() && check(c, &wanted.join(there)).is_ok()
+    is_led && !is_done && !wanted.is_removal() && fits(c, &wanted.join(there))
+}
+
+/// Whether the configuration may have a successor of this membership.
+fn fits(c: &Configuration, next: &Membership) -> bool {
+    check(c, next).is_ok() && c.with_membership(next.clone()).is_ok()
 }
 
 /// The path ends with a configuration that contains the change: it is finished, if it is pending.
@@ -156,7 +193,7 @@ fn change(wanted: &Descriptor) -> Membership {
     }
 }
 
-fn membership_of(c: &Configuration) -> &Membership {
+pub(super) fn membership_of(c: &Configuration) -> &Membership {
     let membership = c.descriptor().lattice.as_ref();
     membership.expect("each configuration of a lattice has one")
 }
@@ -258,10 +295,16 @@ fn proposal<E: Env, C: Consensus<E>>(
     if last.descriptor().decided_by.owner().is_none() {
         return last.with_membership(todo.clone());
     }
-    let fits = |joined: &Membership| {
-        check(last, joined).is_ok() && last.with_membership(joined.clone()).is_ok()
-    };
-    last.led_by(leader::batch(todo, posted, fits), by.consensus.writer())
+    last.led_by(batch(last, todo, posted), by.consensus.writer())
+}
+
+/// What contains `todo`, and all that was posted and goes together with it.
+pub(super) fn batch(
+    last: &Configuration,
+    todo: &Membership,
+    posted: &BTreeSet<Bytes>,
+) -> Membership {
+    leader::batch(todo, posted, |joined| fits(last, joined))
 }
 
 /// Proposes a successor as a leader does. If that is decided, the client owns ballot 0 there.

@@ -13,6 +13,7 @@ mod tombstones;
 
 use super::record::{ElementHeader, Header, Ledger};
 use crate::config::{Collect, Configuration, ConfigurationId};
+use crate::consensus::mailbox::MAILBOX_CELL;
 use crate::consensus::paxos::Acceptor;
 use crate::consensus::{self, fate, keeps_joins};
 use crate::dap;
@@ -33,7 +34,7 @@ use keeping::{
 use ranked::KeptRegister;
 use recovery::RecoveryFindings;
 use restarting::Restarts;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -419,6 +420,12 @@ impl ConfigurationState {
             self.keep_cell(cell, acceptor, ledger);
         }
         Ok(reply)
+    }
+
+    /// What the mailbox has.
+    pub(super) fn posted(&self) -> BTreeSet<Bytes> {
+        let mailbox = self.cells.get(MAILBOX_CELL);
+        mailbox.map_or_else(BTreeSet::new, |(mailbox, _)| mailbox.posted())
     }
 
     pub(super) fn decided(&mut self, cell: &Bytes, value: Bytes, ledger: &mut Ledger) {

@@ -42,6 +42,7 @@ fn reconfigure_telling<P: Fn(Progress)>(
             sequences: client.sequences(),
             consensus: &Members(|| client.next_writer()),
             progress: &progress,
+            patience: client.leader_patience(),
         };
         let ended = merged::make(&by, &c, &change, &async |_: &Change| true).await;
         matches!(ended, Ok(ReconfigOutcome::Installed(_)))

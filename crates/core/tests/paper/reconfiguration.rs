@@ -15,6 +15,7 @@ mod interrupted;
 mod late_notes;
 mod lattice;
 mod leading;
+mod led;
 mod merging;
 mod outside;
 mod pointers;
@@ -48,6 +49,7 @@ pub fn reconfigure<E: Env>(
             sequences: client.sequences(),
             consensus: &AsDescribed(|| client.next_writer()),
             progress: &|_| {},
+            patience: client.leader_patience(),
         };
         // As it is planned: of where the domain is, unless that is no more.
         let path = client.domain(&known).path().await;
@@ -71,6 +73,7 @@ fn resume(
             sequences: client.sequences(),
             consensus: &AsDescribed(|| client.next_writer()),
             progress: &|_| {},
+            patience: client.leader_patience(),
         };
         ares::resume(&by, &known).await
     }

@@ -51,6 +51,14 @@ impl Actor {
         }
     }
 
+    /// The same, whose reconfigurations wait for a leader.
+    pub fn waiting_for_leaders(&self, patience: Duration) -> Actor {
+        Actor {
+            client: self.client.waiting_for_leaders(patience),
+            ..self.clone()
+        }
+    }
+
     /// For one operation.
     pub fn client(&self) -> Client<WorldEnv> {
         self.client.with(self.world.env().ahead(self.ahead))

@@ -4,6 +4,7 @@
 use super::call::Origin;
 use super::{Disk, World, name, server};
 use areo_core::config::{Configuration, ConfigurationId, ServerId};
+use areo_core::consensus::mailbox::PostedChanges;
 use areo_core::instant::Instant;
 use areo_core::message::{
     Access, Answer, Body, HeldVersions, Note, Refusal, Reply, Request, ServerStatus, Want,
@@ -167,6 +168,13 @@ impl World {
             Ok(Reply::Status(status)) => *status,
             other => panic!("{other:?} is no status"),
         }
+    }
+
+    /// What was posted where a server leads; nothing, while it is down.
+    pub fn posted(&self, number: usize) -> Vec<PostedChanges> {
+        let machines = self.0.machines.borrow();
+        let shard = machines[&server(number)].shard.as_ref();
+        shard.map_or_else(Vec::new, |shard| shard.server().posted())
     }
 
     /// Tells a server something directly.

@@ -7,9 +7,12 @@ use areo_core::config::{Configuration, Decider, Descriptor, Membership};
 use areo_core::limits;
 use areo_core::tag::Writer;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Tells this draw apart from others.
 const LATTICE: u64 = 0x1a77;
+/// The same of the patience with leaders.
+const PATIENCE: u64 = 0x1a78;
 
 /// How successors are established, in a quarter of all seeds: by Rambo, L-Rambo, SM, SpSn or DynaStore. `None`: configurations are a
 /// sequence.
@@ -24,6 +27,12 @@ pub(super) fn drawn(random: &Random) -> Option<Decider> {
         (1, ..) => Some(Decider::Snapshot),
         _ => None,
     }
+}
+
+/// How long reconfigurers wait for a leader: not at all in a third of the seeds.
+pub(super) fn drawn_patience(random: &Random) -> Duration {
+    let drawn = random.beside(PATIENCE) % 3;
+    Duration::from_millis([0, 30, 500][drawn as usize])
 }
 
 /// The first configuration of a domain that is like this one otherwise.

@@ -16,6 +16,7 @@ use crate::invariant::Observation;
 use crate::random::Random;
 use crate::truth::{ObjectId, Truth};
 use areo_core::config::{Configuration, ConfigurationId, ServerId};
+use areo_core::consensus::mailbox::PostedChanges;
 use areo_core::instant::Instant;
 use areo_core::limits::UNCONFIRMED_ELEMENTS;
 use areo_core::message::{Access, Body as Asked, Request, ServerRecord};
@@ -88,6 +89,8 @@ pub(super) struct Machine {
     pub(super) registering: Option<usize>,
     /// The task that repairs it.
     pub(super) repairing: Option<usize>,
+    /// The task that leads domains.
+    pub(super) leading: Option<usize>,
     /// Counts starts: events of an earlier life mean nothing.
     pub(super) life: u64,
 }
@@ -116,6 +119,7 @@ impl Machines {
             moves: 0,
             registering: None,
             repairing: None,
+            leading: None,
             live: None,
             paused: false,
             full_until: Instant::default(),
@@ -168,6 +172,12 @@ impl Machine {
     /// Where its records are.
     pub(super) fn keep(&self) -> Option<&Durable<MemoryDisk>> {
         Some(self.live.as_ref()?.node.keep())
+    }
+
+    /// What was posted where it leads.
+    pub(super) fn posted(&self) -> Vec<PostedChanges> {
+        let live = self.live.as_ref();
+        live.map_or_else(Vec::new, |live| live.node.shard().server().posted())
     }
 
     /// Servers that it knows.

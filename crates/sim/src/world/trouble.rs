@@ -18,6 +18,8 @@ pub(crate) enum Trouble {
     Room(usize),
     /// A server that drains has had time to finish. The number tells lives of a server apart.
     Drained(usize, u64),
+    /// A server that leads is killed. The number tells its lives apart.
+    LeaderEnds(usize, u64),
 }
 
 /// Faults of processes, disks and links: what is drawn at each moment.
@@ -107,6 +109,7 @@ impl World {
                 }
             }
             Trouble::Drained(server, life) => self.end_drained(server, life),
+            Trouble::LeaderEnds(server, life) => self.end_leader(server, life),
         }
     }
 

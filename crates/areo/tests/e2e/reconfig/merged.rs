@@ -5,6 +5,8 @@ use crate::cluster::Cluster;
 use crate::values::bytes;
 use std::collections::BTreeSet;
 use std::fs;
+use std::thread;
+use std::time::Duration;
 
 const KINDS: [&str; 5] = ["rambo", "l-rambo", "sm", "spsn", "dynastore"];
 
@@ -70,6 +72,82 @@ fn a_change_that_was_left_is_finished() {
             shape(&cluster, kind);
             assert_all_there(&cluster, kind, &files);
         }
+    }
+}
+
+/// What `areo domain show` prints about the last configuration: who leads, and which client proposed it.
+fn leader(cluster: &Cluster, domain: &str) -> (String, String) {
+    let shown = cluster.run(&["domain", "show", domain, "--json"]).done();
+    let shown = shown.objects().remove(0);
+    let text = |key: &str| shown[key].as_str().unwrap_or_default().to_owned();
+    let proposer = text("consensus");
+    let client = proposer.split(['=', '.']).nth(1).unwrap_or_default();
+    (text("leader"), client.to_owned())
+}
+
+/// The changes of several processes are proposed by one client: that of the server that leads.
+#[test]
+fn a_server_leads() {
+    let cluster = Cluster::start(&["--servers", "5", "--durability", "memory"]);
+    create(&cluster, "d", "l-rambo");
+    let (server, first) = leader(&cluster, "d");
+    let shown = cluster.run(&["domain", "show", "d"]).done();
+    let line = format!("led by\t{server}");
+    assert!(
+        shown.text().lines().any(|it| it == line),
+        "{}",
+        shown.text()
+    );
+    assert_eq!(first, "", "the first configuration was not proposed");
+    let mut proposers = BTreeSet::new();
+    for change in [["--add", "s5"], ["--remove", "s5"], ["--add", "s5"]] {
+        reconfig(&cluster, "start", "d", &change).done();
+        let (server_then, proposer) = leader(&cluster, "d");
+        // s5 may be the first by id.
+        if server_then == server {
+            proposers.insert(proposer);
+        }
+    }
+    assert!(!proposers.contains(""), "{proposers:?}");
+    let leaders = proposers.len();
+    assert!(leaders <= 2, "one for each server that led: {proposers:?}");
+    for kind in ["rambo", "sm"] {
+        create(&cluster, kind, kind);
+        let shown = cluster.run(&["domain", "show", kind]).done();
+        assert!(!shown.text().contains("led by"), "{}", shown.text());
+    }
+}
+
+/// Several operators change the servers at the same time, and the server that leads is killed meanwhile: all of them succeed.
+#[test]
+fn a_leader_that_is_killed_is_taken_over() {
+    let mut cluster = Cluster::start(&["--servers", "7"]);
+    for (number, delay_ms) in [0, 15, 30, 60, 120].into_iter().enumerate() {
+        let domain = format!("d{number}");
+        create(&cluster, &domain, "l-rambo");
+        let files = put_files(
+            &cluster,
+            &domain,
+            &[0, 1_000, 300_000, 5_000_000, 9_000_000],
+        );
+        let (leads, _) = leader(&cluster, &domain);
+        let started: Vec<_> = ["s5", "s6", "s7"]
+            .iter()
+            .map(|added| cluster.spawn(&["reconfig", "start", &domain, "--add", added, "--force"]))
+            .collect();
+        thread::sleep(Duration::from_millis(delay_ms));
+        cluster.kill(&leads);
+        for started in started {
+            let ended = started.wait_with_output().unwrap();
+            let case = format!("{domain}, {leads} killed after {delay_ms} ms");
+            assert!(ended.status.success(), "{case}: {ended:?}");
+        }
+        let servers: BTreeSet<String> = shape(&cluster, &domain).2.into_iter().collect();
+        let expected = ["s1", "s2", "s3", "s4", "s5", "s6", "s7"].map(ToOwned::to_owned);
+        assert_eq!(servers, expected.into(), "{domain}");
+        assert_all_there(&cluster, &domain, &files);
+        cluster.restart(&leads);
+        assert_all_there(&cluster, &domain, &files);
     }
 }
 

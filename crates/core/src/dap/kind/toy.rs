@@ -133,6 +133,7 @@ mod tests {
                     sequences: client.sequences(),
                     consensus: &AsDescribed(|| client.next_writer()),
                     progress: &|_| {},
+                    patience: client.leader_patience(),
                 };
                 merged::make(&by, &known, &change, &async |_: &Change| true).await
             });

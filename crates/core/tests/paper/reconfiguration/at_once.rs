@@ -29,6 +29,7 @@ fn make<E: Env>(
             sequences: client.sequences(),
             consensus: &AsDescribed(|| client.next_writer()),
             progress: &|_| {},
+            patience: client.leader_patience(),
         };
         merged::make(&by, change.base(), &change, &async |joined: &Change| {
             joined.made().n() > joined.made().quorums().quorum()

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Four servers of six, and a change that brings the fifth, and one that brings the sixth.
-fn led() -> (World, Arc<Configuration>, [Arc<Configuration>; 2]) {
+pub(super) fn led() -> (World, Arc<Configuration>, [Arc<Configuration>; 2]) {
     let c = first(LEADER, 4);
     let world = World::of(&c, 6, 1);
     // Members know the configuration, so that one message posts.
@@ -33,7 +33,7 @@ fn made(world: &World, by: &Actor, next: &Arc<Configuration>) -> Arc<Configurati
 }
 
 /// A client posts the change, and dies.
-fn post_and_die(world: &World, c: &Arc<Configuration>, next: &Arc<Configuration>) {
+pub(super) fn post_and_die(world: &World, c: &Arc<Configuration>, next: &Arc<Configuration>) {
     // It looks, and posts.
     let gate = Gate::after(2);
     let client = Client::new(GatedEnv::new(world.env(), &gate));

@@ -76,7 +76,7 @@ pub(super) fn installed(
 }
 
 /// Adds the configurations that servers know now.
-fn see(world: &World, seen: &mut BTreeSet<ConfigurationId>) {
+pub(super) fn see(world: &World, seen: &mut BTreeSet<ConfigurationId>) {
     for number in 0..world.servers() {
         world.disk(number, |disk| {
             seen.extend(disk.headers().filter_map(|header| match header {
@@ -324,20 +324,20 @@ fn a_domain_is_removed_beside_other_changes() {
 }
 
 /// A random run: writers and readers beside reconfigurers that make several changes each, messages late, lost and doubled.
-struct Run {
-    world: World,
-    c: Arc<Configuration>,
+pub(super) struct Run {
+    pub(super) world: World,
+    pub(super) c: Arc<Configuration>,
     history: Rc<RefCell<History>>,
     busy: Rc<Cell<usize>>,
     /// Changes that were made.
-    made: Rc<Cell<usize>>,
+    pub(super) made: Rc<Cell<usize>>,
 }
 
 /// Servers, of which the first four are the first members.
-const SERVERS: usize = 7;
+pub(super) const SERVERS: usize = 7;
 
 impl Run {
-    fn new(decided_by: Decider, seed: u64) -> Run {
+    pub(super) fn new(decided_by: Decider, seed: u64) -> Run {
         let options = Options {
             single_contact: seed % 2 == 1,
             ..Options::default()
@@ -359,7 +359,7 @@ impl Run {
     }
 
     /// Operations of one client, one after the other.
-    fn operate(&self, actor: Actor, name: usize, count: usize) {
+    pub(super) fn operate(&self, actor: Actor, name: usize, count: usize) {
         self.busy.set(self.busy.get() + 1);
         let (history, busy) = (self.history.clone(), self.busy.clone());
         let choices: Vec<bool> = (0..count).map(|_| self.world.below(2) == 0).collect();
@@ -385,7 +385,7 @@ impl Run {
     }
 
     /// Changes of one reconfigurer, one after the other, each made of what it saw last.
-    fn change(&self, actor: &Actor, count: usize) {
+    pub(super) fn change(&self, actor: &Actor, count: usize) {
         self.busy.set(self.busy.get() + 1);
         let (busy, made) = (self.busy.clone(), self.made.clone());
         let choices: Vec<(bool, usize)> = (0..count)
@@ -419,7 +419,7 @@ impl Run {
         });
     }
 
-    fn finish(&self, seed: u64) {
+    pub(super) fn finish(&self, seed: u64) {
         while self.busy.get() > 0 {
             assert!(self.world.step(), "seed {seed}: it goes on");
         }

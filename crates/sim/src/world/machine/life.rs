@@ -155,6 +155,7 @@ impl World {
         if self.0.costs.is_none() {
             self.begin_repair(server);
         }
+        self.begin_leading(server, life);
     }
 
     // ---- housekeeping ----
@@ -284,7 +285,11 @@ impl World {
             }
             machine.life += 1;
             machine.platter.disk.crash(survive);
-            let tasks = [machine.registering.take(), machine.repairing.take()];
+            let tasks = [
+                machine.registering.take(),
+                machine.repairing.take(),
+                machine.leading.take(),
+            ];
             machines.truths[server].lost();
             tasks
         };

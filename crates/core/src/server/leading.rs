@@ -1,0 +1,26 @@
+//! What was posted where this server leads (`docs/spec` 6.5, `[R-31 designated-leader]`).
+
+use super::Server;
+use crate::consensus::mailbox::PostedChanges;
+
+impl Server {
+    /// What was posted in configurations that it leads, but for those of which it knows that a later one is final.
+    pub fn posted(&self) -> Vec<PostedChanges> {
+        let posted = self.states.values().filter_map(|state| {
+            let configuration = state.configuration()?;
+            let leads = configuration.leader() == Some(self.identity.id);
+            let is_over = state.next().last_final().is_some();
+            let changes = state.posted();
+            (leads && !is_over && !changes.is_empty()).then(|| PostedChanges {
+                configuration: configuration.clone(),
+                changes,
+            })
+        });
+        posted.collect()
+    }
+
+    /// Whether changes came to such a configuration since the last call.
+    pub(crate) fn take_posted(&mut self) -> bool {
+        std::mem::take(&mut self.was_posted)
+    }
+}
