@@ -129,7 +129,7 @@ async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, Run
         not_run = outside::left_out(&mut points);
     }
     let decider = etcd.as_ref().map(|(_, decider)| decider.clone());
-    let stage = Stage::new(&started, &servers.data, decider.unwrap_or_default());
+    let stage = Stage::new(&started, &servers, decider.unwrap_or_default());
     let mut laws = Vec::new();
     let (of, mut done) = (points.len() * parameters.runs, 0);
     // Runs take turns, so that what else the machine does hits all variants.

@@ -273,6 +273,16 @@ fn only_what_is_along_the_axis_differs_between_places_of_a_line() {
     );
     // Each line has a place for either number of what is varied, and none for what is varied beside it.
     assert_eq!(sections, ["By servers2", "By readers2", "By writers2"]);
+    // What most points have is usual, also where there is less of it elsewhere.
+    let places = |name: &str| {
+        let (_, svg) = pictures(&in_documents("S1"))
+            .into_iter()
+            .find(|(drawn, _)| drawn == name)
+            .unwrap();
+        svg.matches("<circle").count() / svg.matches("<polyline").count()
+    };
+    assert_eq!(places("by-readers-latency-of-a-read"), 6);
+    assert_eq!(places("by-writers-latency-of-a-read"), 6);
     let titles: Vec<String> = pictures(&in_documents("E6"))
         .into_iter()
         .map(|(name, _)| name)

@@ -38,7 +38,8 @@ pub(super) fn counted(
     }
 }
 
-/// The laws of a variant without other clients, in a domain of `n` servers of which `k` make a value.
+/// The laws of a variant without other clients, in a domain of `n` servers of which `k` make a value. `elements_come_first`: before
+/// a quorum has shown a mark, as where no message takes long.
 ///
 /// # Errors
 /// What went wrong, as a sentence.
@@ -46,7 +47,7 @@ pub(super) async fn quiet(
     variant: Variant,
     actor: &mut Actor,
     shape: (usize, usize, usize),
-    at: &str,
+    (at, elements_come_first): (&str, bool),
 ) -> Result<Vec<Law>, String> {
     let mut laws = Vec::new();
     for _ in 0..LOOKS {
@@ -54,7 +55,8 @@ pub(super) async fn quiet(
         actor.read().await?;
         let write = actor.write().await?;
         sleep(BETWEEN).await;
-        laws = of_costs(variant, (write, actor.read().await?), shape, (at, true));
+        let costs = (write, actor.read().await?);
+        laws = of_costs(variant, costs, shape, (at, elements_come_first));
         if laws.iter().all(|law| law.holds) {
             break;
         }

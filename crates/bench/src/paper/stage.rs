@@ -1,5 +1,6 @@
 //! The servers that all points of an experiment share, and what goes wrong on them.
 
+use super::ServerOptions;
 use super::actor::Cost;
 use super::figures::mean;
 use super::scale::Parameters;
@@ -16,6 +17,8 @@ pub(super) struct Stage<'a> {
     pub(super) started: &'a StartedCluster,
     /// Where local files are kept.
     pub(super) data: &'a Path,
+    /// Servers are behind a proxy, so that messages take long.
+    pub(super) is_far: bool,
     /// Who decides which configuration comes next, where it is not its members.
     etcd: Decider,
     domains: Cell<u64>,
@@ -23,10 +26,15 @@ pub(super) struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    pub(super) fn new(started: &'a StartedCluster, data: &'a Path, etcd: Decider) -> Stage<'a> {
+    pub(super) fn new(
+        started: &'a StartedCluster,
+        options: &'a ServerOptions,
+        etcd: Decider,
+    ) -> Stage<'a> {
         Stage {
             started,
-            data,
+            data: &options.data,
+            is_far: options.round_trip.is_some(),
             etcd,
             domains: Cell::new(0),
             failures: RefCell::default(),

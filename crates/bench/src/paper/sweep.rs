@@ -86,7 +86,7 @@ pub(super) async fn run(
     costs.insert("server_cpu_ms", each);
     let (now, n, k) = reconfigurations.shape((variant, n, k));
     let laws = match with_laws {
-        Some(at) => law::quiet(now, &mut first, (n, k, size), at)
+        Some(at) => law::quiet(now, &mut first, (n, k, size), (at, !stage.is_far))
             .await
             .map_err(failed("read and write alone"))?,
         None => Vec::new(),

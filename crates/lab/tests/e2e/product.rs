@@ -20,14 +20,28 @@ pub(crate) fn ensure() {
     });
 }
 
-/// Whether no source that cargo lists is newer. `None`: nothing was built yet.
+/// Crates that the product does not consist of.
+const OTHERS: [&str; 5] = ["bench", "check", "fuzzing", "lab", "sim"];
+
+/// Whether none of its sources is newer. Cargo lists them where the product was built by itself, and not where it was built for
+/// tests. `None`: nothing was built yet.
 fn is_current(folder: &Path) -> Option<bool> {
-    let changed = |path: &Path| fs::metadata(path).ok()?.modified().ok();
-    let built: SystemTime = changed(&folder.join("areo"))?;
-    let listed = fs::read_to_string(folder.join("areo.d")).ok()?;
-    let (_, sources) = listed.split_once(": ")?;
-    let mut sources = sources.split_whitespace();
-    Some(sources.all(|source| changed(Path::new(source)).is_some_and(|at| at <= built)))
+    let built = changed(&folder.join("areo"))?;
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?;
+    let its = fs::read_dir(crates).ok()?.flatten();
+    let mut its = its.filter(|of| !OTHERS.iter().any(|other| of.file_name() == **other));
+    Some(its.all(|of| is_older(&of.path(), built)))
+}
+
+fn changed(path: &Path) -> Option<SystemTime> {
+    fs::metadata(path).ok()?.modified().ok()
+}
+
+fn is_older(path: &Path, than: SystemTime) -> bool {
+    match fs::read_dir(path) {
+        Ok(inner) => inner.flatten().all(|of| is_older(&of.path(), than)),
+        Err(_) => changed(path).is_some_and(|at| at <= than),
+    }
 }
 
 fn build(folder: &Path) {

@@ -453,7 +453,13 @@ function paper(report) {
   // The number of fragments goes with the servers.
   let varied = VARIED.filter(([name]) => values(name).length > 1 && !(name === 'k' && values('servers').length > 1));
   if (!varied.length) varied = VARIED.slice(0, 1);
-  const usual = (name) => (name === 'servers' ? Math.max : Math.min)(...values(name));
+  // What most points have.
+  const times = (name, value) => settings.filter((setting) => setting[name] === value).length;
+  const usual = (name) => {
+    const most = Math.max(...values(name).map((value) => times(name, value)));
+    const often = values(name).filter((value) => times(name, value) === most);
+    return (name === 'servers' ? Math.max : Math.min)(...often);
+  };
   const sections = [section(`Against the publication, at scale ${report.scale}`, {
     text: `${[...report.changes, ...(report.not_run ?? [])].join('; ')}. ${report.runs} runs of each point, seed ${report.seed}. ` +
       failures(report),
