@@ -30,6 +30,7 @@
 //! | `peers` | the stores side by side |
 //! | `wide_area` | what puts and gets take when servers are far apart, in round trips |
 //! | `limits` | what the machine can do at most |
+//! | `words` | enums that are words of command lines and reports |
 //! | `system` | figures of the operating system about processes and the machine |
 
 pub mod availability;
@@ -58,6 +59,7 @@ pub mod system;
 pub mod target;
 mod trouble;
 pub mod wide_area;
+mod words;
 mod workload;
 
 pub use error::RunError;

@@ -8,88 +8,44 @@ pub use areo::Areo;
 pub(crate) use areo::AreoCaller;
 
 use crate::cluster::Program;
+use crate::words::words;
 use areo_client::{ConfigurationInfo, Dap, Error, Invalid, Object, Obstacle, Version};
 use bytes::Bytes;
 use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::str::FromStr;
 use std::time::Duration;
 
 /// What a future of a target comes to.
 pub type Answer<'a, T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + 'a>>;
 
-/// A store that is known here.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TargetName {
-    /// This store.
-    Areo,
-    /// This store, with a domain in which every write is decided.
-    AreoConditional,
-    /// etcd: Raft, values at a majority, reads linearizable.
-    Etcd,
-    /// Redis: a master answers before its replicas have anything.
-    Redis,
-    /// Redis whose writers wait for a majority: the papers' `Redis_W`.
-    RedisWait,
-    /// Any store with an S3 endpoint.
-    S3,
-    /// Cassandra, writes and reads at a quorum: the latest timestamp wins.
-    Cassandra,
-    /// Cassandra with lightweight transactions: linearizable.
-    CassandraSerial,
+words! {
+    /// A store that is known here.
+    pub enum TargetName, "store that is known here" {
+        /// This store.
+        Areo => "areo",
+        /// This store, with a domain in which every write is decided.
+        AreoConditional => "areo-conditional",
+        /// etcd: Raft, values at a majority, reads linearizable.
+        Etcd => "etcd",
+        /// Redis: a master answers before its replicas have anything.
+        Redis => "redis",
+        /// Redis whose writers wait for a majority: the papers' `Redis_W`.
+        RedisWait => "redis-wait",
+        /// Any store with an S3 endpoint.
+        S3 => "s3",
+        /// Cassandra, writes and reads at a quorum: the latest timestamp wins.
+        Cassandra => "cassandra",
+        /// Cassandra with lightweight transactions: linearizable.
+        CassandraSerial => "cassandra-serial",
+    }
 }
 
 impl TargetName {
-    /// All of them.
-    pub const ALL: [TargetName; 8] = [
-        TargetName::Areo,
-        TargetName::AreoConditional,
-        TargetName::Etcd,
-        TargetName::Redis,
-        TargetName::RedisWait,
-        TargetName::S3,
-        TargetName::Cassandra,
-        TargetName::CassandraSerial,
-    ];
-
-    /// As the command line and reports have it.
-    pub const fn word(self) -> &'static str {
-        match self {
-            TargetName::Areo => "areo",
-            TargetName::AreoConditional => "areo-conditional",
-            TargetName::Etcd => "etcd",
-            TargetName::Redis => "redis",
-            TargetName::RedisWait => "redis-wait",
-            TargetName::S3 => "s3",
-            TargetName::Cassandra => "cassandra",
-            TargetName::CassandraSerial => "cassandra-serial",
-        }
-    }
-
     /// Whether its callers can [`Caller::put_if`] and [`Caller::increment`].
     pub const fn compares_and_sets(self) -> bool {
         matches!(self, TargetName::AreoConditional | TargetName::Etcd)
-    }
-}
-
-impl fmt::Display for TargetName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
-}
-
-impl FromStr for TargetName {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<TargetName, String> {
-        let named = TargetName::ALL.into_iter().find(|name| name.word() == text);
-        named.ok_or_else(|| {
-            let known = TargetName::ALL.map(TargetName::word).join(", ");
-            format!("'{text}' is no store that is known here: there are {known}")
-        })
     }
 }
 
@@ -375,24 +331,5 @@ pub fn start_failed(target: TargetName) -> impl Fn(&dyn fmt::Display) -> TargetE
     move |why| TargetError::Start {
         target,
         why: why.to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_read_as_they_are_shown() {
-        for name in TargetName::ALL {
-            assert_eq!(name.to_string().parse(), Ok(name));
-            let shown = serde_json::to_value(name).unwrap();
-            assert_eq!(shown, name.word());
-        }
-        let error = "mongo".parse::<TargetName>().unwrap_err();
-        assert!(
-            error.contains("'mongo'") && error.contains("redis-wait"),
-            "{error}"
-        );
     }
 }

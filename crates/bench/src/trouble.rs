@@ -1,95 +1,49 @@
 //! What can be done to a cluster, and in which order.
 
 use crate::random::Random;
-use serde::Serialize;
-use std::fmt;
-use std::str::FromStr;
+use crate::words::words;
 
-/// One kind of trouble.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Trouble {
-    /// kill -9 of a server, which is started again.
-    Kill,
-    /// kill -9 of all servers at once.
-    KillAll,
-    /// SIGTERM, which a server obeys with exit code 0, and started again.
-    Restart,
-    /// SIGSTOP, and SIGCONT after a while.
-    Stop,
-    /// A client ends in the middle of an operation, and another one takes its place.
-    Client,
-    /// Connections of some callers to some servers are closed, and new ones for a while.
-    Cut,
-    /// Bytes of some links arrive in one direction only.
-    OneWay,
-    /// Up to f servers are separated from all others.
-    Partition,
-    /// A majority of the servers is separated from all others.
-    Majority,
-    /// Bytes of some links arrive later.
-    Delay,
-    /// Some links are slow.
-    Slow,
-    /// Connections of some links are reset in the middle of a frame.
-    Reset,
-    /// Packets of a server are lost, in a namespace of its own.
-    Loss,
-    /// All packets to or from a server are lost.
-    Silence,
-    /// The disk of a server is full.
-    FullDisk,
-    /// A domain of the workload gets other servers, another `[n,k]`, another algorithm.
-    Reconfigure,
-    /// A reconfigurer ends half way, and another client finishes what it left pending.
-    Abandon,
+words! {
+    /// One kind of trouble.
+    pub enum Trouble, "kind of trouble" {
+        /// kill -9 of a server, which is started again.
+        Kill => "kill",
+        /// kill -9 of all servers at once.
+        KillAll => "kill-all",
+        /// SIGTERM, which a server obeys with exit code 0, and started again.
+        Restart => "restart",
+        /// SIGSTOP, and SIGCONT after a while.
+        Stop => "stop",
+        /// A client ends in the middle of an operation, and another one takes its place.
+        Client => "client",
+        /// Connections of some callers to some servers are closed, and new ones for a while.
+        Cut => "cut",
+        /// Bytes of some links arrive in one direction only.
+        OneWay => "one-way",
+        /// Up to f servers are separated from all others.
+        Partition => "partition",
+        /// A majority of the servers is separated from all others.
+        Majority => "majority",
+        /// Bytes of some links arrive later.
+        Delay => "delay",
+        /// Some links are slow.
+        Slow => "slow",
+        /// Connections of some links are reset in the middle of a frame.
+        Reset => "reset",
+        /// Packets of a server are lost, in a namespace of its own.
+        Loss => "loss",
+        /// All packets to or from a server are lost.
+        Silence => "silence",
+        /// The disk of a server is full.
+        FullDisk => "full-disk",
+        /// A domain of the workload gets other servers, another `[n,k]`, another algorithm.
+        Reconfigure => "reconfigure",
+        /// A reconfigurer ends half way, and another client finishes what it left pending.
+        Abandon => "abandon",
+    }
 }
 
 impl Trouble {
-    /// Every kind.
-    pub const ALL: [Trouble; 17] = [
-        Trouble::Kill,
-        Trouble::KillAll,
-        Trouble::Restart,
-        Trouble::Stop,
-        Trouble::Client,
-        Trouble::Cut,
-        Trouble::OneWay,
-        Trouble::Partition,
-        Trouble::Majority,
-        Trouble::Delay,
-        Trouble::Slow,
-        Trouble::Reset,
-        Trouble::Loss,
-        Trouble::Silence,
-        Trouble::FullDisk,
-        Trouble::Reconfigure,
-        Trouble::Abandon,
-    ];
-
-    /// Its name on the command line and in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Trouble::Kill => "kill",
-            Trouble::KillAll => "kill-all",
-            Trouble::Restart => "restart",
-            Trouble::Stop => "stop",
-            Trouble::Client => "client",
-            Trouble::Cut => "cut",
-            Trouble::OneWay => "one-way",
-            Trouble::Partition => "partition",
-            Trouble::Majority => "majority",
-            Trouble::Delay => "delay",
-            Trouble::Slow => "slow",
-            Trouble::Reset => "reset",
-            Trouble::Loss => "loss",
-            Trouble::Silence => "silence",
-            Trouble::FullDisk => "full-disk",
-            Trouble::Reconfigure => "reconfigure",
-            Trouble::Abandon => "abandon",
-        }
-    }
-
     /// Done by whom: troubles of different lanes happen at the same time, those of one lane one after the other.
     pub(crate) fn lane(self) -> Lane {
         match self {
@@ -122,24 +76,6 @@ pub(crate) enum Lane {
     Disk,
     Clients,
     Configurations,
-}
-
-impl fmt::Display for Trouble {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Trouble {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Trouble, String> {
-        let found = Trouble::ALL.into_iter().find(|kind| kind.name() == text);
-        found.ok_or_else(|| {
-            let names = Trouble::ALL.map(Trouble::name).join(", ");
-            format!("'{text}' is no kind of trouble: there are {names}")
-        })
-    }
 }
 
 /// The troubles of one lane, in order: first each kind once, so that none is left out of a short run, then by weight.
@@ -188,15 +124,6 @@ impl Schedule {
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
-
-    #[test]
-    fn names_are_read_back() {
-        for kind in Trouble::ALL {
-            assert_eq!(kind.name().parse(), Ok(kind));
-        }
-        let refused = "quake".parse::<Trouble>().unwrap_err();
-        assert!(refused.contains("kill-all"), "{refused}");
-    }
 
     #[test]
     fn a_schedule_depends_on_its_seed_only_and_leaves_nothing_out() {

@@ -111,7 +111,7 @@ fn judge(report: &Report) -> Outcome {
     let missed: Vec<&str> = report
         .never_fired()
         .iter()
-        .map(|kind| kind.name())
+        .map(|kind| kind.word())
         .collect();
     match missed.is_empty() {
         true => Ok(()),

@@ -70,11 +70,7 @@ fn print(out: Output, report: &Report) -> Outcome {
         (aim, format!("{ratio:.2} times"), ratio <= P99_AIM)
     };
     let aims = [
-        (
-            "no operation fails".to_owned(),
-            report.failed.to_string(),
-            report.failed == 0,
-        ),
+        fares::none_fails("", report.failed),
         ratio("reads", report.read_p99_ratio),
         ratio("writes", report.write_p99_ratio),
     ];
