@@ -135,6 +135,10 @@ async fn look<E: Env, C: Consensus<E>>(
             return walk::read_pointers(by.env, at).await;
         }
         let had_begun = std::mem::replace(has_begun, true);
+        if !had_begun {
+            // The leader decides, or who takes over.
+            (by.progress)(Progress::Deciding);
+        }
         let span = span::in_configuration!(span::CONFIG_READ, at.c());
         let post = mailbox::post(by.env, at, wanted.encode());
         let heard = post.instrument(span).await;
