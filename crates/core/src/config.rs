@@ -16,6 +16,7 @@ mod encoding;
 mod invalid;
 mod lattice;
 mod options;
+mod slots;
 #[cfg(test)]
 pub(crate) mod testing;
 
@@ -26,6 +27,7 @@ pub use decider::{Decider, InvalidDecider};
 pub use invalid::InvalidConfiguration;
 pub use lattice::Membership;
 pub use options::{Collect, Options, Thrift};
+use slots::Slots;
 
 /// A server: random, written into its data directory when that is created. Addresses may change, ids do not.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -110,6 +112,7 @@ pub struct Configuration {
     id: ConfigurationId,
     quorums: Quorums,
     code: Code,
+    slots: Option<Slots>,
 }
 
 /// Two configurations are the same if their descriptors are, byte for byte.
@@ -220,10 +223,13 @@ impl Configuration {
         };
         let quorums = descriptor.dap.quorums(members);
         assert!(quorums.quorum() <= members, "a quorum is of the members");
+        let slots = Slots::of(&descriptor);
+        let width = slots.as_ref().map_or(members as u8, Slots::width);
         let configuration = Configuration {
             members: descriptor.members.clone().into(),
             quorums,
-            code: Code::new(members as u8, k).expect("1 <= k <= n <= 255 was checked"),
+            code: Code::new(width, k).expect("1 <= k <= n <= 255 was checked"),
+            slots,
             descriptor,
             encoded,
             id,
@@ -309,7 +315,7 @@ impl Configuration {
         self.quorums
     }
 
-    /// Its `[n, k]` code; of replication, k = 1.
+    /// Its `[n, k]` code; of replication, k = 1. In a lattice slots may be free, so that it has more fragments than there are members.
     pub fn code(&self) -> &Code {
         &self.code
     }
@@ -333,6 +339,9 @@ impl Configuration {
     /// `k` data positions and the load do too (`[X-6 rotating-index]`, amending `[EC-1 element-index]`).
     pub fn element_index(&self, position: usize, placement_hash: u64) -> u8 {
         assert!(position < self.n(), "positions are of this configuration");
+        if let Some(slots) = &self.slots {
+            return slots.element_index(position, placement_hash);
+        }
         let n = self.n() as u64;
         ((position as u64 + placement_hash % n) % n) as u8
     }

@@ -39,6 +39,7 @@ use offer::Offer;
 use std::time::Duration;
 use store::{Outcome, Store};
 
+pub(crate) use adopt::is_enough;
 pub use adopt::{adapted, is_adoptable};
 pub use complete::complete;
 pub use cross_check::{CrossCheck, cross_check};
@@ -407,7 +408,7 @@ pub fn form(
         return Form::Copy;
     }
     Form::Fragment {
-        n: c.n() as u8,
+        n: c.code().n(),
         k: c.dap().k(),
         index: c.element_index(position, name.placement_hash(c.descriptor().domain)),
     }

@@ -88,6 +88,16 @@ pub enum Form {
 }
 
 impl Form {
+    /// Whether an element of this form has the bytes of one of the other form: one fragment of two codes of one k is the same.
+    pub fn is_same(self, other: Form) -> bool {
+        let of_code = |form| match form {
+            Form::Fragment { k, index, .. } => Some((k, index)),
+            Form::Copy | Form::Manifest | Form::Trimmed => None,
+        };
+        let is_fragment = of_code(self).is_some();
+        self == other || is_fragment && of_code(self) == of_code(other)
+    }
+
     /// Whether one element of this form makes the value.
     pub fn is_whole(self) -> bool {
         matches!(self, Form::Copy | Form::Manifest)

@@ -202,3 +202,23 @@ proptest! {
         }
     }
 }
+
+/// A server that holds a fragment need not know how many there are: codes of one k have the same fragments.
+#[test]
+fn codes_of_one_k_begin_with_the_same_fragments() {
+    for k in [1, 2, 3, 7, 100] {
+        let data: Vec<Vec<u8>> = (0..k).map(|piece| vec![piece ^ 0x5a; 64]).collect();
+        let data: Vec<&[u8]> = data.iter().map(Vec::as_slice).collect();
+        let parity = |n: u8| {
+            let code = Code::new(n, k).unwrap();
+            let mut parity = vec![vec![0; 64]; usize::from(n - k)];
+            let mut targets: Vec<&mut [u8]> = parity.iter_mut().map(Vec::as_mut_slice).collect();
+            code.encode(&data, &mut targets);
+            parity
+        };
+        let all = parity(255);
+        for n in [k, k + 1, k + 2, k + 30] {
+            assert_eq!(parity(n)[..], all[..usize::from(n - k)], "[{n}, {k}]");
+        }
+    }
+}

@@ -425,7 +425,11 @@ impl Workload {
         let domain = DomainId(u128::from(random.draw()) << 64 | u128::from(random.draw()));
         let (coded, dap) = &self.shape.coded;
         let first = match name {
-            "coded" => self.first(domain, coded, *dap, self.shape.copy_bytes),
+            "coded" => {
+                let plain = self.first(domain, coded, *dap, self.shape.copy_bytes);
+                let lattice = lattice::drawn_coded(random, *dap);
+                lattice.map_or(plain.clone(), |by| lattice::first(&plain, &by))
+            }
             "conditional" => {
                 let (servers, dap) = &self.shape.conditional;
                 self.first(domain, servers, *dap, self.shape.copy_bytes)

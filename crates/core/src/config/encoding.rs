@@ -18,6 +18,8 @@ pub(super) const DECIDER: u16 = MUST_UNDERSTAND | 11;
 pub(super) const OPTIONS: u16 = MUST_UNDERSTAND | 9;
 /// The version of each server of the membership, by id; left out in a sequence.
 const LATTICE: u16 = MUST_UNDERSTAND | 13;
+/// The same where versions say slots: a client that does not know that would take slots for comings.
+const SLOTS: u16 = MUST_UNDERSTAND | 23;
 /// Left out where it is 0. A client that does not know it would number first versions too low.
 const ERA: u16 = MUST_UNDERSTAND | 19;
 /// A server and its version.
@@ -55,12 +57,28 @@ pub(super) fn encode(descriptor: &Descriptor) -> Bytes {
         field(DECIDER, descriptor.decided_by.to_string().as_bytes());
     }
     if let Some(membership) = &descriptor.lattice {
-        field(LATTICE, &entries(membership));
+        field(field_of(membership), &entries(membership));
     }
     if descriptor.era != 0 {
         field(ERA, &descriptor.era.to_le_bytes());
     }
     out.freeze()
+}
+
+fn field_of(membership: &Membership) -> u16 {
+    match membership.has_slots() {
+        true => SLOTS,
+        false => LATTICE,
+    }
+}
+
+/// The membership that the field says. Whether the domain is removed is in another one.
+fn membership(kind: u16, value: &[u8]) -> Result<Membership, TlvError> {
+    let membership = Membership::of_versions(versions(kind, value)?, false);
+    Ok(match kind {
+        SLOTS => membership.with_slots(),
+        _ => membership,
+    })
 }
 
 /// The servers of a membership with their versions, by id.
@@ -75,7 +93,7 @@ impl Membership {
     /// As it is stored and sent where it stands alone: the field of a descriptor, and the kind of a removal.
     pub fn encode(&self) -> Bytes {
         let mut out = BytesMut::new();
-        tlv::put_field(&mut out, LATTICE, &entries(self));
+        tlv::put_field(&mut out, field_of(self), &entries(self));
         if self.is_removal() {
             tlv::put_field(&mut out, Dap::Removed.field().0, &[]);
         }
@@ -87,16 +105,16 @@ impl Membership {
     /// # Errors
     /// [`TlvError`].
     pub fn decode(encoded: &[u8]) -> Result<Membership, TlvError> {
-        let (mut versions, mut removed) = (None, false);
+        let (mut known, mut removed) = (None, false);
         for field in tlv::fields(encoded) {
             match field? {
-                (LATTICE, value) => versions = Some(lattice(value)?),
+                (kind @ (LATTICE | SLOTS), value) => known = Some(membership(kind, value)?),
                 (kind, []) if kind == Dap::Removed.field().0 => removed = true,
                 (kind, _) => tlv::unknown(kind)?,
             }
         }
-        let versions = versions.ok_or(TlvError::Missing { kind: LATTICE })?;
-        Ok(Membership::of_versions(versions, removed))
+        let known = known.ok_or(TlvError::Missing { kind: LATTICE })?;
+        Ok(if removed { known.removal() } else { known })
     }
 }
 
@@ -144,7 +162,7 @@ fn options(bits: u32) -> Option<Options> {
 }
 
 /// The versions, if the entries are by id and distinct: of one membership there is one encoding.
-fn lattice(value: &[u8]) -> Result<BTreeMap<ServerId, u32>, TlvError> {
+fn versions(kind: u16, value: &[u8]) -> Result<BTreeMap<ServerId, u32>, TlvError> {
     let (entries, rest) = value.as_chunks::<LATTICE_ENTRY_BYTES>();
     let entry = |entry: &[u8; LATTICE_ENTRY_BYTES]| {
         let (server, version) = entry.split_first_chunk()?;
@@ -158,7 +176,7 @@ fn lattice(value: &[u8]) -> Result<BTreeMap<ServerId, u32>, TlvError> {
     let is_canonical =
         |entries: &Vec<(ServerId, u32)>| entries.is_sorted_by(|(a, _), (b, _)| a < b);
     let entries = entries.filter(|entries| rest.is_empty() && is_canonical(entries));
-    let invalid = TlvError::Invalid { kind: LATTICE };
+    let invalid = TlvError::Invalid { kind };
     Ok(entries.ok_or(invalid)?.into_iter().collect())
 }
 
@@ -167,7 +185,7 @@ pub(super) fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {
     let (mut members, mut dap, mut delta) = (None, None, None);
     let mut copy_bytes = limits::DEFAULT_COPY_BYTES;
     let (mut chosen, mut decided_by) = (Options::default(), Decider::Members);
-    let (mut versions, mut era) = (None, 0);
+    let (mut lattice, mut era) = (None, 0);
     for field in tlv::fields(encoded) {
         let (kind, value) = field?;
         match kind {
@@ -196,7 +214,7 @@ pub(super) fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {
                 let decider = text.and_then(|text| text.parse().ok());
                 decided_by = decider.ok_or(TlvError::Invalid { kind })?;
             }
-            LATTICE => versions = Some(lattice(value)?),
+            LATTICE | SLOTS => lattice = Some(membership(kind, value)?),
             ERA => era = u32::from_le_bytes(tlv::number(kind, value)?),
             _ => match Dap::of_field(kind, value)? {
                 Some(said) => dap = Some(said),
@@ -216,7 +234,10 @@ pub(super) fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {
         copy_bytes,
         options: chosen,
         decided_by,
-        lattice: versions.map(|versions| Membership::of_versions(versions, dap.is_removal())),
+        lattice: lattice.map(|lattice| match dap.is_removal() {
+            true => lattice.removal(),
+            false => lattice,
+        }),
         era,
     })
 }

@@ -36,7 +36,7 @@ pub enum InvalidConfiguration {
         /// What it would have to say.
         expected: u32,
     },
-    /// Its index or its members are not those of its membership, or it does not keep copies.
+    /// Its index or its members are not those of its membership, or no lattice keeps objects so.
     Lattice,
     /// A domain was to become conditional, or to cease to be so, that cannot.
     Conditional {

@@ -8,7 +8,7 @@
 //! the size only rises. Two memberships of which neither precedes the other may have one size: an index alone never says that
 //! one configuration precedes another ([`Configuration::precedes`], `[L-1 one-order]`).
 
-use super::{Configuration, Dap, Decider, Descriptor, InvalidConfiguration, ServerId};
+use super::{Configuration, Dap, Decider, Descriptor, InvalidConfiguration, ServerId, slots};
 use crate::limits;
 use crate::tag::Writer;
 use std::collections::BTreeMap;
@@ -17,12 +17,15 @@ use std::sync::Arc;
 /// What tells the configurations of a lattice apart: a version for each server that was ever a member.
 ///
 /// Version 0 is that of a member from the beginning. Each coming and going raises the version by 1, and a server that comes
-/// later begins at 2: even versions are those of members.
+/// later begins at 2: even versions are those of members. In a coded domain a version says the slot of a member, too, and
+/// comings are [`slots::PERIOD`] apart.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Membership {
     versions: BTreeMap<ServerId, u32>,
     /// The domain is removed, and each join with this one says so.
     removed: bool,
+    /// The domain is coded.
+    has_slots: bool,
 }
 
 impl Membership {
@@ -34,7 +37,38 @@ impl Membership {
 
     /// With these versions, as they are stored and sent.
     pub(super) fn of_versions(versions: BTreeMap<ServerId, u32>, removed: bool) -> Membership {
-        Membership { versions, removed }
+        Membership {
+            versions,
+            removed,
+            has_slots: false,
+        }
+    }
+
+    /// The same in a coded domain: versions say slots (`[R-32 slots-stay]`).
+    #[must_use]
+    pub fn with_slots(self) -> Membership {
+        Membership {
+            has_slots: true,
+            ..self
+        }
+    }
+
+    /// Whether the domain is coded, so that versions say slots.
+    pub fn has_slots(&self) -> bool {
+        self.has_slots
+    }
+
+    /// By how much the version of a server rises from one coming to the next.
+    fn period(&self) -> u32 {
+        match self.has_slots {
+            true => slots::PERIOD,
+            false => 2,
+        }
+    }
+
+    /// The largest version of a server before it comes again: it went, whichever slot it had.
+    fn last_before_coming(&self, version: u32) -> u32 {
+        version | (self.period() - 1)
     }
 
     /// The version of each server that was ever a member.
@@ -67,8 +101,10 @@ impl Membership {
     #[must_use]
     pub fn with(&self, server: ServerId) -> Membership {
         match self.versions.get(&server) {
-            None => self.at(server, 2),
-            Some(version) if !is_of_member(*version) => self.at(server, version + 1),
+            None => self.at(server, self.period()),
+            Some(version) if !is_of_member(*version) => {
+                self.at(server, self.last_before_coming(*version) + 1)
+            }
             Some(_) => self.clone(),
         }
     }
@@ -77,21 +113,28 @@ impl Membership {
     #[must_use]
     pub fn without(&self, server: ServerId) -> Membership {
         match self.versions.get(&server) {
-            Some(version) if is_of_member(*version) => self.at(server, version + 1),
+            Some(version) if is_of_member(*version) => {
+                self.at(server, self.last_before_coming(*version))
+            }
             Some(_) | None => self.clone(),
         }
     }
 
-    /// This one, with these servers as its members from now on.
+    /// This one, with these servers as its members from now on. Those that stay keep their slots.
     #[must_use]
     pub fn of_members(&self, members: &[ServerId]) -> Membership {
+        let known = self.members();
         let goes = |server: &ServerId| !members.contains(server);
-        let gone = self.members().into_iter().filter(goes);
-        let left = gone.fold(self.clone(), |left, server| left.without(server));
+        let gone: Vec<ServerId> = known.iter().copied().filter(goes).collect();
+        if gone.is_empty() && members.iter().all(|server| known.contains(server)) {
+            return self.clone();
+        }
+        let left = gone.into_iter();
+        let left = left.fold(self.settled(), |left, server| left.without(server));
         let changed = members
             .iter()
             .fold(left, |changed, server| changed.with(*server));
-        assert!(self.is_within(&changed), "changes lead upwards");
+        assert!(self.precedes(&changed), "changes lead upwards");
         changed
     }
 
@@ -127,6 +170,7 @@ impl Membership {
             *known = (*known).max(*version);
         }
         joined.removed |= other.removed;
+        joined.has_slots |= other.has_slots;
         assert!(
             self.is_within(&joined) && other.is_within(&joined),
             "a join is above what it joins"
@@ -140,7 +184,9 @@ impl Membership {
             let known = other.versions.get(server);
             known.is_some_and(|known| known >= version)
         };
-        self.versions.iter().all(reaches) && (other.removed || !self.removed)
+        self.versions.iter().all(reaches)
+            && (other.removed || !self.removed)
+            && (other.has_slots || !self.has_slots)
     }
 
     /// Whether the other one has every change of this one, and more (`<`).
@@ -172,6 +218,15 @@ impl Configuration {
                 (Some(membership), Some(above)) => membership.precedes(above),
                 (None, Some(_)) | (Some(_), None) => false,
             }
+    }
+
+    /// How many members the configurations of this domain that come after this one have at least (`[R-3 never-too-few]`): as many as it
+    /// takes to tolerate a crash, or as many as there are, if these are fewer.
+    pub fn least_members(&self) -> usize {
+        let membership = self.descriptor.lattice.as_ref();
+        let there = membership.map_or(self.n(), |membership| membership.members().len());
+        let tolerating = usize::from(self.dap().k()) + 2;
+        limits::LATTICE_MEMBERS.max(tolerating).min(there)
     }
 
     /// Whether successors of which none precedes the other may come after it ([`Decider::branches`]).
@@ -244,7 +299,8 @@ impl Configuration {
     }
 
     /// Checks that a descriptor's index, members and kind are those that its membership says, and that the rest of it is
-    /// possible in a lattice: its objects are replicated, and its members alone establish what comes next.
+    /// possible in a lattice: its objects are replicated, or coded and changes are merged by lattice agreement, and its members alone
+    /// establish what comes next.
     pub(super) fn check_lattice(&self) -> Result<(), InvalidConfiguration> {
         let descriptor = &self.descriptor;
         let fits = match &descriptor.lattice {
@@ -253,13 +309,19 @@ impl Configuration {
                 Decider::Members | Decider::Etcd { .. }
             ),
             Some(membership) => {
-                let keeps_copies = descriptor.dap.is_replicated() || membership.removed;
+                let keeps = match membership.has_slots {
+                    true => matches!(descriptor.dap, Dap::Ec { .. }),
+                    false => descriptor.dap.is_replicated(),
+                };
+                let is_established =
+                    !membership.has_slots || descriptor.decided_by == Decider::Agreement;
                 membership.size() == Some(descriptor.index)
                     && self.members_of(membership) == descriptor.members
                     && membership.removed == descriptor.dap.is_removal()
                     && membership.versions().len() <= limits::LATTICE_SERVERS
                     && (!self.branches() || descriptor.members.len() >= limits::LATTICE_MEMBERS)
-                    && keeps_copies
+                    && (keeps || membership.removed)
+                    && is_established
                     && !matches!(descriptor.decided_by, Decider::Etcd { .. })
             }
         };
@@ -271,222 +333,4 @@ impl Configuration {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::testing::replicated;
-    use super::super::{Dap, Descriptor};
-    use super::*;
-    use std::sync::Arc;
-
-    /// Every one of three servers, of which the first two are members from the beginning, up to version 3.
-    fn small() -> Vec<Membership> {
-        let mut all = Vec::new();
-        for first in 0..4 {
-            for second in 0..4 {
-                for third in [None, Some(2), Some(3)] {
-                    let versions = [(1, Some(first)), (2, Some(second)), (3, third)];
-                    let known = versions.into_iter();
-                    let known = known.filter_map(|(id, version)| Some((ServerId(id), version?)));
-                    let present = Membership::of_versions(known.collect(), false);
-                    all.extend([present.removal(), present]);
-                }
-            }
-        }
-        all
-    }
-
-    #[test]
-    fn small_memberships_are_a_lattice() {
-        let all = small();
-        for a in &all {
-            assert_eq!(a.join(a), *a);
-            assert!(a.is_within(a) && !a.precedes(a));
-            for b in &all {
-                let joined = a.join(b);
-                assert_eq!(joined, b.join(a));
-                assert!(a.is_within(&joined) && b.is_within(&joined));
-                assert_eq!(
-                    a.is_within(b),
-                    joined == *b,
-                    "the order is that of the join"
-                );
-                assert_eq!(a.is_within(b) && b.is_within(a), a == b);
-                for c in &all {
-                    assert_eq!(joined.join(c), a.join(&b.join(c)));
-                    assert!(!(a.precedes(b) && b.precedes(c)) || a.precedes(c));
-                    let is_above_both = a.is_within(c) && b.is_within(c);
-                    assert!(!is_above_both || joined.is_within(c), "it is the least");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn size_rises_along_the_order_and_says_nothing_else() {
-        let all = small();
-        let mut same_size = 0;
-        for a in &all {
-            for b in &all {
-                assert!(!a.precedes(b) || a.size() < b.size());
-                same_size += u32::from(a != b && a.size() == b.size());
-            }
-        }
-        assert!(
-            same_size > 0,
-            "two memberships of one size need not be the same"
-        );
-        let versions = [(ServerId(1), u32::MAX), (ServerId(2), 1)];
-        assert_eq!(Membership::of_versions(versions.into(), false).size(), None);
-    }
-
-    #[test]
-    fn memberships_survive_alone() {
-        for membership in small() {
-            let encoded = membership.encode();
-            assert_eq!(Membership::decode(&encoded), Ok(membership));
-            let cut = Membership::decode(&encoded[..encoded.len() - 1]);
-            assert!(cut.is_err());
-        }
-        assert!(Membership::decode(&[]).is_err());
-    }
-
-    #[test]
-    fn members_are_chosen_and_removals_stay() {
-        let all = small();
-        for membership in &all {
-            let chosen = [ServerId(2), ServerId(3)];
-            let changed = membership.of_members(&chosen);
-            assert_eq!(changed.members(), chosen);
-            assert_eq!(changed.of_members(&chosen), changed);
-            assert_eq!(changed.is_removal(), membership.is_removal());
-            for other in &all {
-                assert!(other.join(&membership.removal()).is_removal());
-            }
-        }
-    }
-
-    #[test]
-    fn changes_lead_upwards_and_commute() {
-        for membership in small() {
-            for server in (1..=3).map(ServerId) {
-                let (with, without) = (membership.with(server), membership.without(server));
-                assert!(membership.is_within(&with) && membership.is_within(&without));
-                assert!(with.members().contains(&server));
-                assert!(!without.members().contains(&server));
-                let again = without.with(server);
-                assert!(without.precedes(&again) && again.members().contains(&server));
-                for other in (1..=3).map(ServerId).filter(|other| *other != server) {
-                    let both = with.without(other);
-                    assert_eq!(both, membership.without(other).with(server));
-                    assert_eq!(
-                        both,
-                        with.join(&membership.without(other)),
-                        "as one does each"
-                    );
-                }
-            }
-        }
-    }
-
-    fn of(membership: &Membership) -> Descriptor {
-        Descriptor {
-            index: membership.size().unwrap(),
-            members: membership.members(),
-            lattice: Some(membership.clone()),
-            ..replicated(1).descriptor().clone()
-        }
-    }
-
-    #[test]
-    fn configurations_of_a_lattice_survive_and_are_ordered_by_their_memberships() {
-        let first = Membership::first((1..=3).map(ServerId));
-        let (left, right) = (first.with(ServerId(4)), first.with(ServerId(5)));
-        let made = |membership: &Membership| Configuration::new(of(membership)).unwrap();
-        let [bottom, left, right, top] = [&first, &left, &right, &left.join(&right)].map(made);
-        let removal = top.descriptor().lattice.clone().map(|it| it.removal());
-        let removal = top.with_membership(removal.unwrap()).unwrap();
-        assert!(removal.dap().is_removal());
-        for c in [&bottom, &left, &right, &top, &removal] {
-            let read = Configuration::decode(c.encoded().clone()).unwrap();
-            assert_eq!((&read, read.descriptor()), (c, c.descriptor()));
-            assert!(!c.precedes(c) && c.is_at_least(c));
-        }
-        let is_below = |a: &Arc<Configuration>, b: &Arc<Configuration>| {
-            a.precedes(b) && b.is_at_least(a) && !b.precedes(a)
-        };
-        assert!(is_below(&bottom, &left) && is_below(&bottom, &top));
-        assert!(is_below(&left, &top) && is_below(&right, &top));
-        assert!(is_below(&top, &removal) && is_below(&left, &removal));
-        assert!(!left.precedes(&right) && !right.precedes(&left));
-        assert_eq!(left.id().index, right.id().index);
-        let sequence = replicated(3);
-        assert!(!sequence.precedes(&left) && !left.precedes(&sequence));
-        let elsewhere = Descriptor {
-            partition: 1,
-            ..top.descriptor().clone()
-        };
-        assert!(!bottom.precedes(&Configuration::new(elsewhere).unwrap()));
-    }
-
-    #[test]
-    fn a_descriptor_that_contradicts_its_membership_is_refused() {
-        let membership = Membership::first((1..=3).map(ServerId)).with(ServerId(4));
-        let right = || of(&membership);
-        assert!(Configuration::new(right()).is_ok());
-        let wrong = [
-            Descriptor {
-                index: 1,
-                ..right()
-            },
-            Descriptor {
-                members: (1..=3).map(ServerId).collect(),
-                ..right()
-            },
-            Descriptor {
-                members: (1..=4).rev().map(ServerId).collect(),
-                ..right()
-            },
-            Descriptor {
-                dap: Dap::Ec { k: 2 },
-                ..right()
-            },
-            Descriptor {
-                dap: Dap::Conditional { k: 1 },
-                ..right()
-            },
-            Descriptor {
-                dap: Dap::Removed,
-                ..right()
-            },
-            Descriptor {
-                lattice: Some(membership.removal()),
-                index: right().index + 1,
-                ..right()
-            },
-            Descriptor {
-                decided_by: "etcd=a:1".parse().unwrap(),
-                ..right()
-            },
-            Descriptor {
-                decided_by: Decider::Agreement,
-                lattice: None,
-                ..right()
-            },
-            Descriptor {
-                decided_by: Decider::Speculation,
-                lattice: None,
-                ..right()
-            },
-        ];
-        for descriptor in wrong {
-            let refused = Configuration::new(descriptor);
-            assert_eq!(refused, Err(InvalidConfiguration::Lattice));
-        }
-        let huge = [(ServerId(1), u32::MAX - 1), (ServerId(2), 2)];
-        let huge = Descriptor {
-            lattice: Some(Membership::of_versions(huge.into(), false)),
-            members: vec![ServerId(1), ServerId(2)],
-            ..right()
-        };
-        assert_eq!(Configuration::new(huge), Err(InvalidConfiguration::Lattice));
-    }
-}
+mod tests;

@@ -178,6 +178,11 @@ impl Acceptor {
             Some((_, known)) => Some(Membership::decode(known).ok()?),
             None => None,
         };
+        // All of one domain say slots, or none does.
+        let is_alike = |known: &Membership| known.has_slots() == new.has_slots();
+        if !known.as_ref().is_none_or(is_alike) {
+            return None;
+        }
         let joined = known.as_ref().map_or(new.clone(), |known| known.join(&new));
         let size = joined.size()?;
         if size >= limits::INDEX || joined.versions().len() > limits::LATTICE_SERVERS {
@@ -256,6 +261,7 @@ mod tests {
             Bytes::from_static(b"x"),
             Bytes::new(),
             Membership::first(many).encode(),
+            first.clone().with_slots().encode(),
         ] {
             assert_eq!(acceptor.join(&wrong), None);
         }

@@ -21,13 +21,18 @@ pub fn is_adoptable(
 ) -> bool {
     let before = old.position(new.members()[position]);
     let held = before.map(|before| form(old, name, before, kept));
-    held == Some(Form::Copy) || held == Some(form(new, name, position, kept))
+    held.is_some_and(|held| is_enough(held, form(new, name, position, kept)))
+}
+
+/// Whether an element of the wanted form can be made of one of this form alone.
+pub(crate) fn is_enough(held: Form, wanted: Form) -> bool {
+    held == Form::Copy || held.is_same(wanted)
 }
 
 /// The element in the form that this configuration wants, if it can be made of this one alone (`[X-17 adopted-elements]`).
 pub fn adapted(c: &Configuration, form: Form, element: Element) -> Option<Element> {
     match (element.form, form) {
-        (held, wanted) if held == wanted => Some(element),
+        (held, wanted) if held.is_same(wanted) => Some(Element { form, ..element }),
         (Form::Copy, Form::Fragment { index, .. }) => Some(Element {
             form,
             payload: ec::fragment(c, &element.payload, index),

@@ -295,8 +295,8 @@ pub(super) fn joined(c: &Configuration, elements: &[Element]) -> Value {
 
 /// The fragment of this index, in memory of its own.
 pub(super) fn fragment(c: &Configuration, content: &[u8], index: u8) -> Bytes {
-    assert!(usize::from(index) < c.n(), "each member holds one fragment");
     let (code, k) = (c.code(), c.dap().k());
+    assert!(index < code.n(), "the code has it");
     let piece = |index| &content[code.data_range(content.len(), index)];
     if index < k {
         return Bytes::copy_from_slice(piece(index));
@@ -309,7 +309,7 @@ pub(super) fn fragment(c: &Configuration, content: &[u8], index: u8) -> Bytes {
     parity.into()
 }
 
-/// All n fragments, by index.
+/// All fragments of the code, by index.
 fn fragments(c: &Configuration, content: &Bytes) -> Vec<Bytes> {
     let _span = tracing::debug_span!(span::EC_ENCODE, bytes = content.len()).entered();
     let (code, k) = (c.code(), c.dap().k());
@@ -322,12 +322,13 @@ fn fragments(c: &Configuration, content: &Bytes) -> Vec<Bytes> {
         content.len(),
         "data fragments are all of the value"
     );
-    let mut parity = vec![vec![0; code.fragment_length(content.len())]; c.n() - usize::from(k)];
+    let parity = usize::from(code.n() - k);
+    let mut parity = vec![vec![0; code.fragment_length(content.len())]; parity];
     let data: Vec<&[u8]> = fragments.iter().map(AsRef::as_ref).collect();
     let mut targets: Vec<&mut [u8]> = parity.iter_mut().map(Vec::as_mut_slice).collect();
     code.encode(&data, &mut targets);
     fragments.extend(parity.into_iter().map(Bytes::from));
-    assert_eq!(fragments.len(), c.n(), "a fragment for each member");
+    assert!(fragments.len() >= c.n(), "a fragment for each member");
     fragments
 }
 

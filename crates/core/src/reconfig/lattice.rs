@@ -32,7 +32,6 @@ use crate::consensus::{Consensus, ProposeError, leader, mailbox, merging, snapsh
 use crate::env::Env;
 use crate::error::CallError;
 use crate::gather::Visit;
-use crate::limits;
 use crate::pointer::Pointer;
 use crate::span;
 use bytes::Bytes;
@@ -80,7 +79,8 @@ pub(super) async fn append<E: Env, C: Consensus<E>>(
         if is_made {
             return conclude(by, path, has_begun, until).await;
         }
-        todo = todo.join(there);
+        // Members that stay keep their slots ([R-32 slots-stay]).
+        todo = todo.join(&there.settled());
         check(last, &todo)?;
         has_begun = true;
         let joined = extend(by, &path, &todo, &posted).await?;
@@ -205,7 +205,7 @@ pub(super) fn membership_of(c: &Configuration) -> &Membership {
 /// Refuses what would leave too few members (`[R-3 never-too-few]`). Those of a removal keep nothing.
 fn check(last: &Configuration, next: &Membership) -> Result<(), AresError> {
     let members = next.members().len();
-    let least = limits::LATTICE_MEMBERS.min(membership_of(last).members().len());
+    let least = last.least_members();
     match members < least && !next.is_removal() {
         true => Err(AresError::TooFew { members, least }),
         false => Ok(()),
@@ -235,10 +235,13 @@ async fn establish<E: Env, C: Consensus<E>>(
                 }
             };
         }
+        if !is_last {
+            // With its successor goes what is decided there ([R-17 agreement-everywhere]).
+            return Ok((joined, None));
+        }
+        check(last, &joined)?;
         let next = last.with_membership(joined.clone());
-        let next = next.map_err(AresError::Invalid)?;
-        // With a successor of the last one goes what is decided there ([R-17 agreement-everywhere]).
-        return Ok((joined, is_last.then_some(next)));
+        return Ok((joined, Some(next.map_err(AresError::Invalid)?)));
     }
     if last.branches() {
         let next = successor(by, last, todo).await?;

@@ -102,7 +102,7 @@ impl Server {
                     dap::form(target, name, position, (stored.length, stored.deleted))
                 }
             };
-            let fits = stored.form == form || stored.form == Form::Copy;
+            let fits = dap::is_enough(stored.form, form);
             let adoptable = Adoptable {
                 access: 0,
                 tag,

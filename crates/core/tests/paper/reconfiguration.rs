@@ -24,6 +24,7 @@ mod remover;
 pub mod root;
 mod rounds;
 mod schedules;
+mod slots;
 
 use crate::world::{Actor, World, WorldEnv, configuration, successor};
 use areo_core::config::{Configuration, Dap};

@@ -199,6 +199,10 @@ pub const ALL: &[Entry] = &[
         make: agreement::two,
     },
     Entry {
+        name: "sm-4-2",
+        make: agreement::announced,
+    },
+    Entry {
         name: "leader-3",
         make: agreement::led,
     },

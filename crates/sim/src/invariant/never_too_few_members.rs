@@ -1,5 +1,5 @@
-//! `[R-3 never-too-few]`, `[R-29 filled-up]`: no configuration of a lattice has fewer members than three, or than the first one of its
-//! domain if that has fewer, whichever changes meet.
+//! `[R-3 never-too-few]`, `[R-29 filled-up]`: no configuration of a lattice has fewer members than three, of a coded one than k + 2, or
+//! than the first one of its domain if that has fewer, whichever changes meet.
 
 use super::{Context, Invariant, Observation};
 use areo_core::config::{Configuration, ConfigurationId};
@@ -35,5 +35,6 @@ fn least(c: &Configuration, context: &Context<'_>) -> usize {
     };
     let mut first = context.shapes.range(of_index(0)..of_index(1));
     let first = first.next().map_or(0, |(_, first)| first.n());
-    limits::LATTICE_MEMBERS.min(first)
+    let tolerating = usize::from(c.dap().k()) + 2;
+    limits::LATTICE_MEMBERS.max(tolerating).min(first)
 }

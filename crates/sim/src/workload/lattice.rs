@@ -1,9 +1,10 @@
-//! The domain with copies in some seeds: its configurations are a lattice, so that changes of several clients are all made.
+//! The domain with copies and the coded one in some seeds: their configurations are a lattice, so that changes of several clients are
+//! all made.
 
 use super::Workload;
 use crate::cluster::Cluster;
 use crate::random::Random;
-use areo_core::config::{Configuration, Decider, Descriptor, Membership};
+use areo_core::config::{Configuration, Dap, Decider, Descriptor, Membership};
 use areo_core::limits;
 use areo_core::tag::Writer;
 use std::sync::Arc;
@@ -13,6 +14,8 @@ use std::time::Duration;
 const LATTICE: u64 = 0x1a77;
 /// The same of the patience with leaders.
 const PATIENCE: u64 = 0x1a78;
+/// The same of the coded domain.
+const CODED: u64 = 0xc0de;
 
 /// How successors are established, in a quarter of all seeds: by Rambo, L-Rambo, SM, SpSn or DynaStore. `None`: configurations are a
 /// sequence.
@@ -35,9 +38,20 @@ pub(super) fn drawn_patience(random: &Random) -> Duration {
     Duration::from_millis([0, 30, 500][drawn as usize])
 }
 
+/// How successors are established in a coded domain: by SM in a quarter of the seeds in which it is of the kind `ec`, which alone can be.
+pub(super) fn drawn_coded(random: &Random, dap: Dap) -> Option<Decider> {
+    let is_drawn = random.beside(CODED).is_multiple_of(4);
+    let merges = matches!(dap, Dap::Ec { .. }) && is_drawn;
+    merges.then_some(Decider::Agreement)
+}
+
 /// The first configuration of a domain that is like this one otherwise.
 pub(crate) fn first(plain: &Configuration, decided_by: &Decider) -> Arc<Configuration> {
     let membership = Membership::first(plain.members().iter().copied());
+    let membership = match plain.dap().is_coded() {
+        true => membership.with_slots(),
+        false => membership,
+    };
     // DynaStore begins with more ([R-29 filled-up]).
     let has_too_few = decided_by.branches() && plain.n() < limits::LATTICE_MEMBERS;
     let decided_by = match has_too_few {
@@ -72,7 +86,8 @@ impl Workload {
             let ids = self.world.ids(&all);
             let is_in_use = |server: &usize| like.position(ids[*server]).is_some();
             let in_use: Vec<usize> = all.iter().copied().filter(is_in_use).collect();
-            let n = n.max(limits::LATTICE_MEMBERS.min(like.n()));
+            let tolerates = usize::from(like.dap().k()) + 2 * cluster.tolerated();
+            let n = n.max(like.least_members()).max(tolerates);
             let servers = Cluster::members(random, all, n.min(cluster.servers), &in_use);
             let members: Vec<_> = servers.into_iter().map(|server| ids[server]).collect();
             let changed = like.with_membership(membership.of_members(&members));

@@ -294,6 +294,20 @@ fn of_two_decisions_of_lattice_agreement_one_contains_the_other() {
     }
 }
 
+/// The same where elements are fragments, and what is decided is announced.
+#[test]
+fn decisions_meet_announcements_at_the_quorums_of_the_code() {
+    let explored = all(cases::find("sm-4-2").expect("it is in the table"));
+    assert_eq!(explored.violation, None);
+    assert!(explored.exhaustive && explored.leaves > 0);
+    assert_eq!(explored.identity, Identity::Said);
+    for decided in ["4 5", "4 6", "4 5 6"] {
+        let decided = Some(Outcome::Other(decided.to_owned()));
+        let is_decided = |seen: &Vec<ObservedOperation>| seen.iter().any(|of| of.ended == decided);
+        assert!(explored.outcomes.iter().any(is_decided), "{decided:?}");
+    }
+}
+
 /// `[R-11 owned-ballot]`: the owner of ballot 0 and another proposer decide the same, which may be the proposal of either.
 #[test]
 fn a_leader_and_another_proposer_decide_one_configuration() {

@@ -19,7 +19,7 @@ mod records;
 
 pub(super) use configurations::of_lattice;
 use configurations::{
-    baselines, beside, ceased, configuration, led, next, outside, several, speculating,
+    baselines, beside, ceased, configuration, led, next, outside, several, slotted, speculating,
 };
 pub use records::headers;
 
@@ -404,6 +404,7 @@ fn replies_of_sequences() -> Vec<Reply> {
     replies.extend([standing(), Reply::Latest(Some(ceased()))]);
     replies.extend([speculating(), led()].map(|c| Reply::Latest(Some(c))));
     replies.push(super::restart::waits());
+    replies.push(Reply::Latest(Some(slotted())));
     replies
 }
 

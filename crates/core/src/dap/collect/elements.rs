@@ -23,7 +23,7 @@ pub(in crate::dap) fn fits(
         Form::Trimmed => return false,
         Form::Fragment { n, k, index } => {
             let hash = name.placement_hash(c.descriptor().domain);
-            let ours = usize::from(n) == c.n() && k == c.dap().k();
+            let ours = (n, k) == (c.code().n(), c.dap().k());
             if !c.dap().is_coded() || !ours || index != c.element_index(from, hash) {
                 return false;
             }

@@ -39,6 +39,38 @@ pub(super) fn two() -> Case {
     }
 }
 
+/// The same of reconfigurers of a coded domain, which announce what they decide on unless a member shows a successor: lattice agreement and
+/// announcements meet at the quorums of the code.
+pub(super) fn announced() -> Case {
+    let plain = configuration(4, Dap::Ec { k: 2 });
+    let first = Membership::first(plain.members().iter().copied()).with_slots();
+    let c = Configuration::new(Descriptor {
+        lattice: Some(first),
+        decided_by: Decider::Agreement,
+        ..plain.descriptor().clone()
+    })
+    .expect("a valid descriptor");
+    let establish = |client: Client<ExploreEnv>, c: Arc<Configuration>, own: Membership| async move {
+        let (env, at) = (&client.env, &Visit::new(&c));
+        let decided = merging::propose(env, at, &own).await?;
+        if at.is_last() {
+            sequence::put_config(env, &c, &to(&c, &decided)).await?;
+        }
+        Ok(decided)
+    };
+    let program = |added| [operation(&c, added, establish)].into_iter().collect();
+    Case {
+        description: "SM of ec n=4 k=2: two reconfigurers, each with a server of its own"
+            .to_owned(),
+        probes: vec![
+            kept(&c, Bytes::from_static(AGREEMENT_CELL)),
+            request(&c, Body::ReadConfig),
+        ],
+        clients: (FIRST + 1..FIRST + 3).map(program).collect(),
+        ..merged(&c)
+    }
+}
+
 /// The production proposal.
 async fn propose(
     client: Client<ExploreEnv>,
@@ -280,7 +312,9 @@ where
 }
 
 fn added(c: &Configuration, server: u128) -> Membership {
-    let first = Membership::first(c.members().iter().copied());
+    let of_lattice = c.descriptor().lattice.clone();
+    let first = of_lattice.unwrap_or_else(|| Membership::first(c.members().iter().copied()));
+    let first = first.settled();
     match server {
         NOTHING => first,
         server => first.with(ServerId(server)),

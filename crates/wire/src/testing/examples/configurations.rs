@@ -89,6 +89,21 @@ pub(super) fn speculating() -> Arc<Configuration> {
     Configuration::new(descriptor).expect("it has members")
 }
 
+/// One of a coded lattice, in which a server took the place of another one.
+pub(super) fn slotted() -> Arc<Configuration> {
+    let first = Membership::first((1..=5).map(ServerId)).with_slots();
+    let changed = first.settled().without(ServerId(2)).with(ServerId(6));
+    let descriptor = Descriptor {
+        dap: Dap::Ec { k: 3 },
+        decided_by: Decider::Agreement,
+        index: changed.size().expect("few changes"),
+        members: changed.members(),
+        lattice: Some(changed),
+        ..configuration().descriptor().clone()
+    };
+    Configuration::new(descriptor).expect("3 of 5 is a code")
+}
+
 /// One of a lattice that a leader proposed.
 pub(super) fn led() -> Arc<Configuration> {
     let owner = Writer {
