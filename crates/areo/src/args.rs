@@ -156,7 +156,7 @@ pub(crate) enum ReconfigWord {
     Rambo,
     /// L-Rambo: as rambo, but one of the servers makes concurrent changes together
     LRambo,
-    /// SM: without consensus, and concurrent changes become one; replicated, and only servers can change
+    /// SM: without consensus, and concurrent changes become one; replicated or `ec`, and only servers can change
     Sm,
     /// SpSn: as sm, in rounds, to compare with
     Spsn,

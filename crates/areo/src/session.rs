@@ -290,7 +290,9 @@ pub(crate) fn failure(error: Error) -> Failure {
 pub(crate) fn choice_failure(error: &InvalidChoice) -> Failure {
     let code = match error {
         InvalidChoice::UnknownServer { .. } | InvalidChoice::NotAMember { .. } => Code::NotFound,
-        InvalidChoice::TooFewServers { .. } => Code::Precondition,
+        InvalidChoice::TooFewServers { .. } | InvalidChoice::TooFewStay { .. } => {
+            Code::Precondition
+        }
         InvalidChoice::AmbiguousServer { .. }
         | InvalidChoice::ServerTwice { .. }
         | InvalidChoice::MemberAlready { .. }

@@ -83,7 +83,7 @@ pub enum InvalidChoice {
         /// The shape.
         shape: Shape,
     },
-    /// Of a domain that is reconfigured so: it is replicated, and no service outside decides.
+    /// Of a domain that is reconfigured so: it is replicated, by SM also of the kind `ec`, and no service outside decides.
     NotInALattice {
         /// How.
         reconfig: ReconfigKind,
@@ -108,6 +108,13 @@ pub enum InvalidChoice {
         least: usize,
         /// Members keep it, and it is made as soon as other changes bring servers.
         stays: bool,
+    },
+    /// The change alone would leave too few servers in a domain whose changes are merged.
+    TooFewStay {
+        /// How many would be left.
+        members: usize,
+        /// How many there must be.
+        least: usize,
     },
     /// No such configuration can be.
     InvalidShape {
@@ -184,7 +191,8 @@ impl fmt::Display for InvalidChoice {
             InvalidChoice::NotInALattice { .. }
             | InvalidChoice::TooFewToBegin { .. }
             | InvalidChoice::ServersOnly { .. }
-            | InvalidChoice::TooFewServers { .. } => self.fmt_of_lattice(f),
+            | InvalidChoice::TooFewServers { .. }
+            | InvalidChoice::TooFewStay { .. } => self.fmt_of_lattice(f),
             InvalidChoice::InvalidShape { error } => error.fmt(f),
         }
     }
@@ -194,9 +202,13 @@ impl InvalidChoice {
     /// The sentence about a domain whose changes are merged.
     fn fmt_of_lattice(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            InvalidChoice::NotInALattice { reconfig } if *reconfig == ReconfigKind::Sm => write!(
+                f,
+                "a domain with --reconfig {reconfig} is replicated or coded by ec, and decides by itself: take --dap abd or --dap ec, and leave --consensus out"
+            ),
             InvalidChoice::NotInALattice { reconfig } => write!(
                 f,
-                "a domain with --reconfig {reconfig} is replicated and decides by itself: take --dap abd, and leave --k and --consensus out"
+                "a domain with --reconfig {reconfig} is replicated and decides by itself: take --dap abd, and leave --k and --consensus out; with --dap ec take --reconfig sm"
             ),
             InvalidChoice::TooFewToBegin { reconfig, least } => write!(
                 f,
@@ -205,6 +217,10 @@ impl InvalidChoice {
             InvalidChoice::ServersOnly { reconfig } => write!(
                 f,
                 "a domain with --reconfig {reconfig} changes its servers and nothing else: create another domain, and copy the objects"
+            ),
+            InvalidChoice::TooFewStay { members, least } => write!(
+                f,
+                "{members} servers would be left, and this domain keeps at least {least}, whichever changes meet: add servers in the same change"
             ),
             InvalidChoice::TooFewServers {
                 members,

@@ -164,7 +164,8 @@ fn first(reconfig: ReconfigKind, chosen: Descriptor) -> Result<Descriptor, Inval
         ReconfigKind::Spsn => Decider::Speculation,
         ReconfigKind::DynaStore => Decider::Snapshot,
     };
-    if !chosen.dap.is_replicated() || chosen.decided_by != Decider::Members {
+    let keeps = reconfig.keeps(chosen.dap);
+    if !keeps || chosen.decided_by != Decider::Members {
         return Err(InvalidChoice::NotInALattice { reconfig });
     }
     let least = limits::LATTICE_MEMBERS;
@@ -172,6 +173,10 @@ fn first(reconfig: ReconfigKind, chosen: Descriptor) -> Result<Descriptor, Inval
         return Err(InvalidChoice::TooFewToBegin { reconfig, least });
     }
     let membership = Membership::first(chosen.members);
+    let membership = match chosen.dap.is_coded() {
+        true => membership.with_slots(),
+        false => membership,
+    };
     Ok(Descriptor {
         members: membership.members(),
         lattice: Some(membership),

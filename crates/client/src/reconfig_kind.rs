@@ -1,6 +1,6 @@
 //! The ways to reconfigure a domain.
 
-use areo_core::config::{Configuration, Decider};
+use areo_core::config::{Configuration, Dap, Decider};
 use serde::{Serialize, Serializer};
 use std::fmt;
 
@@ -14,7 +14,8 @@ pub enum ReconfigKind {
     Rambo,
     /// L-Rambo: as Rambo, but one of the servers makes what clients ask for, together, and clients take over if it does not get on.
     LRambo,
-    /// SM: without consensus; changes of servers that are made at the same time become one.
+    /// SM: without consensus; changes of servers that are made at the same time become one. The only one of these that keeps fragments,
+    /// too.
     Sm,
     /// SpSn: the same by a speculating snapshot.
     Spsn,
@@ -42,6 +43,18 @@ impl ReconfigKind {
             (Some(_), Decider::Snapshot) => ReconfigKind::DynaStore,
             (Some(_), Decider::Leader { .. }) => ReconfigKind::LRambo,
             (Some(_), _) => ReconfigKind::Rambo,
+        }
+    }
+
+    /// Whether a domain that is reconfigured so may keep its objects by this kind.
+    pub(crate) fn keeps(self, dap: Dap) -> bool {
+        match self {
+            ReconfigKind::Ares => true,
+            ReconfigKind::Sm => dap.is_replicated() || matches!(dap, Dap::Ec { .. }),
+            ReconfigKind::Rambo
+            | ReconfigKind::LRambo
+            | ReconfigKind::Spsn
+            | ReconfigKind::DynaStore => dap.is_replicated(),
         }
     }
 

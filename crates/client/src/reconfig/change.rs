@@ -162,7 +162,12 @@ fn merged(
     if changes_more {
         return Err(InvalidChoice::ServersOnly { reconfig });
     }
-    let kept = membership.members().len() == last.n();
+    let members = membership.members().len();
+    let least = last.least_members();
+    if members < least {
+        return Err(InvalidChoice::TooFewStay { members, least });
+    }
+    let kept = members == last.n();
     let invalid = |error| InvalidChoice::InvalidShape { error };
     let wanted = last.with_membership(membership).map_err(invalid)?;
     choice::checked(wanted.descriptor().clone(), change.allow_f0 || kept)

@@ -403,8 +403,7 @@ fn replies_of_sequences() -> Vec<Reply> {
     replies.extend(super::ranked::answers().map(Reply::Access));
     replies.extend([standing(), Reply::Latest(Some(ceased()))]);
     replies.extend([speculating(), led()].map(|c| Reply::Latest(Some(c))));
-    replies.push(super::restart::waits());
-    replies.push(Reply::Latest(Some(slotted())));
+    replies.extend([super::restart::waits(), Reply::Latest(Some(slotted()))]);
     replies
 }
 

@@ -54,6 +54,57 @@ fn changes_at_once_are_all_made() {
     }
 }
 
+/// The same in a coded domain, by SM: members that stay keep their fragments, and any one may be away.
+#[test]
+fn changes_of_a_coded_domain_at_once_are_all_made() {
+    let mut cluster = Cluster::start(&["--servers", "7", "--durability", "memory"]);
+    let create = ["domain", "create", "d", "--reconfig", "sm", "--dap", "ec"];
+    let servers = ["--k", "2", "--servers", "s1,s2,s3,s4", "--json"];
+    let created = cluster.run(&[&create[..], &servers].concat()).done();
+    assert_eq!(created.objects()[0]["dap"], "ec");
+    let files = put_files(&cluster, "d", &[0, 1_000, 300_000, 5_000_000]);
+    let changes = [
+        &["--remove", "s1", "--add", "s5"][..],
+        &["--remove", "s2", "--add", "s6"],
+        &["--add", "s7"],
+    ];
+    let start = |change: &&[&str]| cluster.spawn(&[&["reconfig", "start", "d"], *change].concat());
+    let started: Vec<_> = changes.iter().map(start).collect();
+    for started in started {
+        let ended = started.wait_with_output().unwrap();
+        assert!(ended.status.success(), "{ended:?}");
+    }
+    let (_, dap, servers) = shape(&cluster, "d");
+    let servers: BTreeSet<String> = servers.into_iter().collect();
+    let expected = ["s3", "s4", "s5", "s6", "s7"].map(ToOwned::to_owned);
+    assert_eq!((dap.as_str(), servers), ("ec [5,2]", expected.into()));
+    assert_all_there(&cluster, "d", &files);
+    // Of six elements of each object one is sent, to the server that comes.
+    let more = ["--add", "s1", "--json"];
+    let plan = reconfig(&cluster, "plan", "d", &more)
+        .done()
+        .objects()
+        .remove(0);
+    let bytes = |field: &str| plan[field].as_u64().unwrap();
+    assert!(bytes("sent_bytes") > 2_000_000, "{plan}");
+    assert_eq!(6 * bytes("sent_bytes"), bytes("element_bytes"), "{plan}");
+    let done = reconfig(&cluster, "start", "d", &more).done();
+    assert_eq!(done.objects()[0]["outcome"], "installed");
+    let again = reconfig(&cluster, "start", "d", &["--json"]).done();
+    assert_eq!(again.objects()[0]["outcome"], "unchanged");
+    let few = reconfig(
+        &cluster,
+        "start",
+        "d",
+        &["--remove", "s5,s6,s7", "--allow-f0"],
+    );
+    few.refused(4, &["3 servers would be left", "at least 4"]);
+    reconfig(&cluster, "start", "d", &["--remove", "s3,s5"]).done();
+    cluster.kill("s7");
+    assert_all_there(&cluster, "d", &files);
+    cluster.run(&["domain", "rm", "d", "--yes"]).done();
+}
+
 /// The client dies on its way; operations go on, and another client finishes the change.
 #[test]
 fn a_change_that_was_left_is_finished() {
@@ -217,14 +268,15 @@ fn what_such_a_domain_cannot_is_refused_in_one_sentence() {
     let few = cluster.run(&[&few[..], &["--allow-f0"]].concat());
     few.refused(2, &["at least 3 servers"]);
     for kind in KINDS {
+        let coded = ["ec", "cas"][usize::from(kind == "sm")];
         for wrong in [
-            &["--dap", "ec"][..],
+            &["--dap", coded][..],
             &["--dap", "conditional"],
             &["--consensus", "etcd=127.0.0.1:1"],
         ] {
             let create = ["domain", "create", "x", "--reconfig", kind];
             let refused = cluster.run(&[&create[..], wrong].concat());
-            refused.refused(2, &["is replicated and decides by itself", "--dap abd"]);
+            refused.refused(2, &["is replicated", "and decides by itself", "--dap abd"]);
         }
         create(&cluster, kind, kind);
         for change in [
