@@ -181,6 +181,24 @@ fn a_leader_transfers_for_all() {
     }
 }
 
+/// Where messages take time a reconfigurer meets the leader in the middle of its transfer, and leaves that to it.
+#[test]
+fn a_transfer_is_left_to_the_leader() {
+    let c = first(LEADER, 4);
+    let world = World::of(&c, 5, 1);
+    for key in ["k", "l", "m"] {
+        world.actor(&c).put(key, "v");
+    }
+    world.settle();
+    world.latency(Duration::from_millis(2));
+    let (by_client, by_leader) = (Work::default(), spawn_leader(&world, 0, &c));
+    let actor = world.actor(&c).waiting_for_leaders(PATIENCE);
+    let next = changed(&c, |it| it.with(server(4)));
+    let made = world.run(make(&actor, &next, &by_client));
+    assert_eq!(membership(&made), membership(&next));
+    assert_eq!((by_client.moved.get(), by_leader.moved.get()), (0, 3));
+}
+
 /// What becomes of a leader before one of its calls.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum End {
