@@ -220,7 +220,7 @@ impl InvalidChoice {
             ),
             InvalidChoice::TooFewStay { members, least } => write!(
                 f,
-                "{members} servers would be left, and this domain keeps at least {least}, whichever changes meet: add servers in the same change"
+                "{members} servers would be left, and this domain keeps at least {least}: add servers in the same change"
             ),
             InvalidChoice::TooFewServers {
                 members,

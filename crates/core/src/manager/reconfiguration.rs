@@ -15,6 +15,7 @@ use crate::reconfig::leading;
 use crate::reconfig::merged;
 use crate::reconfig::transfer::Progress;
 use crate::reconfig::walk::{self, GraphNode};
+use crate::tag::Writer;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -71,12 +72,10 @@ impl<E: Env> Domain<E> {
         approves: &impl AsyncFn(&Change) -> bool,
         progress: &dyn Fn(Progress),
     ) -> Result<ReconfigOutcome, AresError> {
+        let consensus = self.consensus();
         let by = Reconfigurer {
-            env: &self.client.env,
-            sequences: self.client.sequences(),
-            consensus: &consensus::AsDescribed(|| self.client.next_writer()),
-            progress,
             patience: self.client.leader_patience(),
+            ..self.reconfigurer(&consensus, progress)
         };
         let done = merged::make(&by, &self.known, change, approves).await?;
         let c = done.clone().into_configuration();
@@ -96,13 +95,8 @@ impl<E: Env> Domain<E> {
         wanted: &Descriptor,
         after: LeaveOff,
     ) -> Result<Option<Arc<Configuration>>, AresError> {
-        let by = Reconfigurer {
-            env: &self.client.env,
-            sequences: self.client.sequences(),
-            consensus: &consensus::AsDescribed(|| self.client.next_writer()),
-            progress: &|_| {},
-            patience: Duration::ZERO,
-        };
+        let consensus = self.consensus();
+        let by = self.reconfigurer(&consensus, &|_| {});
         ares::leave_off(&by, &self.known, wanted, after).await
     }
 
@@ -115,18 +109,10 @@ impl<E: Env> Domain<E> {
         root: &Arc<Configuration>,
         progress: &dyn Fn(Progress),
     ) -> Result<Option<Arc<Configuration>>, AresError> {
-        let by = Reconfigurer {
-            env: &self.client.env,
-            sequences: self.client.sequences(),
-            consensus: &consensus::AsDescribed(|| self.client.next_writer()),
-            progress,
-            patience: Duration::ZERO,
-        };
+        let consensus = self.consensus();
+        let by = self.reconfigurer(&consensus, progress);
         let installed = ares::resume(&by, &self.known).await?;
-        if let Some(c) = &installed {
-            self.client.domain(c).tell_directory(root).await;
-        }
-        Ok(installed)
+        Ok(self.told(root, installed).await)
     }
 
     /// Makes what was posted in a configuration of the domain; then tells the directory. `None`: there is nothing to make.
@@ -139,18 +125,41 @@ impl<E: Env> Domain<E> {
         posted: &PostedChanges,
         progress: &dyn Fn(Progress),
     ) -> Result<Option<Arc<Configuration>>, AresError> {
-        let by = Reconfigurer {
+        let consensus = self.consensus();
+        let by = self.reconfigurer(&consensus, progress);
+        let made = leading::lead(&by, &self.known, posted).await?;
+        Ok(self.told(root, made).await)
+    }
+
+    fn consensus(&self) -> consensus::AsDescribed<impl Fn() -> Writer> {
+        consensus::AsDescribed(|| self.client.next_writer())
+    }
+
+    /// One that waits for no leader.
+    fn reconfigurer<'a, C>(
+        &'a self,
+        consensus: &'a C,
+        progress: &'a dyn Fn(Progress),
+    ) -> Reconfigurer<'a, E, C> {
+        Reconfigurer {
             env: &self.client.env,
             sequences: self.client.sequences(),
-            consensus: &consensus::AsDescribed(|| self.client.next_writer()),
+            consensus,
             progress,
             patience: Duration::ZERO,
-        };
-        let made = leading::lead(&by, &self.known, posted).await?;
-        if let Some(c) = &made {
+        }
+    }
+
+    /// What was installed, after the directory knows of it.
+    async fn told(
+        &self,
+        root: &Arc<Configuration>,
+        installed: Option<Arc<Configuration>>,
+    ) -> Option<Arc<Configuration>> {
+        if let Some(c) = &installed {
             self.client.domain(c).tell_directory(root).await;
         }
-        Ok(made)
+        installed
     }
 
     /// Best effort: a directory that is behind costs the next client that looks the domain up some rounds.

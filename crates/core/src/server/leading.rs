@@ -9,9 +9,11 @@ impl Server {
         let posted = self.states.values().filter_map(|state| {
             let configuration = state.configuration()?;
             let leads = configuration.leader() == Some(self.identity.id);
-            let is_over = state.next().last_final().is_some();
+            if !leads || state.next().last_final().is_some() {
+                return None;
+            }
             let changes = state.posted();
-            (leads && !is_over && !changes.is_empty()).then(|| PostedChanges {
+            (!changes.is_empty()).then(|| PostedChanges {
                 configuration: configuration.clone(),
                 changes,
             })

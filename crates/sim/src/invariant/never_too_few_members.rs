@@ -1,5 +1,5 @@
 //! `[R-3 never-too-few]`, `[R-29 filled-up]`: no configuration of a lattice has fewer members than three, of a coded one than k + 2, or
-//! than the first one of its domain if that has fewer, whichever changes meet.
+//! than the first one of its domain if that has fewer.
 
 use super::{Context, Invariant, Observation};
 use areo_core::config::{Configuration, ConfigurationId};

@@ -40,6 +40,16 @@ pub(crate) trait Watch {
     fn tells(&self, note: &Note);
 }
 
+/// Worlds of the operations of a server's task, each of which may go over many objects.
+pub(super) fn envs(world: &World, caller: usize, timeout: Duration) -> impl Fn() -> SimEnv + use<> {
+    let world = world.clone();
+    move || {
+        let env = SimEnv::new(&world, caller, timeout);
+        env.goes_over_many();
+        env
+    }
+}
+
 impl SimEnv {
     pub(crate) fn new(world: &World, client: usize, timeout: Duration) -> SimEnv {
         SimEnv {

@@ -1,6 +1,6 @@
 //! Servers that lead: the production task (`core::manager::leading`), killed between any two of its steps.
 
-use super::call::SimEnv;
+use super::call::envs;
 use super::{Event as Happening, Trouble, World};
 use crate::fault::Fault;
 use areo_core::consensus::mailbox::PostedChanges;
@@ -53,12 +53,7 @@ impl World {
         let (world, caller) = (self.clone(), self.caller_of(server));
         let pause = [1, 5, 40][(self.random().beside(PAUSE + server as u64) % 3) as usize];
         let task = self.spawn(async move {
-            let of_world = world.clone();
-            let env = move || {
-                let env = SimEnv::new(&of_world, caller, ATTEMPT);
-                env.goes_over_many();
-                env
-            };
+            let env = envs(&world, caller, ATTEMPT);
             let client = Client::new(env());
             let clock = client.env.clone();
             let mut leader = Leader::new(client, env, &world.root());

@@ -2,7 +2,7 @@
 //! (`core::manager::repair`) with pauses that the seed draws.
 
 use super::World;
-use super::call::SimEnv;
+use super::call::{SimEnv, envs};
 use areo_core::config::ConfigurationId;
 use areo_core::dsm::Client;
 use areo_core::env::Env;
@@ -53,12 +53,7 @@ impl World {
         };
         let pause = Duration::from_millis([100, 500, 2000][self.random().index(3)]);
         let task = self.spawn(async move {
-            let of_world = world.clone();
-            let env = move || {
-                let env = SimEnv::new(&of_world, caller, ATTEMPT);
-                env.goes_over_many();
-                env
-            };
+            let env = envs(&world, caller, ATTEMPT);
             let client = Client::new(env());
             let clock = client.env.clone();
             let mut repairer = Repairer::new(client, env, id, &world.root(), pace);

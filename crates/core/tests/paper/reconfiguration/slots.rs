@@ -1,4 +1,4 @@
-//! SM over erasure codes: members that stay keep their elements, whichever changes meet (`docs/spec`, `[R-32 slots-stay]`).
+//! SM over erasure codes: members that stay keep their elements when changes meet (`docs/spec`, `[R-32 slots-stay]`).
 
 use super::gate::{Gate, GatedEnv};
 use super::merging::{ORDER, changed, contains, first_of, installed};
