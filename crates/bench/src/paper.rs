@@ -38,14 +38,13 @@ mod sweep;
 mod variant;
 mod virtual_time;
 
-pub use actor::Cost;
-pub use changes::{ChangesMeasured, ChangesRun, ChangesStage, ClientRead};
+pub use changes::ChangesStage;
 pub use experiment::{Experiment, ListEntry, Procedure, list, not_run};
 pub use experiments::VARIANTS_NOT_HERE;
 pub use figures::short;
 pub use report::{Comparison, Law, Point, Report, Setting, Verdict};
 pub use scale::Scale;
-pub use virtual_time::{VirtualOptions, VirtualPoint, VirtualRun, run_virtually};
+pub use virtual_time::{VirtualOptions, run_virtually};
 
 use crate::cluster::Program;
 use crate::peers::Spread;

@@ -15,11 +15,10 @@ mod runs;
 mod scene;
 mod stage;
 
-pub use experiments::{EXPERIMENTS, Experiment, Place, Reads, ReconfigurationWay, Work};
+pub use experiments::{EXPERIMENTS, Experiment, Place, Reads, ReconfigurationWay, WAYS, Work};
 pub use runs::{MadeChange, PlannedRun, Read, Run};
 
 use crate::random::mix;
-use experiments::WAYS;
 use serde::Serialize;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};

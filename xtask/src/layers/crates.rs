@@ -53,6 +53,7 @@ const CRATES: &[Crate] = &[
     layer(
         "areo-bench",
         &[
+            "areo-sim",
             "areo-client",
             "areo-server",
             "areo-wire",

@@ -26,7 +26,7 @@ pub(super) type Blocks = (usize, usize, usize);
 
 /// What one operation cost.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Cost {
+pub(super) struct Cost {
     /// Milliseconds.
     pub ms: f64,
     /// Quorum calls.

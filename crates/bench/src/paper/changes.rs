@@ -1,4 +1,5 @@
-//! J1 to J3: readers of one object beside changes of the servers that are made at the same time.
+//! J1 to J3: readers of one object beside changes of the servers that are made at the same time. What they are, and what runs come to, is
+//! that of the same experiments in virtual time ([`areo_sim::measure`]).
 
 use super::{ServerOptions, start};
 use crate::proxy::Proxy;
@@ -8,9 +9,10 @@ use crate::run::{RunError, failed};
 use crate::setup::StartedCluster;
 use areo_client::experimental::Experimental;
 use areo_client::{
-    Change, Client, ConfigurationInfo, Dap, Domain, DomainOptions, PutOptions, ReconfigKind,
+    Change, Client, ConfigurationInfo, Domain, DomainOptions, PutOptions, ReconfigKind,
     ReconfigOutcome, Statistics, Version,
 };
+use areo_sim::measure::{MadeChange, PlannedRun, Read, Reads, Run};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -24,77 +26,30 @@ const KEY: &str = "register";
 /// Reads before it is measured, so that every member has the object.
 const READS_BEFORE: usize = 60;
 
-/// One run: who reads how, and how many change the servers at the same time.
-#[derive(Clone, Debug)]
-pub struct ChangesRun {
-    /// How the domain is reconfigured.
-    pub reconfig: ReconfigKind,
-    /// How it keeps the object.
-    pub dap: Dap,
-    /// What else it is made with.
-    pub experimental: Experimental,
-    /// Reads write nothing back.
-    pub is_regular: bool,
-    /// Members of each configuration.
-    pub servers: usize,
-    /// Clients that read.
-    pub readers: usize,
-    /// Bytes of the object.
-    pub bytes: usize,
-    /// Each of them replaces one server by one that has no part in the domain.
-    pub reconfigurers: usize,
-    /// From one read of a reader to the next; `None`: none.
-    pub pause: Option<Duration>,
-    /// How long readers are alone, before and after.
-    pub margin: Duration,
-    /// What it is drawn from.
-    pub seed: u64,
-}
-
-/// A read. Times are since the start of the run.
-#[derive(Clone, Copy, Debug)]
-pub struct ClientRead {
-    /// The number of the reader.
-    pub reader: usize,
-    /// When it began.
-    pub begun: Duration,
-    /// How long it took.
-    pub took: Duration,
-    /// Requests that it sent.
-    pub requests: u64,
-    /// Configurations that it asked.
-    pub configurations: u64,
-}
-
-/// What a run came to.
-#[derive(Debug)]
-pub struct ChangesMeasured {
-    /// All reads.
-    pub reads: Vec<ClientRead>,
-    /// When each change was proposed, and how long it took from there.
-    pub changes: Vec<(Duration, Duration)>,
-    /// Final configurations after the first one that readers or reconfigurers heard of.
-    pub configurations: usize,
-    /// How long it was measured.
-    pub time: Duration,
-}
-
 /// Servers that all runs of an experiment share.
 pub struct ChangesStage {
     domains: Cell<u64>,
+    /// How long readers are alone, before and after.
+    margin: Duration,
     started: StartedCluster,
     _proxy: Option<Proxy>,
 }
 
 impl ChangesStage {
-    /// Starts so many servers. Dropping it ends the processes and removes what they left.
+    /// Starts so many servers. `margin`: how long readers are alone, before and after. Dropping it ends the processes and removes what
+    /// they left.
     ///
     /// # Errors
     /// [`RunError`].
-    pub async fn start(options: &ServerOptions, servers: usize) -> Result<ChangesStage, RunError> {
+    pub async fn start(
+        options: &ServerOptions,
+        servers: usize,
+        margin: Duration,
+    ) -> Result<ChangesStage, RunError> {
         let (proxy, started) = start(options, servers).await?;
         Ok(ChangesStage {
             domains: Cell::new(0),
+            margin,
             started,
             _proxy: proxy,
         })
@@ -104,23 +59,26 @@ impl ChangesStage {
     ///
     /// # Errors
     /// [`RunError`]: something did not succeed, a read did not find the object, or a change was lost.
-    pub async fn run(&self, run: &ChangesRun) -> Result<ChangesMeasured, RunError> {
+    pub async fn run(&self, plan: &PlannedRun<'_>) -> Result<Run, RunError> {
         self.domains.update(|number| number + 1);
         let name = format!("changes-{}", self.domains.get());
-        let measured = LocalSet::new().run_until(self.measured(&name, run)).await?;
+        let measured = LocalSet::new()
+            .run_until(self.measured(&name, plan))
+            .await?;
         let removed = self.started.client.remove_domain(&name).await;
         removed.map_err(failed("remove the domain"))?;
         Ok(measured)
     }
 
-    async fn measured(&self, name: &str, run: &ChangesRun) -> Result<ChangesMeasured, RunError> {
-        let scene = Rc::new(self.scene(name, run).await?);
+    async fn measured(&self, name: &str, plan: &PlannedRun<'_>) -> Result<Run, RunError> {
+        let experiment = plan.experiment;
+        let scene = Rc::new(self.scene(name, plan).await?);
         let mut reconfigurers = Vec::new();
-        for _ in 0..run.reconfigurers {
+        for _ in 0..plan.reconfigurers {
             reconfigurers.push(self.connect(name).await?);
         }
         let mut readers = Vec::new();
-        for number in 0..run.readers {
+        for number in 0..experiment.readers {
             let (client, domain) = self.connect(name).await?;
             let (domain, cost) = domain.measured();
             let found = scene.read(&domain).await;
@@ -129,9 +87,9 @@ impl ChangesStage {
         }
         let begun = Instant::now();
         let mut tasks = JoinSet::new();
-        let mut random = Random::new(run.seed);
+        let mut random = Random::new(plan.seed);
         for (number, client, domain, cost) in readers {
-            let pause = run.pause.unwrap_or_default();
+            let pause = plan.pause.unwrap_or_default();
             let first = begun + pause * random.below(1000) as u32 / 1000;
             let reader = Reader {
                 number,
@@ -142,10 +100,38 @@ impl ChangesStage {
             };
             tasks.spawn_local(reader.read_on(scene.clone(), first, pause));
         }
-        sleep(run.margin).await;
+        sleep(self.margin).await;
+        let changes = self.change((plan, begun), reconfigurers, &scene).await?;
+        sleep(self.margin).await;
+        scene.is_over.set(true);
+        let mut reads = Vec::new();
+        while let Some(ended) = tasks.join_next().await {
+            let ended = ended.expect("readers do not panic");
+            reads.extend(ended.map_err(failed("read the object"))?);
+        }
+        let time = begun.elapsed();
+        self.check_members(name, plan).await?;
+        Ok(Run {
+            reads,
+            changes,
+            // The final ones after the first that readers or reconfigurers heard of.
+            configurations: scene.configurations.borrow().len() - 1,
+            counted: (Duration::ZERO, time),
+            // What happens is no function of the seed.
+            hash: 0,
+        })
+    }
+
+    /// Lets all reconfigurers make their changes at the same time, in a run that has begun.
+    async fn change(
+        &self,
+        (plan, begun): (&PlannedRun<'_>, Instant),
+        reconfigurers: Vec<(Client, Domain)>,
+        scene: &Scene,
+    ) -> Result<Vec<MadeChange>, RunError> {
         let mut changes = JoinSet::new();
         for (number, (client, domain)) in reconfigurers.into_iter().enumerate() {
-            let change = self.replacement(run, number);
+            let change = self.replacement(plan, number);
             changes.spawn_local(async move {
                 let (done, proposed) = proposed(&domain, &change).await;
                 drop(client);
@@ -161,23 +147,12 @@ impl ChangesStage {
             }
             let proposed = proposed.ok_or("nothing was proposed");
             let proposed = proposed.map_err(failed("change the servers"))?;
-            made.push((proposed - begun, ended - proposed));
+            made.push(MadeChange {
+                begun: proposed - begun,
+                took: ended - proposed,
+            });
         }
-        sleep(run.margin).await;
-        scene.is_over.set(true);
-        let mut reads = Vec::new();
-        while let Some(ended) = tasks.join_next().await {
-            let ended = ended.expect("readers do not panic");
-            reads.extend(ended.map_err(failed("read the object"))?);
-        }
-        let time = begun.elapsed();
-        self.check_members(name, run).await?;
-        Ok(ChangesMeasured {
-            reads,
-            changes: made,
-            configurations: scene.configurations.borrow().len() - 1,
-            time,
-        })
+        Ok(made)
     }
 
     async fn connect(&self, name: &str) -> Result<(Client, Domain), RunError> {
@@ -189,20 +164,26 @@ impl ChangesStage {
     }
 
     /// Makes the domain, writes the object, and brings it to all members.
-    async fn scene(&self, name: &str, run: &ChangesRun) -> Result<Scene, RunError> {
+    async fn scene(&self, name: &str, plan: &PlannedRun<'_>) -> Result<Scene, RunError> {
+        let experiment = plan.experiment;
+        let (dap, options) = experiment.reads.domain();
         let options = DomainOptions {
-            dap: run.dap,
-            servers: self.started.servers[..run.servers].to_vec(),
-            experimental: run.experimental,
-            reconfig: run.reconfig,
+            dap,
+            servers: self.started.servers[..experiment.servers].to_vec(),
+            experimental: Experimental {
+                thrift: Some(options.thrift),
+                single_contact: Some(options.single_contact),
+                ..Experimental::default()
+            },
+            reconfig: kind(plan.way.name),
             ..DomainOptions::default()
         };
         let made = self.started.client.create_domain(name, options).await;
         let domain = made.map_err(failed("make the domain"))?;
-        let put = domain.put(KEY, vec![7; run.bytes], PutOptions::default());
+        let put = domain.put(KEY, vec![7; experiment.bytes], PutOptions::default());
         let scene = Scene {
             written: put.await.map_err(failed("write the object"))?,
-            is_regular: run.is_regular,
+            is_regular: experiment.reads == Reads::Regular,
             is_over: Cell::new(false),
             configurations: RefCell::default(),
         };
@@ -215,21 +196,22 @@ impl ChangesStage {
     }
 
     /// The change of this reconfigurer: one server by another one.
-    fn replacement(&self, run: &ChangesRun, number: usize) -> Change {
+    fn replacement(&self, plan: &PlannedRun<'_>, number: usize) -> Change {
         Change {
-            add: vec![self.started.servers[run.servers + number].clone()],
+            add: vec![self.started.servers[plan.experiment.servers + number].clone()],
             remove: vec![self.started.servers[number].clone()],
             ..Change::default()
         }
     }
 
     /// Every change was made.
-    async fn check_members(&self, name: &str, run: &ChangesRun) -> Result<(), RunError> {
+    async fn check_members(&self, name: &str, plan: &PlannedRun<'_>) -> Result<(), RunError> {
         let (_client, domain) = self.connect(name).await?;
         let last = domain.configuration();
         let members: BTreeSet<&str> = last.members.iter().map(|of| &*of.name).collect();
-        let expected = &self.started.servers[run.reconfigurers..run.servers + run.reconfigurers];
-        let expected: BTreeSet<&str> = expected.iter().map(|name| &**name).collect();
+        let kept = plan.reconfigurers..plan.experiment.servers + plan.reconfigurers;
+        let expected = self.started.servers[kept].iter();
+        let expected: BTreeSet<&str> = expected.map(|name| &**name).collect();
         match members == expected {
             true => Ok(()),
             false => Err(failed("change the servers")(format!(
@@ -237,6 +219,12 @@ impl ChangesStage {
             ))),
         }
     }
+}
+
+fn kind(way: &str) -> ReconfigKind {
+    let mut all = ReconfigKind::ALL.into_iter();
+    let found = all.find(|kind| kind.word() == way);
+    found.expect("a way has the word of a domain's")
 }
 
 /// What the clients of a run share.
@@ -286,19 +274,19 @@ impl Reader {
         scene: Rc<Scene>,
         mut next: Instant,
         pause: Duration,
-    ) -> Result<Vec<ClientRead>, String> {
+    ) -> Result<Vec<Read>, String> {
         let mut reads = Vec::new();
         while !scene.is_over.get() {
             sleep_until(next.into()).await;
             let (before, begun) = (self.cost.counts(), Instant::now());
             scene.read(&self.domain).await?;
             let (after, ended) = (self.cost.counts(), Instant::now());
-            let read = ClientRead {
+            let read = Read {
                 reader: self.number,
                 begun: begun - self.begun,
                 took: ended - begun,
-                requests: after.requests - before.requests,
-                configurations: after.configurations - before.configurations,
+                requests: (after.requests - before.requests) as usize,
+                configurations: (after.configurations - before.configurations) as usize,
             };
             if read.configurations > 1 {
                 scene.note(self.domain.configuration());

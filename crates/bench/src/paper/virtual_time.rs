@@ -1,4 +1,4 @@
-//! The same experiments in virtual time: what runs a point is given, and the report is the same.
+//! The same experiments in virtual time ([`areo_sim::measure`]), with the same report.
 
 use super::actor::Cost;
 use super::compare::{self, MeasuredPoint};
@@ -9,49 +9,27 @@ use super::scale::{self, Scale};
 use super::stage::means;
 use super::{Progress, points_of, shown};
 use crate::system::{self, Machine};
-use areo_client::{Dap, DapKind};
+use areo_client::DapKind;
+use areo_sim::measure::register::{self, OperationCost, Setting};
 use std::time::{Duration, Instant};
 
 /// The round trip in milliseconds, and how far from it a round may be: servers and lines have work as well.
 const ROUND_TRIP_MS: u64 = 50;
 const NEARLY: u64 = ROUND_TRIP_MS / 5;
 
-/// What is run.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct VirtualPoint {
-    /// What readers and writers do.
-    pub procedure: Procedure,
-    /// How the object is kept.
-    pub dap: Dap,
-    /// Members.
-    pub servers: usize,
-    /// As the domain has it.
-    pub delta: u16,
-    /// Who read.
-    pub readers: usize,
-    /// Who write.
-    pub writers: usize,
-    /// Of the object.
-    pub bytes: usize,
-    /// Of each of them.
-    pub operations: usize,
-    /// Between two of these: drawn from this range.
-    pub wait_ms: (u64, u64),
-}
-
-/// What came of a run of it.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct VirtualRun {
+/// What came of a run.
+#[derive(Default)]
+struct VirtualRun {
     /// Reads beside others.
-    pub reads: Vec<Cost>,
+    reads: Vec<Cost>,
     /// Writes beside others.
-    pub writes: Vec<Cost>,
+    writes: Vec<Cost>,
     /// A write, and a read after it, when no other client is at work.
-    pub quiet: Option<(Cost, Cost)>,
+    quiet: Option<(Cost, Cost)>,
     /// Other quantities.
-    pub others: Vec<(&'static str, f64)>,
+    others: Vec<(&'static str, f64)>,
     /// The time that something took, and how long it may take.
-    pub bounded: Option<(Duration, Duration)>,
+    bounded: Option<(Duration, Duration)>,
 }
 
 /// Which experiment, how large, from which seed, and by which command.
@@ -66,18 +44,20 @@ pub struct VirtualOptions {
     pub command: String,
 }
 
-/// Runs every point. `run` gets it with the number of the run.
+/// Runs every point.
 ///
 /// # Errors
-/// Those of `run`: a rule was broken.
+/// A rule was broken.
 pub fn run_virtually(
     options: VirtualOptions,
-    run: impl Fn(&VirtualPoint, u64) -> Result<VirtualRun, String>,
     observe: impl Fn(Progress),
 ) -> Result<Report, String> {
     let begun = Instant::now();
     let VirtualOptions {
-        experiment, scale, ..
+        experiment,
+        scale,
+        seed,
+        command,
     } = options;
     assert!(experiment.has_virtual_time(), "it was looked at before");
     let parameters = scale::virtual_parameters(experiment, scale);
@@ -97,7 +77,7 @@ pub fn run_virtually(
             of,
             point: name.clone(),
         });
-        let these = runs(point, parameters.runs, &run);
+        let these = runs(point, parameters.runs, seed);
         let these = these.map_err(|broken| format!("{} {name}: {broken}", experiment.name))?;
         for run in &these {
             let means = means(&run.reads, &run.writes).into_iter();
@@ -113,13 +93,13 @@ pub fn run_virtually(
     Ok(Report {
         report: "paper".into(),
         made_at_ms: system::now_ms(),
-        command: options.command,
+        command,
         machine: Machine::this(),
         experiment: experiment.name.into(),
         scale: scale.name().into(),
         changes: changes(experiment, &parameters),
         runs: parameters.runs,
-        seed: options.seed,
+        seed,
         not_run: Vec::new(),
         points: points.iter().map(shown).collect(),
         comparisons: compare::compare(&points),
@@ -130,15 +110,10 @@ pub fn run_virtually(
     })
 }
 
-fn runs(
-    of: &MeasuredPoint,
-    runs: usize,
-    run: impl Fn(&VirtualPoint, u64) -> Result<VirtualRun, String>,
-) -> Result<Vec<VirtualRun>, String> {
+fn runs(of: &MeasuredPoint, runs: usize, seed: u64) -> Result<Vec<VirtualRun>, String> {
     let parameters = &of.step.1;
     let k = parameters.servers - parameters.parity;
-    let point = VirtualPoint {
-        procedure: of.experiment.procedure,
+    let setting = Setting {
         dap: of.variant.dap.with(u8::try_from(k).expect("few servers")),
         servers: parameters.servers,
         delta: u16::try_from(parameters.writers).expect("few writers"),
@@ -148,7 +123,60 @@ fn runs(
         operations: parameters.operations,
         wait_ms: parameters.wait_ms,
     };
-    (0..runs as u64).map(|number| run(&point, number)).collect()
+    let one = |number| run_of(of.experiment.procedure, &setting, (seed, number));
+    (0..runs as u64).map(one).collect()
+}
+
+fn run_of(procedure: Procedure, setting: &Setting, seed: (u64, u64)) -> Result<VirtualRun, String> {
+    let costs = |of: &[OperationCost]| of.iter().map(cost).collect();
+    Ok(match procedure {
+        Procedure::Restart => {
+            let times = register::restart(setting, seed)?;
+            VirtualRun {
+                others: vec![
+                    ("write_ms", times.write),
+                    ("restart_ms", times.until_read),
+                    ("restart_writes", times.until_read / times.write),
+                    ("rewritten_ms", times.until_write),
+                ],
+                ..VirtualRun::default()
+            }
+        }
+        Procedure::Stabilization => {
+            let time = register::stabilize(setting, seed)?;
+            let quantity = match time.was_restarted {
+                true => "restarted_ms",
+                false => "stabilized_ms",
+            };
+            VirtualRun {
+                others: vec![(quantity, time.took.as_secs_f64() * 1e3)],
+                bounded: Some((time.took, time.bound)),
+                ..VirtualRun::default()
+            }
+        }
+        _ => {
+            let measured = register::run(setting, seed)?;
+            let quiet = (cost(&measured.quiet_write), cost(&measured.quiet_read));
+            VirtualRun {
+                reads: costs(&measured.reads),
+                writes: costs(&measured.writes),
+                quiet: Some(quiet),
+                ..VirtualRun::default()
+            }
+        }
+    })
+}
+
+fn cost(of: &OperationCost) -> Cost {
+    Cost {
+        ms: of.ms,
+        rounds: of.rounds,
+        configurations: 1,
+        sent: of.sent,
+        received: of.received,
+        blocks: 0,
+        success: 1.0,
+    }
 }
 
 fn laws_of(point: &MeasuredPoint, runs: &[VirtualRun]) -> Vec<Law> {

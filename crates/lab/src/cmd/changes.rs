@@ -7,12 +7,8 @@ use crate::args::Paper;
 use areo::exit::{Failure, Outcome};
 use areo::{progress, session};
 use areo_bench::RunError;
-use areo_bench::paper::{ChangesMeasured, ChangesRun, ChangesStage, ListEntry, Scale};
-use areo_client::ReconfigKind;
-use areo_client::experimental::Experimental;
-use areo_sim::measure::{
-    EXPERIMENTS, Experiment, MadeChange, PlannedRun, Read, Reads, Run, Scale as Runs, run_by,
-};
+use areo_bench::paper::{ChangesStage, ListEntry, Scale};
+use areo_sim::measure::{EXPERIMENTS, Experiment, PlannedRun, Scale as Runs, run_by};
 use std::time::Duration;
 
 /// How long readers are alone, before and after: longer than in virtual time, as everything is.
@@ -61,62 +57,12 @@ pub(super) fn run(lab: &Lab<'_>, experiment: &'static Experiment, args: &Paper) 
     let all = experiment.servers + spare.unwrap_or_default();
     let work = async {
         let text = |error: RunError| error.to_string();
-        let stage = ChangesStage::start(&options, all).await.map_err(text)?;
-        let one = async |plan: &PlannedRun<'_>| {
-            let measured = stage.run(&with_processes(plan)).await;
-            measured.map(made).map_err(text)
-        };
+        let stage = ChangesStage::start(&options, all, MARGIN).await;
+        let stage = stage.map_err(text)?;
+        let one = async |plan: &PlannedRun<'_>| stage.run(plan).await.map_err(text);
         run_by(experiment, (runs, seed), of_row, one).await
     };
     let report = session::run(async { work.await.map_err(Failure::other) }, "");
     bar.finish_and_clear();
     measure::print(lab, experiment, seed, &report?)
-}
-
-fn with_processes(plan: &PlannedRun<'_>) -> ChangesRun {
-    let (dap, options) = plan.experiment.reads.domain();
-    ChangesRun {
-        reconfig: kind(plan.way.name),
-        dap,
-        experimental: Experimental {
-            thrift: Some(options.thrift),
-            single_contact: Some(options.single_contact),
-            ..Experimental::default()
-        },
-        is_regular: plan.experiment.reads == Reads::Regular,
-        servers: plan.experiment.servers,
-        readers: plan.experiment.readers,
-        bytes: plan.experiment.bytes,
-        reconfigurers: plan.reconfigurers,
-        pause: plan.pause,
-        margin: MARGIN,
-        seed: plan.seed,
-    }
-}
-
-fn kind(way: &str) -> ReconfigKind {
-    let found = ReconfigKind::ALL
-        .into_iter()
-        .find(|kind| kind.word() == way);
-    found.expect("a way has the word of a domain's")
-}
-
-fn made(measured: ChangesMeasured) -> Run {
-    let reads = measured.reads.into_iter().map(|read| Read {
-        reader: read.reader,
-        begun: read.begun,
-        took: read.took,
-        requests: read.requests as usize,
-        configurations: read.configurations as usize,
-    });
-    let changes = measured.changes.into_iter();
-    Run {
-        reads: reads.collect(),
-        changes: changes
-            .map(|(begun, took)| MadeChange { begun, took })
-            .collect(),
-        configurations: measured.configurations,
-        counted: (Duration::ZERO, measured.time),
-        hash: 0,
-    }
 }

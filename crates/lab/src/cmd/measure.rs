@@ -5,11 +5,8 @@ use crate::args::{Measure, ScaleWord};
 use areo::exit::{Failure, Outcome};
 use areo::output::columns;
 use areo::progress;
-use areo_bench::paper::{
-    self as papers, Cost, Procedure, VirtualOptions, VirtualPoint, VirtualRun,
-};
+use areo_bench::paper::{self as papers, VirtualOptions};
 use areo_lab::shared::{command, create, write};
-use areo_sim::measure::register::{self, OperationCost, Setting};
 use areo_sim::measure::{self, EXPERIMENTS, Experiment, Report, Row, Scale};
 use areo_telemetry::view;
 use serde::Serialize;
@@ -105,8 +102,7 @@ fn of_register(lab: &Lab<'_>, experiment: &'static papers::Experiment, args: &Me
         bar.set_position(progress.done as u64);
         bar.set_message(progress.point);
     };
-    let one = |point: &VirtualPoint, run| run_of(point, (args.seed, run));
-    let report = papers::run_virtually(options, one, observe);
+    let report = papers::run_virtually(options, observe);
     bar.finish_and_clear();
     let report = report.map_err(Failure::other)?;
     match lab.out.json {
@@ -115,68 +111,6 @@ fn of_register(lab: &Lab<'_>, experiment: &'static papers::Experiment, args: &Me
     }
     write([(html, &view::page(&report))])?;
     paper::judge(&report)
-}
-
-fn run_of(point: &VirtualPoint, seed: (u64, u64)) -> Result<VirtualRun, String> {
-    let setting = Setting {
-        dap: point.dap,
-        servers: point.servers,
-        delta: point.delta,
-        readers: point.readers,
-        writers: point.writers,
-        bytes: point.bytes,
-        operations: point.operations,
-        wait_ms: point.wait_ms,
-    };
-    let costs = |of: &[OperationCost]| of.iter().map(cost).collect();
-    Ok(match point.procedure {
-        Procedure::Restart => {
-            let times = register::restart(&setting, seed)?;
-            VirtualRun {
-                others: vec![
-                    ("write_ms", times.write),
-                    ("restart_ms", times.until_read),
-                    ("restart_writes", times.until_read / times.write),
-                    ("rewritten_ms", times.until_write),
-                ],
-                ..VirtualRun::default()
-            }
-        }
-        Procedure::Stabilization => {
-            let time = register::stabilize(&setting, seed)?;
-            let quantity = match time.was_restarted {
-                true => "restarted_ms",
-                false => "stabilized_ms",
-            };
-            VirtualRun {
-                others: vec![(quantity, time.took.as_secs_f64() * 1e3)],
-                bounded: Some((time.took, time.bound)),
-                ..VirtualRun::default()
-            }
-        }
-        _ => {
-            let measured = register::run(&setting, seed)?;
-            let quiet = (cost(&measured.quiet_write), cost(&measured.quiet_read));
-            VirtualRun {
-                reads: costs(&measured.reads),
-                writes: costs(&measured.writes),
-                quiet: Some(quiet),
-                ..VirtualRun::default()
-            }
-        }
-    })
-}
-
-fn cost(of: &OperationCost) -> Cost {
-    Cost {
-        ms: of.ms,
-        rounds: of.rounds,
-        configurations: 1,
-        sent: of.sent,
-        received: of.received,
-        blocks: 0,
-        success: 1.0,
-    }
 }
 
 pub(super) fn print(lab: &Lab<'_>, experiment: &Experiment, seed: u64, report: &Report) -> Outcome {

@@ -5,8 +5,8 @@
 
 use crate::command::on_the_path;
 use crate::{lab_with, line, product};
-use areo_bench::paper::{ChangesRun, ChangesStage, ServerOptions};
-use areo_client::{Dap, ReconfigKind};
+use areo_bench::paper::{ChangesStage, ServerOptions};
+use areo_sim::measure::{Experiment, PlannedRun, Reads, WAYS};
 use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;
@@ -208,29 +208,31 @@ fn changes_at_once_are_made_beside_thrifty_and_regular_readers() {
         round_trip: None,
     };
     let work = async {
-        let stage = ChangesStage::start(&options, servers + changes).await;
+        let margin = Duration::from_millis(50);
+        let stage = ChangesStage::start(&options, servers + changes, margin).await;
         let stage = stage.unwrap();
-        for reconfig in ReconfigKind::ALL {
-            for (is_regular, rounds) in [(false, 2), (true, 1)] {
-                let run = ChangesRun {
-                    reconfig,
-                    dap: Dap::AbdPublished,
-                    experimental: "thrifty=on".parse().unwrap(),
-                    is_regular,
+        for way in WAYS {
+            for (reads, rounds) in [(Reads::Thrifty, 2), (Reads::Regular, 1)] {
+                let experiment = Experiment {
                     servers,
                     readers: 2,
                     bytes: 100,
-                    reconfigurers: changes,
-                    pause: Some(Duration::from_millis(5)),
-                    margin: Duration::from_millis(50),
-                    seed: 7,
+                    reads,
+                    ..*Experiment::find("J1").unwrap()
                 };
-                let made = stage.run(&run).await.unwrap();
+                let plan = PlannedRun {
+                    experiment: &experiment,
+                    way,
+                    reconfigurers: changes,
+                    seed: 7,
+                    pause: Some(Duration::from_millis(5)),
+                };
+                let made = stage.run(&plan).await.unwrap();
                 let quiet = made.reads.iter().filter(|read| read.configurations == 1);
                 let least = quiet.map(|read| read.requests).min();
-                assert_eq!(least, Some(rounds * quorum), "{reconfig}: {made:?}");
-                assert_eq!(made.changes.len(), changes, "{reconfig}: {made:?}");
-                assert!((1..=4).contains(&made.configurations), "{reconfig}");
+                assert_eq!(least, Some(rounds * quorum), "{}: {made:?}", way.name);
+                assert_eq!(made.changes.len(), changes, "{}: {made:?}", way.name);
+                assert!((1..=4).contains(&made.configurations), "{}", way.name);
             }
         }
     };

@@ -230,7 +230,7 @@ pub struct ReconfigurationWay {
 const MERGED: fn(usize) -> RangeInclusive<usize> = |changes| 1..=changes;
 
 /// What is compared: a row for each.
-pub(super) const WAYS: &[ReconfigurationWay] = &[
+pub const WAYS: &[ReconfigurationWay] = &[
     way("rambo", Some(|| Decider::Members), |changes| {
         changes..=changes
     }),
