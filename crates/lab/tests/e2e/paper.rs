@@ -230,8 +230,8 @@ fn changes_at_once_are_made_beside_thrifty_and_regular_readers() {
                 let made = stage.run(&plan).await.unwrap();
                 let quiet = made.reads.iter().filter(|read| read.configurations == 1);
                 let least = quiet.map(|read| read.requests).min();
-                assert_eq!(least, Some(rounds * quorum), "{}: {made:?}", way.name);
-                assert_eq!(made.changes.len(), changes, "{}: {made:?}", way.name);
+                assert_eq!(least, Some(rounds * quorum), "{}", way.name);
+                assert_eq!(made.changes.len(), changes, "{}", way.name);
                 assert!((1..=4).contains(&made.configurations), "{}", way.name);
             }
         }
