@@ -269,6 +269,7 @@ impl Cluster {
     }
 
     /// Starts a server that joins the cluster, whether that can register it or not. Returns its admin port.
+    /// It listens 40 below that.
     pub(crate) fn begin_to_join(&mut self, server: &str, number: u16, options: &[&str]) -> u16 {
         let port = self.port + 9 + number;
         let child = command()

@@ -160,8 +160,12 @@ fn a_server_in_memory_that_is_not_registered_leaves_no_identity() {
     assert!(cluster.data().join("s6").join("IDENTITY").exists());
     cluster.kill("s6");
     let data = cluster.data().join("s6");
+    // At the addresses that it had: a cluster of the user may have the usual ones.
+    let places = [admin - 40, admin].map(|port| format!("127.0.0.1:{port}"));
+    let [listen, admin] = places.each_ref().map(String::as_str);
     let again = ["server", "--durability", "memory", "--data"];
-    let again = [&again[..], &[data.to_str().unwrap()]].concat();
+    let data = data.to_str().unwrap();
+    let again = [&again[..], &[data, "--listen", listen, "--admin", admin]].concat();
     areo(&again, b"").refused(1, &["keeps nothing on disk", "new directory"]);
 }
 
