@@ -71,7 +71,7 @@ pub(crate) struct Compare {
     /// Objects of each size [default: 1000, or 256MiB of them, but at least 4]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub(crate) objects: Option<u64>,
-    /// Distribution of keys: uniform, or zipf:EXPONENT
+    /// Distribution of keys: uniform, in-turn, or zipf:EXPONENT
     #[arg(long, default_value = "uniform")]
     pub(crate) popularity: Popularity,
     /// Operations per second of all clients together (open loop); latency counts from the time at which each was due [default:
@@ -146,7 +146,7 @@ impl Compare {
                 Some(rate) => Pace::Open {
                     per_second: rate.into(),
                 },
-                None => Pace::Closed { wait: self.wait },
+                None => Pace::up_to(self.wait),
             },
             reconfigurers: self.reconfigurers.into(),
             between_changes: self.reconfigure_wait,

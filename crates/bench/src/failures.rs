@@ -1,7 +1,7 @@
 //! Operations that failed.
 
 /// Sentences that are kept; the first tell most.
-pub(crate) const SENTENCES_MAX: usize = 10;
+const SENTENCES_MAX: usize = 10;
 
 /// How many operations failed, and the first of them, in sentences.
 #[derive(Clone, Default)]
@@ -16,5 +16,11 @@ impl Failures {
         if self.first.len() < SENTENCES_MAX {
             self.first.push(sentence);
         }
+    }
+
+    pub(crate) fn merge(&mut self, others: Failures) {
+        self.count += others.count;
+        let room = SENTENCES_MAX.saturating_sub(self.first.len());
+        self.first.extend(others.first.into_iter().take(room));
     }
 }

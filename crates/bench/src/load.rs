@@ -12,6 +12,7 @@
 //! | `client` | what each of them asks of stores, recorded or not |
 //! | `history` | what clients did and saw, where it is recorded |
 //! | `tally` | what was measured |
+//! | `value` | values that differ from all others |
 
 mod client;
 mod contender;
@@ -21,6 +22,7 @@ mod keys;
 mod operation;
 mod plan;
 mod tally;
+pub(crate) mod value;
 mod worker;
 
 pub(crate) use client::{KEY_PREFIX, Store, get, key};
@@ -31,8 +33,8 @@ pub(crate) use history::{ChangeEnd, Diary, KnownConfiguration, shape_name};
 pub use keys::Popularity;
 pub use operation::Operation;
 pub(crate) use plan::Contest;
-pub use plan::{Pace, Plan};
-pub(crate) use tally::{Counters, Latencies, Tally};
+pub use plan::{Look, Pace, Plan};
+pub(crate) use tally::{Counters, Latencies, Sample, Tally};
 pub use tally::{Measurement, PhaseReport, Times};
 
 use crate::completions::{STEP, Steps};
@@ -40,7 +42,6 @@ use crate::error::{RunError, failed};
 use crate::failures::Failures;
 use crate::random::Random;
 use crate::target::{Caller, Reconfigurer, Target};
-use crate::workload::value;
 use bytes::Bytes;
 use client::LoadClient;
 use contender::Contender;
@@ -178,6 +179,8 @@ pub(crate) struct LoadEnd {
     pub(crate) disturbed: Tally,
     /// Operations that succeeded, in each step of time from the first phase that was measured on.
     pub(crate) steps: Vec<u64>,
+    /// Of the phases that were measured, if the plan keeps them: as they ended.
+    pub(crate) samples: Vec<Sample>,
     pub(crate) failures: Failures,
     /// Of each counter: the place of its store, and its key.
     pub(crate) increments: BTreeMap<(usize, String), Increments>,
@@ -217,14 +220,17 @@ impl Load {
             .map(|number| value::content(number as u64, plan.size))
             .collect();
         let from = Instant::now();
-        let shared = Rc::new(Shared::new(values, clients, from));
+        let shared = Rc::new(Shared {
+            samples: RefCell::new(plan.keeps_samples.then(Vec::new)),
+            ..Shared::new(values, clients, from)
+        });
         let measured = callers.into_iter().enumerate().map(|(place, caller)| {
             Role::Measured(Measured {
                 client: only(caller, history),
                 does: plan.does(place),
-                keys: Keys::new(plan.popularity, plan.objects),
+                keys: Keys::new(plan.popularity, (plan.first_object, plan.objects)),
                 size: plan.size,
-                verifies: plan.verifies,
+                look: plan.look,
             })
         });
         let contests = plan.contest.iter().flat_map(|it| vec![it; it.clients]);
@@ -234,11 +240,13 @@ impl Load {
         });
         let mut workers = JoinSet::new();
         for (place, role) in measured.chain(contenders).enumerate() {
+            let mut random = Random::new(plan.seed).derive(place as u64);
             let worker = Worker {
                 place,
                 role,
-                random: Random::new(plan.seed).derive(place as u64),
-                schedule: Schedule::new(plan.pace, (place, clients), from),
+                schedule: Schedule::new(plan.pace, (place, clients), from, &mut random),
+                random,
+                left: plan.operations,
                 shared: shared.clone(),
             };
             workers.spawn_local(worker.work());
@@ -268,9 +276,23 @@ impl Load {
         self.shared.enter(phase);
     }
 
+    /// Since when the clients are at work.
+    pub(crate) fn begun(&self) -> Instant {
+        self.shared.begun
+    }
+
     /// Operations that succeeded so far.
     pub(crate) fn operations(&self) -> u64 {
         self.shared.operations.get()
+    }
+
+    /// All of it, from the first operation on, until the clients have done those that the plan counts.
+    pub(crate) async fn finish(mut self) -> LoadEnd {
+        self.enter(Phase::Still);
+        while let Some(ended) = self.workers.join_next().await {
+            ended.expect("workers do not panic");
+        }
+        self.stop().await
     }
 
     /// Lets the clients finish what they are at.
@@ -293,6 +315,7 @@ impl Load {
             still: shared.still.take(),
             disturbed: shared.disturbed.take(),
             steps: shared.steps.take().counts(shared.measured_until.get()),
+            samples: shared.samples.take().unwrap_or_default(),
             failures: shared.failures.take(),
             increments: shared.increments.take(),
             deaths: shared.deaths.get(),
@@ -303,6 +326,7 @@ impl Load {
 
 /// What the clients of a load share.
 struct Shared {
+    begun: Instant,
     values: Vec<Bytes>,
     phase: Cell<Phase>,
     /// When the phase began.
@@ -318,6 +342,8 @@ struct Shared {
     still: RefCell<Tally>,
     disturbed: RefCell<Tally>,
     steps: RefCell<Steps>,
+    /// Operations, if they are kept.
+    samples: RefCell<Option<Vec<Sample>>>,
     operations: Cell<u64>,
     failures: RefCell<Failures>,
     /// The key of the counter of those that only increment.
@@ -329,7 +355,9 @@ struct Shared {
 impl Shared {
     fn new(values: Vec<Bytes>, clients: usize, now: Instant) -> Shared {
         Shared {
+            begun: now,
             values,
+            samples: RefCell::default(),
             phase: Cell::new(Phase::Unmeasured),
             since: Cell::new(now),
             last: Cell::new((now, Phase::Unmeasured)),
@@ -398,6 +426,18 @@ impl Shared {
         match (begun, self.phase.get()) {
             (Phase::Disturbed, _) | (_, Phase::Disturbed) => Some(&self.disturbed),
             (begun, _) => self.tally(begun),
+        }
+    }
+
+    /// Takes an operation into account that was due then and began in that phase.
+    fn count(&self, sample: Sample, (due, begun): (Instant, Phase)) {
+        let in_time = self.phase.get() != Phase::Unmeasured;
+        let Some(tally) = self.tally_of(due, begun) else {
+            return;
+        };
+        tally.borrow_mut().succeeded(&sample, in_time);
+        if let Some(samples) = &mut *self.samples.borrow_mut() {
+            samples.push(sample);
         }
     }
 

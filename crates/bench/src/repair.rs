@@ -7,11 +7,11 @@ mod rot;
 use crate::cluster::{Cluster, Program};
 use crate::load::{AnyCaller, FILLERS, Load, Phase, PhaseReport, fill_by};
 use crate::run::{RunError, SERVE, failed, system};
-use crate::setup::{Setup, StartedCluster};
+use crate::setup::{Setup, StartedCluster, connected};
 use crate::target::AreoCaller;
 pub use kills::Killed;
 
-use areo_client::{Client, Dap, Domain, DomainOptions, Shape};
+use areo_client::{Dap, Domain, DomainOptions, Shape};
 use serde::Serialize;
 use std::fs::File;
 use std::path::Path;
@@ -221,10 +221,7 @@ async fn all(options: &Options, observe: impl Fn(&str)) -> Result<Report, RunErr
 /// servers that were busy may be late.
 async fn left(started: &StartedCluster) -> Result<u64, RunError> {
     // A client that connects now knows the new member.
-    let client = Client::connect(started.connect.clone()).await;
-    let client = client.map_err(failed("connect to the cluster"))?;
-    let domain = client.domain(DOMAIN).await;
-    let domain = domain.map_err(failed("find the domain"))?;
+    let (_client, domain) = connected(&started.connect, DOMAIN).await?;
     let begun = Instant::now();
     loop {
         let looked = domain.repair(|_| {}).await;

@@ -3,7 +3,7 @@
 use crate::cluster::{Cluster, Place, Program, loopback_places};
 use crate::disk::SmallDisk;
 pub(crate) use crate::error::{RunError, failed, system};
-use crate::load::{self, Increments, Load};
+use crate::load::{self, Increments, Load, value};
 use crate::namespace::Namespaces;
 use crate::nemesis::{self, Disk, Incidents, Reconfigurers, World};
 use crate::random::Random;
@@ -11,7 +11,7 @@ use crate::report::{Report, TroubleCount};
 use crate::setup::proxy_before;
 use crate::target::{AreoCaller, Caller};
 use crate::trouble::{Lane, Schedule, Trouble};
-use crate::workload::{self, DOMAINS, value};
+use crate::workload::{self, DOMAINS};
 use areo_check::{History, Kind, Outcome, judge};
 use areo_client::{Client, DEFAULT_TIMEOUT, DomainOptions, Health};
 use std::collections::BTreeMap;

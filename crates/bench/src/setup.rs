@@ -1,7 +1,7 @@
 //! What measurements of readers and writers stand on: server processes that serve, and a domain full of objects.
 
 use crate::cluster::{Cluster, Place, Program, loopback_places};
-use crate::load::{self, AnyCaller, FILLERS, History, Plan};
+use crate::load::{self, AnyCaller, FILLERS, History, Look, Plan};
 use crate::proxy::Proxy;
 use crate::run::{RunError, SERVE, failed, system};
 use crate::target::AreoCaller;
@@ -52,7 +52,7 @@ impl Setup {
             mixed: self.clients,
             objects: self.objects,
             size: self.size,
-            verifies: true,
+            look: Look::Bytes,
             warm_up: WARM_UP,
             seed: self.seed,
             // Phases are as long as what they wait for.
@@ -134,6 +134,18 @@ impl StartedCluster {
         }
         Ok(callers)
     }
+}
+
+/// A client of its own, and the domain as it is found now. The domain needs the client.
+pub(crate) async fn connected(
+    connect: &ConnectOptions,
+    domain: &str,
+) -> Result<(Client, Domain), RunError> {
+    let client = Client::connect(connect.clone()).await;
+    let client = client.map_err(failed("connect a client"))?;
+    let domain = client.domain(domain).await;
+    let domain = domain.map_err(failed("find the domain"))?;
+    Ok((client, domain))
 }
 
 /// Between these servers and all who find them.

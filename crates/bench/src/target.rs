@@ -9,7 +9,7 @@ pub(crate) use areo::AreoCaller;
 
 use crate::cluster::Program;
 use crate::words::words;
-use areo_client::{ConfigurationInfo, Dap, Error, Invalid, Object, Obstacle, Version};
+use areo_client::{ConfigurationInfo, Counts, Dap, Error, Invalid, Object, Obstacle, Version};
 use bytes::Bytes;
 use serde::Serialize;
 use std::fmt;
@@ -83,14 +83,18 @@ pub struct About {
 }
 
 /// What an operation took, as far as its store tells.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct Cost {
-    /// Rounds of messages.
-    pub rounds: u64,
-    /// Configurations that were visited.
-    pub configurations: u64,
+    /// Rounds of messages, configurations that were visited, bytes.
+    pub counts: Counts,
     /// The version that was put or got.
     pub version: Option<Version>,
+    /// Blocks of a file, the genesis block among them; 0 of an object.
+    pub blocks: u64,
+    /// Of what was to be written, how much did not prevail against other writes: from 0 to 1.
+    pub lost: f64,
+    /// Time that the caller spent on something else meanwhile, such as an edit of the local file. It does not count.
+    pub aside: Duration,
 }
 
 /// Why a cluster is not there.
@@ -212,11 +216,13 @@ fn not_asked<T>() -> Answer<'static, T, CallError> {
 
 /// One that puts and gets, one operation after the other.
 pub trait Caller {
-    /// Writes a value; done as soon as the store acknowledges.
+    /// Writes a value; done as soon as the store acknowledges. Not of one that only reads.
     ///
     /// # Errors
     /// [`CallError`].
-    fn put<'a>(&'a mut self, key: &'a str, value: Bytes) -> Answer<'a, Cost, CallError>;
+    fn put<'a>(&'a mut self, _key: &'a str, _value: Bytes) -> Answer<'a, Cost, CallError> {
+        not_asked()
+    }
 
     /// Reads a value; `None` if there is none.
     ///

@@ -9,18 +9,16 @@ pub use report::{ByRounds, Point, Report};
 
 use crate::cluster::Program;
 use crate::error::{RunError, failed};
-use crate::load::{self, Latencies};
-use crate::peers::Operation;
+use crate::failures::Failures;
+use crate::load::{Load, Look, Operation, Plan, Popularity};
 use crate::proxy::{Effect, Proxy, Rule};
 use crate::setup::{Setup, StartedCluster};
-use crate::target::{AreoCaller, Caller, Cost};
-use crate::workload::value;
+use crate::target::AreoCaller;
 use areo_client::{Client, Dap, Domain, DomainOptions, Shape};
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::task::{JoinSet, LocalSet};
 use tokio::time::sleep;
 
@@ -37,9 +35,11 @@ const SETTLE: Duration = Duration::from_millis(50);
 /// Gets beside a writer, for each of the others: some meet what is not yet everywhere, some do not.
 const RACES: u32 = 4;
 /// Objects of each client: which server is asked for the value of one is another for each.
-const OBJECTS: u32 = 8;
-/// Where the reader and the writer of one object are.
+const OBJECTS: u64 = 8;
+/// Where the reader and the writer of the same objects are,
 const RACE: (usize, usize) = (0, 1);
+/// and the number of these objects: those before are of the clients at each site.
+const RACED: usize = SITES.len();
 
 /// A domain: how it keeps values, and on which servers.
 struct Layout {
@@ -157,7 +157,7 @@ async fn all(options: Options, observe: impl Fn(usize, usize)) -> Result<Report,
         observe(2 * done, 2 * LAYOUTS.len());
         let mut seats = Vec::new();
         for (site, client) in clients.iter().enumerate() {
-            seats.push(Seat::find(client, layout, site, options.size).await?);
+            seats.push(Seat::find(client, layout, site).await?);
         }
         quiet(&mut report, &options, layout, &seats).await;
         observe(2 * done + 1, 2 * LAYOUTS.len());
@@ -210,74 +210,43 @@ fn take_apart(proxy: &Proxy, options: &Options) {
 struct Seat {
     site: usize,
     domain: Domain,
-    size: usize,
 }
 
-/// What operations came to.
-#[derive(Default)]
-struct OperationTimes {
-    by_rounds: BTreeMap<u64, Latencies>,
-    failures: Vec<String>,
-}
+/// What a client does, and how often; `None`: until it is stopped.
+type Work = (Operation, Option<u64>);
 
 impl Seat {
-    async fn find(
-        client: &Client,
-        layout: &Layout,
-        site: usize,
-        size: usize,
-    ) -> Result<Seat, RunError> {
+    async fn find(client: &Client, layout: &Layout, site: usize) -> Result<Seat, RunError> {
         let domain = client.domain(layout.name).await;
         let domain = domain.map_err(failed("find the domain"))?;
-        Ok(Seat { site, domain, size })
+        Ok(Seat { site, domain })
     }
 
-    /// One operation after the other, as long as those that are over are not enough.
-    async fn work(
-        &self,
-        operation: Operation,
-        key: impl Fn(u32) -> String,
-        is_enough: impl Fn(u32) -> bool,
-    ) -> OperationTimes {
-        let (mut done, mut caller) = (OperationTimes::default(), AreoCaller::of(&self.domain));
-        for number in 0.. {
-            if is_enough(number) {
-                break;
-            }
-            let key = &key(number);
-            let begun = Instant::now();
-            match self
-                .operate(&mut caller, (operation, key), number.into())
-                .await
-            {
-                Ok(cost) => {
-                    let latencies = done.by_rounds.entry(cost.rounds).or_default();
-                    latencies.record(begun.elapsed());
-                }
-                Err(sentence) => done.failures.push(sentence),
-            }
-        }
-        done
+    /// One operation after the other on the objects of this number.
+    fn load(&self, options: &Options, objects: usize, (operation, operations): Work) -> Load {
+        let count = |wanted| usize::from(operation == wanted);
+        let plan = Plan {
+            readers: count(Operation::Get),
+            writers: count(Operation::Put),
+            objects: OBJECTS,
+            first_object: objects as u64 * OBJECTS,
+            popularity: Popularity::InTurn,
+            size: options.size,
+            look: Look::Bytes,
+            operations,
+            keeps_samples: true,
+            ..Plan::default()
+        };
+        Load::of(vec![Box::new(AreoCaller::of(&self.domain))], &plan, None)
     }
 
-    async fn operate(
-        &self,
-        caller: &mut AreoCaller,
-        (operation, key): (Operation, &str),
-        number: u64,
-    ) -> Result<Cost, String> {
-        match operation {
-            Operation::Get => load::get(caller, key, (self.size, true)).await,
-            _ => Ok(caller.put(key, value::content(number, self.size)).await?),
-        }
-    }
-
-    /// Not measured: connections are made, and what was put arrives everywhere. What failed, in sentences.
-    async fn settle(&self, options: &Options, key: impl Fn(u32) -> String) -> Vec<String> {
-        let done = self.work(Operation::Put, key, |over| over == OBJECTS).await;
+    /// Not measured: connections are made, and what was put arrives everywhere. What failed.
+    async fn settle(&self, options: &Options, objects: usize) -> Failures {
+        let all = (Operation::Put, Some(OBJECTS));
+        let ended = self.load(options, objects, all).finish().await;
         let held_up = RETRANSMISSION * u32::from(options.loss_percent > 0);
         sleep(2 * options.far + held_up + SETTLE).await;
-        done.failures
+        ended.failures
     }
 }
 
@@ -288,42 +257,34 @@ async fn quiet(report: &mut Report, options: &Rc<Options>, layout: &Layout, seat
         for seat in seats.iter().cloned() {
             let options = options.clone();
             workers.spawn_local(async move {
-                let key = |number| format!("of-{}-{}", SITES[seat.site], number % OBJECTS);
-                let failures = seat.settle(&options, key).await;
-                let is_enough = |over| over == options.operations;
-                let mut done = seat.work(operation, key, is_enough).await;
-                done.failures.extend(failures);
-                (seat.site, done)
+                let failures = seat.settle(&options, seat.site).await;
+                let work = (operation, Some(options.operations.into()));
+                let mut ended = seat.load(&options, seat.site, work).finish().await;
+                ended.failures.merge(failures);
+                (seat.site, ended)
             });
         }
         let mut by_site = BTreeMap::new();
         while let Some(ended) = workers.join_next().await {
-            let (site, done) = ended.expect("clients do not panic");
-            by_site.insert(site, done);
+            let (site, ended) = ended.expect("clients do not panic");
+            by_site.insert(site, ended);
         }
-        for (site, done) in by_site {
+        for (site, ended) in by_site {
             let trip = options.to_quorum(site, layout);
-            report.add(layout, (site, None, operation), trip, done);
+            report.add(layout, (site, None, operation), trip, ended);
         }
     }
 }
 
-/// Gets of an object that is put at another site all the time.
+/// Gets of objects that are put at another site all the time.
 async fn race(report: &mut Report, options: &Options, layout: &Layout, seats: &[Seat]) {
     let (reader, writer) = (&seats[RACE.0], &seats[RACE.1]);
-    let key = |number| format!("raced-{}", number % OBJECTS);
-    report.failures(writer.settle(options, key).await);
-    let over = Cell::new(false);
-    let get = async {
-        let enough = RACES * options.operations;
-        let done = reader.work(Operation::Get, key, |over| over == enough);
-        let done = done.await;
-        over.set(true);
-        done
-    };
-    let put = writer.work(Operation::Put, key, |_| over.get());
-    let (got, put) = tokio::join!(get, put);
-    report.failures(put.failures);
+    report.failed_with(writer.settle(options, RACED).await);
+    let puts = writer.load(options, RACED, (Operation::Put, None));
+    let enough = u64::from(RACES * options.operations);
+    let gets = reader.load(options, RACED, (Operation::Get, Some(enough)));
+    let got = gets.finish().await;
+    report.failed_with(puts.stop().await.failures);
     let who = (reader.site, Some(writer.site), Operation::Get);
     report.add(layout, who, options.to_quorum(reader.site, layout), got);
 }

@@ -1,8 +1,6 @@
 //! What clients of the nemesis work on: a few objects of four domains.
 
-pub(crate) mod value;
-
-use crate::load::{Contest, History, Plan, Store};
+use crate::load::{Contest, History, Plan, Store, value};
 use crate::random::Random;
 use crate::target::AreoCaller;
 use areo_client::{Client, ConnectOptions, Dap};

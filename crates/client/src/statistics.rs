@@ -15,6 +15,18 @@ impl Statistics {
         *self.0.lock().expect("no holder of the lock panics")
     }
 
+    /// What those cost that have ended since the counts were these.
+    pub fn since(&self, before: Counts) -> Counts {
+        let now = self.counts();
+        Counts {
+            rounds: now.rounds - before.rounds,
+            configurations: now.configurations - before.configurations,
+            requests: now.requests - before.requests,
+            sent_bytes: now.sent_bytes - before.sent_bytes,
+            received_bytes: now.received_bytes - before.received_bytes,
+        }
+    }
+
     pub(crate) fn add(&self, of: Counts) {
         let mut counts = self.0.lock().expect("no holder of the lock panics");
         counts.rounds += of.rounds;

@@ -2,8 +2,8 @@
 
 use super::AnyCaller;
 use super::history::{Diary, History, KnownConfiguration};
+use super::{Look, value};
 use crate::target::{CallError, Conditional, Cost};
-use crate::workload::value;
 use areo_check::{EventKind, Kind};
 use areo_client::Version;
 use bytes::Bytes;
@@ -157,33 +157,34 @@ fn recorded(version: Version) -> areo_check::Version {
     parsed.expect("versions are written in one way")
 }
 
-/// Checks a value that was got, and must be there: its size, and every byte if it is to be verified.
+/// Looks at what was got, which must be there unless it is not looked at.
 ///
 /// # Errors
 /// What is wrong with it.
 pub(super) fn check(
     key: &str,
     found: Option<&Bytes>,
-    (size, verifies): (usize, bool),
+    (size, look): (usize, Look),
 ) -> Result<(), String> {
     match found {
+        _ if look == Look::Not => Ok(()),
         None => Err(format!("'{key}' is not there")),
         Some(found) if found.len() != size => {
             Err(format!("'{key}' has {} bytes, not {size}", found.len()))
         }
-        Some(found) => match verifies.then(|| value::recognise(found)) {
+        Some(found) => match (look == Look::Bytes).then(|| value::recognise(found)) {
             Some(read) if !read.starts_with('v') => Err(format!("'{key}' was read as {read}")),
             _ => Ok(()),
         },
     }
 }
 
-/// Gets a value that must be there, of this size; looks at every byte if it is to be verified.
+/// Gets a value that must be there, of this size, with every byte right.
 pub(crate) async fn get(
     caller: &mut dyn crate::target::Caller,
     key: &str,
-    expected: (usize, bool),
+    size: usize,
 ) -> Result<Cost, String> {
     let (found, cost) = caller.get(key).await?;
-    check(key, found.as_ref(), expected).map(|()| cost)
+    check(key, found.as_ref(), (size, Look::Bytes)).map(|()| cost)
 }

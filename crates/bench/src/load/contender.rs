@@ -2,10 +2,9 @@
 
 use super::client::LoadClient;
 use super::plan::Contest;
-use super::{Increments, Operation, Shared};
+use super::{Increments, Operation, Shared, value};
 use crate::random::Random;
 use crate::target::{CallError, Cost};
-use crate::workload::value;
 use bytes::Bytes;
 use std::fmt;
 use std::rc::Rc;

@@ -12,6 +12,8 @@ pub enum Popularity {
     /// All of them equally.
     #[default]
     Uniform,
+    /// All of them in turn, by each client.
+    InTurn,
     /// The one of rank r by r to the power of minus this, which is above 0 and not 1: few of them most of the time.
     Zipf(f64),
 }
@@ -20,6 +22,7 @@ impl fmt::Display for Popularity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Popularity::Uniform => f.write_str("uniform"),
+            Popularity::InTurn => f.write_str("in-turn"),
             Popularity::Zipf(exponent) => write!(f, "zipf:{exponent}"),
         }
     }
@@ -30,10 +33,13 @@ impl FromStr for Popularity {
 
     fn from_str(text: &str) -> Result<Popularity, String> {
         let wrong = || {
-            format!("'{text}' is no popularity of objects: there are uniform, zipf and zipf:0.99")
+            format!(
+                "'{text}' is no popularity of objects: there are uniform, in-turn, zipf and zipf:0.99"
+            )
         };
         match text.split_once(':') {
             None if text == "uniform" => Ok(Popularity::Uniform),
+            None if text == "in-turn" => Ok(Popularity::InTurn),
             None if text == "zipf" => Ok(Popularity::Zipf(0.99)),
             Some(("zipf", exponent)) => match exponent.parse::<f64>() {
                 Ok(exponent)
@@ -53,23 +59,31 @@ impl FromStr for Popularity {
 /// Draws objects.
 pub(super) struct Keys {
     popularity: Popularity,
+    first: u64,
     objects: u64,
+    drawn: u64,
 }
 
 impl Keys {
-    pub(super) fn new(popularity: Popularity, objects: u64) -> Keys {
+    /// So many objects, from this number on.
+    pub(super) fn new(popularity: Popularity, (first, objects): (u64, u64)) -> Keys {
         Keys {
             popularity,
+            first,
             objects,
+            drawn: 0,
         }
     }
 
     /// The number of the next object.
-    pub(super) fn next(&self, random: &mut Random) -> u64 {
-        match self.popularity {
-            Popularity::Uniform => random.below(self.objects),
-            Popularity::Zipf(exponent) => self.ranked(exponent, random) - 1,
-        }
+    pub(super) fn next(&mut self, random: &mut Random) -> u64 {
+        self.drawn += 1;
+        self.first
+            + match self.popularity {
+                Popularity::Uniform => random.below(self.objects),
+                Popularity::InTurn => (self.drawn - 1) % self.objects,
+                Popularity::Zipf(exponent) => self.ranked(exponent, random) - 1,
+            }
     }
 
     /// A rank from 1, by rejection from the continuous distribution that lies above (W. Hörmann and G. Derflinger, 1996).
@@ -94,10 +108,10 @@ mod tests {
     use super::*;
 
     fn drawn(popularity: Popularity) -> Vec<u64> {
-        let (keys, mut random) = (Keys::new(popularity, 100), Random::new(7));
+        let (mut keys, mut random) = (Keys::new(popularity, (1_000, 100)), Random::new(7));
         let mut counts = vec![0; 100];
         for _ in 0..100_000 {
-            counts[keys.next(&mut random) as usize] += 1;
+            counts[keys.next(&mut random) as usize - 1_000] += 1;
         }
         counts
     }
@@ -109,6 +123,13 @@ mod tests {
             counts.iter().all(|count| (850..1150).contains(count)),
             "{counts:?}"
         );
+    }
+
+    #[test]
+    fn objects_in_turn_are_drawn_one_after_the_other() {
+        let (mut keys, mut random) = (Keys::new(Popularity::InTurn, (7, 3)), Random::new(7));
+        let drawn: Vec<u64> = (0..5).map(|_| keys.next(&mut random)).collect();
+        assert_eq!(drawn, [7, 8, 9, 7, 8]);
     }
 
     #[test]
@@ -130,7 +151,11 @@ mod tests {
 
     #[test]
     fn popularities_are_read_as_they_are_shown() {
-        for popularity in [Popularity::Uniform, Popularity::Zipf(0.5)] {
+        for popularity in [
+            Popularity::Uniform,
+            Popularity::InTurn,
+            Popularity::Zipf(0.5),
+        ] {
             assert_eq!(popularity.to_string().parse(), Ok(popularity));
         }
         assert_eq!("zipf".parse(), Ok(Popularity::Zipf(0.99)));

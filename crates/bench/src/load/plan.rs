@@ -10,10 +10,17 @@ use std::time::Duration;
 /// When a client begins its next operation.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Pace {
-    /// When the last one has ended, and a random time of at most this has passed.
+    /// When the last one has ended, and a random time has passed.
     Closed {
+        /// At least so long.
+        least: Duration,
         /// At most so long.
-        wait: Duration,
+        most: Duration,
+    },
+    /// So long after the last one began, or as soon as that has ended; the first one at a random time.
+    Every {
+        /// From one to the next.
+        period: Duration,
     },
     /// At its time, however long others take: all clients together so many in a second. Latency is measured from that time
     /// on, also if the client was not ready for it: what waits because others are slow is not left out.
@@ -23,12 +30,32 @@ pub enum Pace {
     },
 }
 
-impl Default for Pace {
-    fn default() -> Pace {
+impl Pace {
+    /// Operations one after the other, with random times of at most this between them.
+    pub const fn up_to(most: Duration) -> Pace {
         Pace::Closed {
-            wait: Duration::ZERO,
+            least: Duration::ZERO,
+            most,
         }
     }
+}
+
+impl Default for Pace {
+    fn default() -> Pace {
+        Pace::up_to(Duration::ZERO)
+    }
+}
+
+/// How what is got is looked at. That takes no part of the time of a get.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Look {
+    /// Not at all: what it has to be is not known.
+    Not,
+    /// It has to be there, and to have the right length.
+    #[default]
+    Length,
+    /// Every byte has to be right.
+    Bytes,
 }
 
 /// What is to be done.
@@ -50,20 +77,26 @@ pub struct Plan {
     pub between_changes: Duration,
     /// Clients that do all of it on the same objects, and more.
     pub(crate) contest: Option<Rc<Contest>>,
-    /// Objects.
+    /// Objects,
     pub objects: u64,
+    /// from the one of this number on.
+    pub first_object: u64,
     /// Which of them are wanted.
     pub popularity: Popularity,
     /// Bytes of each, at least 16.
     pub size: usize,
-    /// Whether every byte of what is got is looked at, and not the length alone.
-    pub verifies: bool,
+    /// How what is got is looked at.
+    pub look: Look,
     /// When operations begin.
     pub pace: Pace,
     /// Not measured: connections are made, caches filled.
     pub warm_up: Duration,
     /// How long is measured.
     pub time: Duration,
+    /// Operations of each client, after which it ends; `None`: as many as there is time for.
+    pub operations: Option<u64>,
+    /// Whether every operation that is measured is kept.
+    pub keeps_samples: bool,
     /// What everything is drawn from.
     pub seed: u64,
 }

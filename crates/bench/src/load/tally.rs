@@ -4,6 +4,7 @@ use super::{CounterReport, Operation};
 use crate::failures::Failures;
 use crate::system;
 use crate::target::{Cost, Target};
+use areo_client::Counts;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 use std::time::Duration;
@@ -74,6 +75,18 @@ impl FromIterator<Duration> for Latencies {
         times.into_iter().for_each(|time| latencies.record(time));
         latencies
     }
+}
+
+/// An operation that succeeded.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Sample {
+    /// The place of the client.
+    pub(crate) client: usize,
+    pub(crate) operation: Operation,
+    /// When it was due, after the clients began.
+    pub(crate) begun: Duration,
+    pub(crate) took: Duration,
+    pub(crate) cost: Cost,
 }
 
 /// What a load took. Figures per operation are of those that succeeded, and 0 if none did.
@@ -181,7 +194,7 @@ pub(crate) struct Tally {
     get: Latencies,
     put: Latencies,
     increment: Latencies,
-    cost: Cost,
+    cost: Counts,
     operations: u64,
     /// Of each client.
     by_client: Vec<u64>,
@@ -199,25 +212,20 @@ impl Tally {
         }
     }
 
-    /// An operation of the phase succeeded for the client at this place, in the phase or after it.
-    pub(super) fn succeeded(
-        &mut self,
-        (place, operation): (usize, Operation),
-        time: Duration,
-        (cost, in_time): (Cost, bool),
-    ) {
+    /// An operation of the phase succeeded, in the phase or after it.
+    pub(super) fn succeeded(&mut self, sample: &Sample, in_time: bool) {
         self.operations += u64::from(in_time);
-        if let Some(own) = self.by_client.get_mut(place) {
+        if let Some(own) = self.by_client.get_mut(sample.client) {
             *own += u64::from(in_time);
         }
-        let latencies = match operation {
+        let latencies = match sample.operation {
             Operation::Get => &mut self.get,
             Operation::Put | Operation::PutIf => &mut self.put,
             Operation::Increment => &mut self.increment,
         };
-        latencies.record(time);
-        self.cost.rounds += cost.rounds;
-        self.cost.configurations += cost.configurations;
+        latencies.record(sample.took);
+        self.cost.rounds += sample.cost.counts.rounds;
+        self.cost.configurations += sample.cost.counts.configurations;
     }
 
     /// For so long no operation succeeded.
@@ -314,6 +322,16 @@ mod tests {
         }
     }
 
+    fn sample(took: Duration) -> Sample {
+        Sample {
+            client: 0,
+            operation: Operation::Get,
+            begun: Duration::ZERO,
+            took,
+            cost: Cost::default(),
+        }
+    }
+
     #[test]
     fn percentiles_have_three_right_digits_and_costs_are_per_operation() {
         let mut tally = Tally {
@@ -321,19 +339,14 @@ mod tests {
             missed: 7,
             ..Tally::of(2)
         };
-        let cost = |rounds| Cost {
-            rounds,
-            configurations: 1,
-            version: None,
-        };
         for us in 1..=1_000 {
-            let cost = (cost(us % 2 + 1), us <= 900);
-            let operation = match us % 2 {
-                0 => Operation::Get,
-                _ => Operation::Put,
-            };
-            let place = usize::from(us > 300);
-            tally.succeeded((place, operation), Duration::from_micros(us), cost);
+            let mut sample = sample(Duration::from_micros(us));
+            sample.cost.counts.rounds = us % 2 + 1;
+            sample.client = usize::from(us > 300);
+            if us % 2 == 1 {
+                sample.operation = Operation::Put;
+            }
+            tally.succeeded(&sample, us <= 900);
         }
         let mut failures = Failures::default();
         failures.add("no".into());
@@ -367,11 +380,7 @@ mod tests {
     #[test]
     fn what_takes_for_ever_counts_as_the_longest() {
         let mut tally = Tally::default();
-        tally.succeeded(
-            (0, Operation::Get),
-            Duration::from_secs(1_000_000),
-            (Cost::default(), true),
-        );
+        tally.succeeded(&sample(Duration::from_secs(1_000_000)), true);
         let failures = Failures::default();
         let measured = tally.measured(&counters(0, 0), &counters(0, 0), failures);
         assert!(measured.put.is_none() && measured.rounds.is_none());

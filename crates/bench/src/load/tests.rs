@@ -1,5 +1,6 @@
 use super::*;
 use crate::target::{About, Answer, CallError, Cost, TargetError, TargetName};
+use areo_client::Counts;
 use tokio::task::LocalSet;
 
 /// How long the clients of [`Slow`] notice that it was killed.
@@ -15,6 +16,8 @@ struct Slow {
     length: usize,
     counter: Rc<Cell<u64>>,
     increment: Increment,
+    /// Of a put, what its caller says it spent on something else.
+    aside: Duration,
 }
 
 /// How an increment ends of a counter that stands there, and by what it rises.
@@ -36,6 +39,7 @@ impl Slow {
             length,
             counter: Rc::default(),
             increment: |_| (Ok(Cost::default()), 1),
+            aside: Duration::ZERO,
         }
     }
 }
@@ -84,10 +88,15 @@ impl Caller for Slow {
     fn put<'a>(&'a mut self, _key: &'a str, _value: Bytes) -> Answer<'a, Cost, CallError> {
         Box::pin(async {
             sleep(self.once.take().unwrap_or(self.takes)).await;
-            Ok(Cost {
+            let counts = Counts {
                 rounds: 2,
                 configurations: 1,
-                version: None,
+                ..Counts::default()
+            };
+            Ok(Cost {
+                counts,
+                aside: self.aside,
+                ..Cost::default()
             })
         })
     }
@@ -142,9 +151,7 @@ fn measure(target: &Slow, plan: &Plan) -> Measurement {
     runtime.block_on(LocalSet::new().run_until(work))
 }
 
-const CLOSED: Pace = Pace::Closed {
-    wait: Duration::ZERO,
-};
+const CLOSED: Pace = Pace::up_to(Duration::ZERO);
 
 #[test]
 fn clients_of_a_closed_loop_have_one_operation_each() {
@@ -162,6 +169,77 @@ fn clients_of_a_closed_loop_have_one_operation_each() {
     assert_eq!(measured.missed, 0);
     let rounds = measured.rounds.unwrap() * (gets + puts) as f64;
     assert!((rounds - 2.0 * puts as f64).abs() < 1e-6);
+}
+
+/// What becomes of clients that do all that the plan counts.
+fn finished(slow: &Slow, plan: &Plan) -> LoadEnd {
+    let callers = (0..plan.clients()).map(|_| Box::new(slow.clone()) as AnyCaller);
+    let callers = callers.collect();
+    let work = async { Load::of(callers, plan, None).finish().await };
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().build().unwrap();
+    runtime.block_on(LocalSet::new().run_until(work))
+}
+
+#[test]
+fn counted_operations_are_kept_without_what_was_done_aside() {
+    let mut slow = Slow::new(Duration::from_millis(10), 16);
+    slow.aside = Duration::from_hours(1);
+    let counted = Plan {
+        operations: Some(3),
+        keeps_samples: true,
+        ..plan(1, 2, CLOSED)
+    };
+    let ended = finished(&slow, &counted);
+    assert_eq!((ended.samples.len(), ended.failures.count), (9, 0));
+    for client in 0..3 {
+        let own = ended.samples.iter().filter(|it| it.client == client);
+        let own: Vec<&Sample> = own.collect();
+        assert!(own.len() == 3 && own.is_sorted_by_key(|it| it.begun));
+        for sample in own {
+            match client {
+                0 => assert!(sample.took + sample.cost.aside >= slow.takes, "{sample:?}"),
+                _ => assert_eq!(sample.took, Duration::ZERO),
+            }
+            assert_eq!(sample.operation == Operation::Get, client == 0);
+        }
+    }
+    slow.length = 17;
+    let unlike = |look| Plan {
+        look,
+        ..counted.clone()
+    };
+    let unlike = |look| finished(&slow, &unlike(look)).failures.count;
+    assert_eq!([Look::Not, Look::Length].map(unlike), [0, 3]);
+    let unkept = Plan {
+        keeps_samples: false,
+        ..counted
+    };
+    assert!(finished(&slow, &unkept).samples.is_empty());
+}
+
+#[test]
+fn operations_at_equal_times_do_not_catch_up() {
+    let slow = Slow::new(Duration::ZERO, 16);
+    let every = Plan {
+        operations: Some(6),
+        keeps_samples: true,
+        pace: Pace::Every {
+            period: Duration::from_millis(20),
+        },
+        ..plan(0, 1, CLOSED)
+    };
+    let begun = || -> Vec<Duration> {
+        let samples = finished(&slow, &every).samples;
+        samples.iter().map(|sample| sample.begun).collect()
+    };
+    let (quick, five) = (begun(), Duration::from_millis(100));
+    assert!(quick.len() == 6 && quick[5] >= five, "{quick:?}");
+    // The first one lasts for five of those times. The next one begins at once, and four times are left.
+    slow.once.set(Some(five));
+    let late = begun();
+    let all = five + Duration::from_millis(80);
+    assert!(late[5] >= late[0] + all, "{late:?}");
 }
 
 #[test]
@@ -295,7 +373,7 @@ fn mixed_clients_do_both_and_every_byte_is_looked_at() {
     assert!(measured.get.unwrap().count > 0 && measured.put.unwrap().count > 0);
     assert_eq!(measured.failed, 0);
     // The store returns zeros.
-    plan.verifies = true;
+    plan.look = Look::Bytes;
     let measured = measure(&slow, &plan);
     assert!(measured.get.is_none() && measured.failed > 0);
     assert!(measured.failures[0].contains("was read as no value of ours"));

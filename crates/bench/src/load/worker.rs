@@ -3,7 +3,7 @@
 use super::client::{self, LoadClient, key};
 use super::contender::Contender;
 use super::keys::Keys;
-use super::{Increments, Operation, Pace, Phase, Shared};
+use super::{Increments, Look, Operation, Pace, Sample, Shared};
 use crate::random::Random;
 use crate::target::{Cost, Reconfigurer};
 use bytes::Bytes;
@@ -54,6 +54,8 @@ pub(super) struct Worker {
     pub(super) role: Role,
     pub(super) random: Random,
     pub(super) schedule: Schedule,
+    /// Operations until it ends by itself, if they are counted.
+    pub(super) left: Option<u64>,
     pub(super) shared: Rc<Shared>,
 }
 
@@ -70,12 +72,13 @@ pub(super) struct Measured {
     pub(super) does: Option<Operation>,
     pub(super) keys: Keys,
     pub(super) size: usize,
-    pub(super) verifies: bool,
+    pub(super) look: Look,
 }
 
 impl Worker {
     pub(super) async fn work(mut self) {
-        loop {
+        while self.left != Some(0) {
+            self.left = self.left.map(|left| left - 1);
             let due = self.schedule.next(&mut self.random).await;
             if let Some(stopped) = self.shared.stopped.get() {
                 if let Some(from) = self.shared.measured_from.get() {
@@ -96,14 +99,15 @@ impl Worker {
             let now = Instant::now();
             match done {
                 Ok(Some((operation, cost))) => {
-                    let in_time = self.shared.phase.get() != Phase::Unmeasured;
+                    let sample = Sample {
+                        client: self.place,
+                        operation,
+                        begun: due - self.shared.begun,
+                        took: (now - due).saturating_sub(cost.aside),
+                        cost,
+                    };
+                    self.shared.count(sample, (due, begun));
                     self.shared.succeeded(now);
-                    if let Some(tally) = self.shared.tally_of(due, begun) {
-                        let what = (self.place, operation);
-                        tally
-                            .borrow_mut()
-                            .succeeded(what, now - due, (cost, in_time));
-                    }
                 }
                 Ok(None) => {}
                 Err(sentence) => {
@@ -137,8 +141,10 @@ impl Measured {
         let client = &mut self.client;
         let cost = match operation {
             Operation::Get => {
-                let (found, cost) = client.get((0, &key)).await?;
-                client::check(&key, found.as_ref(), (self.size, self.verifies))?;
+                let (found, mut cost) = client.get((0, &key)).await?;
+                let got = Instant::now();
+                client::check(&key, found.as_ref(), (self.size, self.look))?;
+                cost.aside += got.elapsed();
                 cost
             }
             Operation::Put => client.put((0, &key), (self.size, value(random))).await?,
@@ -168,23 +174,32 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    pub(super) fn new(pace: Pace, (place, clients): (usize, usize), from: Instant) -> Schedule {
-        let period = match pace {
-            Pace::Closed { .. } => Duration::ZERO,
-            Pace::Open { per_second } => Duration::from_secs_f64(clients as f64 / per_second),
+    pub(super) fn new(
+        pace: Pace,
+        (place, clients): (usize, usize),
+        from: Instant,
+        random: &mut Random,
+    ) -> Schedule {
+        let (period, first) = match pace {
+            Pace::Closed { .. } => (Duration::ZERO, Duration::ZERO),
+            Pace::Every { period } => (period, wait(random, period)),
+            Pace::Open { per_second } => {
+                let period = Duration::from_secs_f64(clients as f64 / per_second);
+                // Clients take turns.
+                (period, period * place as u32 / clients as u32)
+            }
         };
         Schedule {
             pace,
             period,
-            // Clients take turns.
-            due: from + period * place as u32 / clients as u32,
+            due: from + first,
         }
     }
 
     /// How many operations from `due` on were to begin before `end`, and did not.
     fn missed(&self, due: Instant, end: Instant) -> u64 {
         match self.pace {
-            Pace::Closed { .. } => 0,
+            Pace::Closed { .. } | Pace::Every { .. } => 0,
             Pace::Open { .. } => {
                 let left = end.saturating_duration_since(due).as_nanos();
                 left.div_ceil(self.period.as_nanos().max(1)) as u64
@@ -195,10 +210,16 @@ impl Schedule {
     /// Waits until the next operation begins; when it was due.
     async fn next(&mut self, random: &mut Random) -> Instant {
         match self.pace {
-            Pace::Closed { wait: most } => {
+            Pace::Closed { least, most } => {
                 if !most.is_zero() {
-                    sleep(wait(random, most)).await;
+                    sleep(least + wait(random, most.saturating_sub(least))).await;
                 }
+                Instant::now()
+            }
+            Pace::Every { period } => {
+                self.due = self.due.max(Instant::now());
+                sleep_until(self.due.into()).await;
+                self.due += period;
                 Instant::now()
             }
             Pace::Open { .. } => {

@@ -2,24 +2,26 @@
 //! that of the same experiments in virtual time ([`areo_sim::measure`]).
 
 use super::{ServerOptions, start};
+use crate::load::{AnyCaller, Load, Look, Pace, Phase, Plan, value};
 use crate::proxy::Proxy;
-use crate::random::Random;
 use crate::reconfig::proposed;
 use crate::run::{RunError, failed};
-use crate::setup::StartedCluster;
+use crate::setup::{StartedCluster, connected};
+use crate::target::{Answer, CallError, Caller, Cost};
 use areo_client::experimental::Experimental;
 use areo_client::{
     Change, Client, ConfigurationInfo, Domain, DomainOptions, PutOptions, ReconfigKind,
     ReconfigOutcome, Statistics, Version,
 };
 use areo_sim::measure::{MadeChange, PlannedRun, Read, Reads, Run};
+use bytes::Bytes;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::{JoinSet, LocalSet};
-use tokio::time::{sleep, sleep_until};
+use tokio::time::sleep;
 
 /// The object.
 const KEY: &str = "register";
@@ -75,44 +77,42 @@ impl ChangesStage {
         let scene = Rc::new(self.scene(name, plan).await?);
         let mut reconfigurers = Vec::new();
         for _ in 0..plan.reconfigurers {
-            reconfigurers.push(self.connect(name).await?);
+            reconfigurers.push(connected(&self.started.connect, name).await?);
         }
-        let mut readers = Vec::new();
-        for number in 0..experiment.readers {
-            let (client, domain) = self.connect(name).await?;
+        let mut readers: Vec<AnyCaller> = Vec::new();
+        for _ in 0..experiment.readers {
+            let (client, domain) = connected(&self.started.connect, name).await?;
             let (domain, cost) = domain.measured();
             let found = scene.read(&domain).await;
             found.map_err(failed("read the object"))?;
-            readers.push((number, client, domain, cost));
-        }
-        let begun = Instant::now();
-        let mut tasks = JoinSet::new();
-        let mut random = Random::new(plan.seed);
-        for (number, client, domain, cost) in readers {
-            let pause = plan.pause.unwrap_or_default();
-            let first = begun + pause * random.below(1000) as u32 / 1000;
-            let reader = Reader {
-                number,
+            readers.push(Box::new(Reader {
+                scene: scene.clone(),
                 domain,
                 cost,
-                begun,
                 _client: client,
-            };
-            tasks.spawn_local(reader.read_on(scene.clone(), first, pause));
+            }));
         }
+        let load = Load::of(readers, &load_of(plan), None);
+        load.enter(Phase::Still);
+        let begun = load.begun();
         sleep(self.margin).await;
         let changes = self.change((plan, begun), reconfigurers, &scene).await?;
         sleep(self.margin).await;
-        scene.is_over.set(true);
-        let mut reads = Vec::new();
-        while let Some(ended) = tasks.join_next().await {
-            let ended = ended.expect("readers do not panic");
-            reads.extend(ended.map_err(failed("read the object"))?);
-        }
+        let ended = load.stop().await;
         let time = begun.elapsed();
+        if let Some(sentence) = ended.failures.first.into_iter().next() {
+            return Err(failed("read the object")(sentence));
+        }
         self.check_members(name, plan).await?;
+        let reads = ended.samples.into_iter().map(|sample| Read {
+            reader: sample.client,
+            begun: sample.begun,
+            took: sample.took,
+            requests: sample.cost.counts.requests as usize,
+            configurations: sample.cost.counts.configurations as usize,
+        });
         Ok(Run {
-            reads,
+            reads: reads.collect(),
             changes,
             // The final ones after the first that readers or reconfigurers heard of.
             configurations: scene.configurations.borrow().len() - 1,
@@ -155,14 +155,6 @@ impl ChangesStage {
         Ok(made)
     }
 
-    async fn connect(&self, name: &str) -> Result<(Client, Domain), RunError> {
-        let client = Client::connect(self.started.connect.clone()).await;
-        let client = client.map_err(failed("connect a client"))?;
-        let domain = client.domain(name).await;
-        let domain = domain.map_err(failed("find the domain"))?;
-        Ok((client, domain))
-    }
-
     /// Makes the domain, writes the object, and brings it to all members.
     async fn scene(&self, name: &str, plan: &PlannedRun<'_>) -> Result<Scene, RunError> {
         let experiment = plan.experiment;
@@ -184,7 +176,6 @@ impl ChangesStage {
         let scene = Scene {
             written: put.await.map_err(failed("write the object"))?,
             is_regular: experiment.reads == Reads::Regular,
-            is_over: Cell::new(false),
             configurations: RefCell::default(),
         };
         for _ in 0..READS_BEFORE {
@@ -206,7 +197,7 @@ impl ChangesStage {
 
     /// Every change was made.
     async fn check_members(&self, name: &str, plan: &PlannedRun<'_>) -> Result<(), RunError> {
-        let (_client, domain) = self.connect(name).await?;
+        let (_client, domain) = connected(&self.started.connect, name).await?;
         let last = domain.configuration();
         let members: BTreeSet<&str> = last.members.iter().map(|of| &*of.name).collect();
         let kept = plan.reconfigurers..plan.experiment.servers + plan.reconfigurers;
@@ -221,6 +212,22 @@ impl ChangesStage {
     }
 }
 
+/// What readers do, who look at the object themselves.
+fn load_of(plan: &PlannedRun<'_>) -> Plan {
+    Plan {
+        readers: plan.experiment.readers,
+        objects: 1,
+        size: value::HEAD,
+        look: Look::Not,
+        pace: Pace::Every {
+            period: plan.pause.unwrap_or_default(),
+        },
+        keeps_samples: true,
+        seed: plan.seed,
+        ..Plan::default()
+    }
+}
+
 fn kind(way: &str) -> ReconfigKind {
     let mut all = ReconfigKind::ALL.into_iter();
     let found = all.find(|kind| kind.word() == way);
@@ -231,7 +238,6 @@ fn kind(way: &str) -> ReconfigKind {
 struct Scene {
     written: Version,
     is_regular: bool,
-    is_over: Cell<bool>,
     /// All that were heard of, as index and members.
     configurations: RefCell<BTreeSet<(u32, Vec<String>)>>,
 }
@@ -257,43 +263,29 @@ impl Scene {
     }
 }
 
+/// A reader of the object: a client of its own.
 struct Reader {
-    number: usize,
+    scene: Rc<Scene>,
     domain: Domain,
     cost: Arc<Statistics>,
-    /// When the run began.
-    begun: Instant,
     /// Lives as long as its domain is used.
     _client: Client,
 }
 
-impl Reader {
-    /// Reads until it is over.
-    async fn read_on(
-        self,
-        scene: Rc<Scene>,
-        mut next: Instant,
-        pause: Duration,
-    ) -> Result<Vec<Read>, String> {
-        let mut reads = Vec::new();
-        while !scene.is_over.get() {
-            sleep_until(next.into()).await;
-            let (before, begun) = (self.cost.counts(), Instant::now());
-            scene.read(&self.domain).await?;
-            let (after, ended) = (self.cost.counts(), Instant::now());
-            let read = Read {
-                reader: self.number,
-                begun: begun - self.begun,
-                took: ended - begun,
-                requests: (after.requests - before.requests) as usize,
-                configurations: (after.configurations - before.configurations) as usize,
-            };
-            if read.configurations > 1 {
-                scene.note(self.domain.configuration());
+impl Caller for Reader {
+    fn get<'a>(&'a mut self, _key: &'a str) -> Answer<'a, (Option<Bytes>, Cost), CallError> {
+        Box::pin(async {
+            let before = self.cost.counts();
+            self.scene.read(&self.domain).await?;
+            let counts = self.cost.since(before);
+            if counts.configurations > 1 {
+                self.scene.note(self.domain.configuration());
             }
-            reads.push(read);
-            next = (next + pause).max(ended);
-        }
-        Ok(reads)
+            let cost = Cost {
+                counts,
+                ..Cost::default()
+            };
+            Ok((None, cost))
+        })
     }
 }

@@ -1,14 +1,15 @@
 //! E7: a sequence of twelve configurations, and who reads from its beginning.
 
-use super::actor::{Actor, Cost, Subject};
 use super::compare::MeasuredPoint;
 use super::law;
 use super::report::Law;
 use super::scale::Parameters;
 use super::stage::{Stage, means};
 use super::variant::{Extras, Variant};
+use crate::load::{AnyCaller, Load, Plan, Sample};
 use crate::random::Random;
 use crate::run::{RunError, failed};
+use crate::setup::connected;
 use areo_client::experimental::{Experimental, LeaveOff};
 use areo_client::{Change, Client, DapKind, Domain, ReconfigOutcome};
 use std::collections::BTreeMap;
@@ -55,43 +56,38 @@ pub(super) async fn run(
     parameters: &Parameters,
     (variant, left, size): (Variant, SequenceEnds, usize),
     random: &Random,
-) -> Result<(BTreeMap<&'static str, f64>, Vec<Cost>), RunError> {
+) -> Result<(BTreeMap<&'static str, f64>, Vec<Sample>), RunError> {
     let k = (parameters.servers - parameters.parity) as u8;
     let domain = stage
         .domain(variant, parameters, k, parameters.writers)
         .await?;
-    let subject = Subject {
-        connect: &stage.started.connect,
-        domain: &domain,
-        algorithm: variant.algorithm,
-        size,
-        blocks: parameters.blocks,
-        data: stage.data,
-    };
-    let mut writer = subject.actor(random.derive(0)).await?;
-    let created = writer.create().await;
-    created.map_err(failed("write the object"))?;
+    let subject = stage.subject(&domain, parameters, (variant, size));
+    let _writer = subject.create(random.derive(0)).await?;
     // They know the first configuration, and none of those that follow.
-    let mut readers = Vec::new();
+    let mut readers: Vec<AnyCaller> = Vec::new();
     for number in 0..parameters.readers {
         let reader = subject.actor(random.derive(1 + number as u64)).await?;
         reader.warm_up().await.map_err(failed("connect a reader"))?;
-        readers.push(reader);
+        readers.push(Box::new(reader));
     }
     reconfigure(stage, &domain, (variant, left), k).await?;
-    let costs = read(stage, &mut readers).await;
+    let costs = read(stage, readers, &subject.plan()).await;
     stage.remove(&domain).await?;
     Ok((means(&costs, &[]), costs))
 }
 
 /// One after the other.
-async fn read(stage: &Stage<'_>, readers: &mut [Actor]) -> Vec<Cost> {
+async fn read(stage: &Stage<'_>, readers: Vec<AnyCaller>, plan: &Plan) -> Vec<Sample> {
+    let one = Plan {
+        readers: 1,
+        operations: Some(1),
+        ..plan.clone()
+    };
     let mut costs = Vec::new();
     for reader in readers {
-        match reader.read().await {
-            Ok(cost) => costs.push(cost),
-            Err(sentence) => stage.failures.borrow_mut().add(sentence),
-        }
+        let ended = Load::of(vec![reader], &one, None).finish().await;
+        stage.failures.borrow_mut().merge(ended.failures);
+        costs.extend(ended.samples);
     }
     costs
 }
@@ -105,11 +101,7 @@ async fn reconfigure(
 ) -> Result<(), RunError> {
     let mut reconfigurers: Vec<(Client, Domain)> = Vec::new();
     for _ in 0..RECONFIGURERS {
-        let client = Client::connect(stage.started.connect.clone()).await;
-        let client = client.map_err(failed("connect a reconfigurer"))?;
-        let found = client.domain(domain).await;
-        let found = found.map_err(failed("find the domain"))?;
-        reconfigurers.push((client, found));
+        reconfigurers.push(connected(&stage.started.connect, domain).await?);
     }
     for number in 1..=CHANGES {
         let (_, domain) = &reconfigurers[(number - 1) as usize % RECONFIGURERS];
@@ -140,7 +132,7 @@ async fn reconfigure(
 }
 
 /// How a reader that starts at the first configuration gets to the last one.
-pub(super) fn laws(of: &MeasuredPoint, costs: &[Cost]) -> Vec<Law> {
+pub(super) fn laws(of: &MeasuredPoint, reads: &[Sample]) -> Vec<Law> {
     let (name, at) = (of.name(), of.at());
     // Without collection one after the other, unless a server has missed one altogether: asked for it, that server answers
     // with the last final one of the domain ([X-13 highest-final]).
@@ -154,7 +146,7 @@ pub(super) fn laws(of: &MeasuredPoint, costs: &[Cost]) -> Vec<Law> {
             2..=2,
         ),
     };
-    let counts = law::of(costs, |cost| cost.configurations);
+    let counts = reads.iter().map(|read| read.cost.counts.configurations);
     vec![law::counted(what, (&name, &at), counts, configurations)]
 }
 

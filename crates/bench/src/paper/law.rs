@@ -1,8 +1,10 @@
 //! What holds on any machine: counts (`docs/spec` 7.5, and the hops of E7).
 
-use super::actor::{Actor, Cost};
+use super::actor::Actor;
 use super::report::Law;
 use super::variant::{Algorithm, Extras, Variant};
+use crate::target::{CallError, Cost};
+use bytes::Bytes;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -42,20 +44,21 @@ pub(super) fn counted(
 /// a quorum has shown a mark, as where no message takes long.
 ///
 /// # Errors
-/// What went wrong, as a sentence.
+/// [`CallError`].
 pub(super) async fn quiet(
     variant: Variant,
-    actor: &mut Actor,
+    (actor, value): (&mut Actor, &Bytes),
     shape: (usize, usize, usize),
     (at, elements_come_first): (&str, bool),
-) -> Result<Vec<Law>, String> {
+) -> Result<Vec<Law>, CallError> {
     let mut laws = Vec::new();
     for _ in 0..LOOKS {
         // Up to date first: the newest version, and a local file.
         actor.read().await?;
-        let write = actor.write().await?;
+        let write = actor.write(value.clone()).await?;
         sleep(BETWEEN).await;
-        let costs = (write, actor.read().await?);
+        let (_, read) = actor.read().await?;
+        let costs = (write, read);
         laws = of_costs(variant, costs, shape, (at, elements_come_first));
         if laws.iter().all(|law| law.holds) {
             break;
@@ -77,6 +80,7 @@ pub(super) fn of_costs(
     } else {
         size
     };
+    let (wrote, got) = (write.counts, read.counts);
     let (writes, reads) = variant.quiet_rounds(element);
     // A read that a quorum has shown a mark, and of whose elements some are still on their way, asks for them again.
     let is_late = !elements_come_first && variant.finalizes();
@@ -87,18 +91,18 @@ pub(super) fn of_costs(
         return match variant.extras {
             Extras::Plain => vec![law(
                 "rounds of a read of an unchanged file: at least those of a read for every block",
-                read.rounds,
+                got.rounds,
                 reads * read.blocks..=u64::MAX,
             )],
             Extras::Piggyback | Extras::Collecting => vec![
                 law(
                     "rounds of a read of an unchanged file: one for all blocks",
-                    read.rounds,
+                    got.rounds,
                     reads..=reads,
                 ),
                 law(
                     "bytes received by it: none of its data",
-                    read.received,
+                    got.received_bytes,
                     0..=beside,
                 ),
             ],
@@ -106,25 +110,20 @@ pub(super) fn of_costs(
     }
     let (all, beside) = ((n * element) as u64, n as u64 * OF_A_SERVER);
     vec![
-        law("rounds of a read, quiet", read.rounds, reads..=most),
-        law("rounds of a write, quiet", write.rounds, writes..=writes),
+        law("rounds of a read, quiet", got.rounds, reads..=most),
+        law("rounds of a write, quiet", wrote.rounds, writes..=writes),
         law(
             "bytes sent by a write: an element to every server",
-            write.sent,
+            wrote.sent_bytes,
             all..=all + beside,
         ),
     ]
 }
 
-/// What all of them came to.
-pub(super) fn of(costs: &[Cost], count: fn(&Cost) -> u64) -> Vec<u64> {
-    costs.iter().map(count).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use areo_client::DapKind;
+    use areo_client::{Counts, DapKind};
 
     #[test]
     fn a_law_is_broken_by_one_count() {
@@ -140,14 +139,16 @@ mod tests {
     }
     #[test]
     fn laws_are_those_of_the_variant() {
-        let cost = |rounds, sent, received, blocks| Cost {
-            ms: 1.0,
-            rounds,
-            configurations: 1,
-            sent,
-            received,
+        let cost = |rounds, sent_bytes, received_bytes, blocks| Cost {
+            counts: Counts {
+                rounds,
+                configurations: 1,
+                sent_bytes,
+                received_bytes,
+                ..Counts::default()
+            },
             blocks,
-            success: 1.0,
+            ..Cost::default()
         };
         let held = |algorithm, dap, extras, write, read| -> Vec<bool> {
             let variant = Variant {

@@ -5,7 +5,8 @@ use super::scale::Parameters;
 use super::stage::Stage;
 use super::variant::Variant;
 use crate::random::Random;
-use crate::run::{RunError, failed};
+use crate::run::RunError;
+use crate::setup::connected;
 use areo_client::{
     Change, Client, ConfigurationInfo, DapKind, Domain, ReconfigError, ReconfigOutcome,
 };
@@ -68,19 +69,17 @@ impl Reconfigurers {
         parameters: &Parameters,
         random: &Random,
     ) -> Result<ReadyReconfigurers, RunError> {
-        let mut connected = Vec::new();
+        let mut reconfigurers = Vec::new();
         for number in 0..parameters.reconfigurers {
-            let client = Client::connect(stage.started.connect.clone()).await;
-            let client = client.map_err(failed("connect a reconfigurer"))?;
-            let found = client.domain(domain).await;
-            connected.push(Reconfigurer {
-                domain: found.map_err(failed("find the domain"))?,
+            let (client, domain) = connected(&stage.started.connect, domain).await?;
+            reconfigurers.push(Reconfigurer {
+                domain,
                 servers: stage.started.servers.clone(),
                 random: random.derive(number as u64),
                 _client: client,
             });
         }
-        Ok(ReadyReconfigurers(connected))
+        Ok(ReadyReconfigurers(reconfigurers))
     }
 
     /// Lets them finish what they are at.

@@ -1,11 +1,12 @@
 //! The servers that all points of an experiment share, and what goes wrong on them.
 
 use super::ServerOptions;
-use super::actor::Cost;
+use super::actor::Subject;
 use super::figures::mean;
 use super::scale::Parameters;
 use super::variant::Variant;
 use crate::failures::Failures;
+use crate::load::Sample;
 use crate::run::{RunError, failed};
 use crate::setup::StartedCluster;
 use areo_client::Decider;
@@ -62,6 +63,23 @@ impl<'a> Stage<'a> {
         Ok(name)
     }
 
+    /// What actors of a point read and write.
+    pub(super) fn subject<'b>(
+        &'b self,
+        domain: &'b str,
+        parameters: &Parameters,
+        (variant, size): (Variant, usize),
+    ) -> Subject<'b> {
+        Subject {
+            connect: &self.started.connect,
+            domain,
+            algorithm: variant.algorithm,
+            size,
+            blocks: parameters.blocks,
+            data: self.data,
+        }
+    }
+
     /// What it holds is not needed any more.
     pub(super) async fn remove(&self, domain: &str) -> Result<(), RunError> {
         let removed = self.started.client.remove_domain(domain).await;
@@ -70,22 +88,31 @@ impl<'a> Stage<'a> {
 }
 
 /// What the operations of a run cost on average.
-pub(super) fn means(reads: &[Cost], writes: &[Cost]) -> BTreeMap<&'static str, f64> {
+pub(super) fn means(reads: &[Sample], writes: &[Sample]) -> BTreeMap<&'static str, f64> {
     let mut means = BTreeMap::new();
-    let mut take = |name, costs: &[Cost], of: fn(&Cost) -> f64| {
-        let values: Vec<f64> = costs.iter().map(of).collect();
+    let mut take = |name, samples: &[Sample], of: fn(&Sample) -> f64| {
+        let values: Vec<f64> = samples.iter().map(of).collect();
         means.extend(mean(&values).map(|mean| (name, mean)));
     };
-    take("read_ms", reads, |cost| cost.ms);
-    take("read_rounds", reads, |cost| cost.rounds as f64);
-    take("read_configurations", reads, |cost| {
-        cost.configurations as f64
+    take("read_ms", reads, ms);
+    take("read_rounds", reads, |of| of.cost.counts.rounds as f64);
+    take("read_configurations", reads, |of| {
+        of.cost.counts.configurations as f64
     });
-    take("read_bytes", reads, |cost| cost.received as f64);
-    take("read_sent_bytes", reads, |cost| cost.sent as f64);
-    take("write_ms", writes, |cost| cost.ms);
-    take("write_rounds", writes, |cost| cost.rounds as f64);
-    take("write_bytes", writes, |cost| cost.sent as f64);
-    take("write_success", writes, |cost| cost.success);
+    take("read_bytes", reads, |of| {
+        of.cost.counts.received_bytes as f64
+    });
+    take("read_sent_bytes", reads, |of| {
+        of.cost.counts.sent_bytes as f64
+    });
+    take("write_ms", writes, ms);
+    take("write_rounds", writes, |of| of.cost.counts.rounds as f64);
+    take("write_bytes", writes, |of| of.cost.counts.sent_bytes as f64);
+    take("write_success", writes, |of| 1.0 - of.cost.lost);
     means
+}
+
+/// What an operation took, in milliseconds.
+pub(super) fn ms(of: &Sample) -> f64 {
+    of.took.as_secs_f64() * 1e3
 }

@@ -1,22 +1,16 @@
 //! All but E7: readers and writers of one object or file at once, of E5 with reconfigurers beside them.
 
-use super::actor::{Actor, Cost, Subject};
 use super::law;
 use super::longevity::Reconfigurers;
 use super::report::Law;
 use super::scale::{OBJECT_MAX, Parameters};
 use super::stage::{Stage, means};
 use super::variant::{Algorithm, Variant};
+use crate::load::{AnyCaller, Load, Operation, Pace, Plan, Sample, value};
 use crate::random::Random;
 use crate::run::{RunError, failed};
-use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::rc::Rc;
-use tokio::task::JoinSet;
-use tokio::time::sleep;
-
-/// What an operation ended with.
-type OperationEnd = Result<Cost, String>;
+use std::time::Duration;
 
 /// Whether there is such a point: objects are one value.
 pub(super) fn exists(variant: Variant, size: usize) -> bool {
@@ -35,50 +29,38 @@ pub(super) async fn run(
     let domain = stage
         .domain(variant, parameters, k as u8, parameters.writers)
         .await?;
-    let subject = Subject {
-        connect: &stage.started.connect,
-        domain: &domain,
-        algorithm: variant.algorithm,
-        size,
-        blocks: parameters.blocks,
-        data: stage.data,
-    };
-    let mut first = subject.actor(random.derive(0)).await?;
-    first.create().await.map_err(failed("write the object"))?;
+    let subject = stage.subject(&domain, parameters, (variant, size));
+    let mut first = subject.create(random.derive(0)).await?;
     let drawn = random.derive(1 << 32);
     let reconfigurers = Reconfigurers::connect(stage, &domain, parameters, &drawn).await?;
-    let (reads, writes) = (Rc::default(), Rc::default());
-    let mut actors = Vec::new();
+    let mut actors: Vec<AnyCaller> = Vec::new();
     for place in 0..parameters.readers + parameters.writers {
-        let random = random.derive(1 + place as u64);
-        let mut actor = subject.actor(random.clone()).await?;
+        let mut actor = subject.actor(random.derive(1 + place as u64)).await?;
         // Not measured: connections, the newest version, a local file.
         actor.read().await.map_err(failed("read the object"))?;
-        actors.push((actor, random));
+        actors.push(Box::new(actor));
     }
+    let plan = Plan {
+        readers: parameters.readers,
+        writers: parameters.writers,
+        operations: Some(parameters.operations as u64),
+        pace: Pace::Closed {
+            least: Duration::from_millis(parameters.wait_ms.0),
+            most: Duration::from_millis(parameters.wait_ms.1),
+        },
+        seed: random.clone().next(),
+        ..subject.plan()
+    };
+    let load = Load::of(actors, &plan, None);
     let cpu = stage.started.cluster.cpu();
-    let mut clients = JoinSet::new();
-    for (place, (actor, random)) in actors.into_iter().enumerate() {
-        let is_reader = place < parameters.readers;
-        let ended: &Rc<RefCell<Vec<OperationEnd>>> = if is_reader { &reads } else { &writes };
-        let work = work(actor, is_reader, random, parameters.clone(), ended.clone());
-        clients.spawn_local(work);
-    }
     let reconfigurers = reconfigurers.begin(parameters);
-    while let Some(done) = clients.join_next().await {
-        done.expect("clients do not panic");
-    }
+    let ended = load.finish().await;
     let reconfigurations = reconfigurers.finish(stage).await;
     let cpu = stage.started.cluster.cpu().saturating_sub(cpu);
-    let succeeded = |ended: Rc<RefCell<Vec<OperationEnd>>>| -> Vec<Cost> {
-        let report = |ended: OperationEnd| {
-            ended
-                .map_err(|sentence| stage.failures.borrow_mut().add(sentence))
-                .ok()
-        };
-        ended.take().into_iter().filter_map(report).collect()
-    };
-    let (reads, writes) = (succeeded(reads), succeeded(writes));
+    stage.failures.borrow_mut().merge(ended.failures);
+    let samples = ended.samples.into_iter();
+    let (reads, writes): (Vec<Sample>, Vec<Sample>) =
+        samples.partition(|sample| sample.operation == Operation::Get);
     let mut costs = means(&reads, &writes);
     costs.extend(reconfigurations.quantities());
     let operations = (reads.len() + writes.len()).max(1);
@@ -86,29 +68,13 @@ pub(super) async fn run(
     costs.insert("server_cpu_ms", each);
     let (now, n, k) = reconfigurations.shape((variant, n, k));
     let laws = match with_laws {
-        Some(at) => law::quiet(now, &mut first, (n, k, size), (at, !stage.is_far))
-            .await
-            .map_err(failed("read and write alone"))?,
+        Some(at) => {
+            let value = value::content(1, plan.size);
+            let measured = law::quiet(now, (&mut first, &value), (n, k, size), (at, !stage.is_far));
+            measured.await.map_err(failed("read and write alone"))?
+        }
         None => Vec::new(),
     };
     stage.remove(&domain).await?;
     Ok((costs, laws))
-}
-
-/// Operations one after the other, with random waits between them.
-async fn work(
-    mut actor: Actor,
-    is_reader: bool,
-    mut random: Random,
-    parameters: Parameters,
-    ended: Rc<RefCell<Vec<OperationEnd>>>,
-) {
-    for _ in 0..parameters.operations {
-        sleep(random.millis(parameters.wait_ms.0..parameters.wait_ms.1)).await;
-        let done = match is_reader {
-            true => actor.read().await,
-            false => actor.write().await,
-        };
-        ended.borrow_mut().push(done);
-    }
 }

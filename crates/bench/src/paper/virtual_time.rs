@@ -1,15 +1,16 @@
 //! The same experiments in virtual time ([`areo_sim::measure`]), with the same report.
 
-use super::actor::Cost;
 use super::compare::{self, MeasuredPoint};
 use super::experiment::{Experiment, Procedure};
 use super::law::{self, counted};
 use super::report::{Law, Report};
 use super::scale::{self, Scale};
-use super::stage::means;
+use super::stage::{means, ms};
 use super::{Progress, points_of, shown};
+use crate::load::{Operation, Sample};
 use crate::system::{self, Machine};
-use areo_client::DapKind;
+use crate::target::Cost;
+use areo_client::{Counts, DapKind};
 use areo_sim::measure::register::{self, OperationCost, Setting};
 use std::time::{Duration, Instant};
 
@@ -21,11 +22,11 @@ const NEARLY: u64 = ROUND_TRIP_MS / 5;
 #[derive(Default)]
 struct VirtualRun {
     /// Reads beside others.
-    reads: Vec<Cost>,
+    reads: Vec<Sample>,
     /// Writes beside others.
-    writes: Vec<Cost>,
+    writes: Vec<Sample>,
     /// A write, and a read after it, when no other client is at work.
-    quiet: Option<(Cost, Cost)>,
+    quiet: Option<(Sample, Sample)>,
     /// Other quantities.
     others: Vec<(&'static str, f64)>,
     /// The time that something took, and how long it may take.
@@ -87,7 +88,7 @@ pub fn run_virtually(
         }
         laws.extend(laws_of(point, &these));
         let quiet = these[0].quiet;
-        writes.extend(quiet.map(|(write, _)| (point.clone(), write.ms)));
+        writes.extend(quiet.map(|(write, _)| (point.clone(), ms(&write))));
     }
     laws.extend(a_round_more(&writes));
     Ok(Report {
@@ -128,7 +129,10 @@ fn runs(of: &MeasuredPoint, runs: usize, seed: u64) -> Result<Vec<VirtualRun>, S
 }
 
 fn run_of(procedure: Procedure, setting: &Setting, seed: (u64, u64)) -> Result<VirtualRun, String> {
-    let costs = |of: &[OperationCost]| of.iter().map(cost).collect();
+    let samples = |of: &[OperationCost], operation| {
+        let of = of.iter();
+        of.map(|of| sample(of, operation)).collect()
+    };
     Ok(match procedure {
         Procedure::Restart => {
             let times = register::restart(setting, seed)?;
@@ -156,10 +160,13 @@ fn run_of(procedure: Procedure, setting: &Setting, seed: (u64, u64)) -> Result<V
         }
         _ => {
             let measured = register::run(setting, seed)?;
-            let quiet = (cost(&measured.quiet_write), cost(&measured.quiet_read));
+            let quiet = (
+                sample(&measured.quiet_write, Operation::Put),
+                sample(&measured.quiet_read, Operation::Get),
+            );
             VirtualRun {
-                reads: costs(&measured.reads),
-                writes: costs(&measured.writes),
+                reads: samples(&measured.reads, Operation::Get),
+                writes: samples(&measured.writes, Operation::Put),
                 quiet: Some(quiet),
                 ..VirtualRun::default()
             }
@@ -167,15 +174,23 @@ fn run_of(procedure: Procedure, setting: &Setting, seed: (u64, u64)) -> Result<V
     })
 }
 
-fn cost(of: &OperationCost) -> Cost {
-    Cost {
-        ms: of.ms,
+fn sample(of: &OperationCost, operation: Operation) -> Sample {
+    let counts = Counts {
         rounds: of.rounds,
         configurations: 1,
-        sent: of.sent,
-        received: of.received,
-        blocks: 0,
-        success: 1.0,
+        sent_bytes: of.sent,
+        received_bytes: of.received,
+        ..Counts::default()
+    };
+    Sample {
+        client: 0,
+        operation,
+        begun: Duration::ZERO,
+        took: Duration::from_secs_f64(of.ms / 1e3),
+        cost: Cost {
+            counts,
+            ..Cost::default()
+        },
     }
 }
 
@@ -189,8 +204,9 @@ fn laws_of(point: &MeasuredPoint, runs: &[VirtualRun]) -> Vec<Law> {
     );
     // The same in every run, so that the first one that differs is shown.
     let of_run = |run: &VirtualRun| {
-        let quiet = run.quiet;
-        quiet.map(|costs| law::of_costs(point.variant, costs, shape, (&at, false)))
+        let (write, read) = run.quiet?;
+        let costs = (write.cost, read.cost);
+        Some(law::of_costs(point.variant, costs, shape, (&at, false)))
     };
     let quiet = runs.iter().filter_map(of_run);
     let mut laws: Vec<Law> = quiet
@@ -205,7 +221,7 @@ fn laws_of(point: &MeasuredPoint, runs: &[VirtualRun]) -> Vec<Law> {
     if point.variant.finalizes() {
         let sent = runs
             .iter()
-            .flat_map(|run| run.reads.iter().map(|read| read.sent));
+            .flat_map(|run| run.reads.iter().map(|read| read.cost.counts.sent_bytes));
         let sent: Vec<u64> = sent.collect();
         if !sent.is_empty() {
             let what = "bytes sent by a read beside writers: no value";

@@ -134,6 +134,7 @@ pub(crate) mod tests {
             still: Tally::phase(time(ms), time(3)),
             disturbed: Tally::phase(time(100), Duration::from_micros(20_500)),
             steps: steps.to_vec(),
+            samples: Vec::new(),
             failures,
             increments: BTreeMap::new(),
             deaths: 0,

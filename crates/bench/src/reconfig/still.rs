@@ -7,7 +7,7 @@ use super::{
 };
 use crate::load;
 use crate::run::failed;
-use crate::target::{AreoCaller, Cost};
+use crate::target::AreoCaller;
 use areo_client::{Client, Counts};
 use std::time::{Duration, Instant};
 
@@ -164,16 +164,16 @@ impl Scene {
         let size = self.options.setup.size;
         let mut callers = domains.map(AreoCaller::of);
         let mut times: [Latencies; N] = std::array::from_fn(|_| Latencies::default());
-        let mut costs = [Cost::default(); N];
+        let mut costs = [Counts::default(); N];
         for number in 0..reads {
             for (place, caller) in callers.iter_mut().enumerate() {
                 let key = load::key(size, number % objects);
                 let begun = Instant::now();
-                let read = load::get(caller, &key, (size, true)).await;
+                let read = load::get(caller, &key, size).await;
                 let cost = read.map_err(failed("read an object"))?;
                 times[place].record(begun.elapsed());
-                costs[place].rounds += cost.rounds;
-                costs[place].configurations += cost.configurations;
+                costs[place].rounds += cost.counts.rounds;
+                costs[place].configurations += cost.counts.configurations;
             }
         }
         let each = |all: u64| all as f64 / reads as f64;

@@ -56,7 +56,7 @@ fn flip_at(file: &File, at: u64, mask: u8) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::value;
+    use crate::load::value;
 
     #[test]
     fn bits_flip_in_elements_and_nowhere_else() {

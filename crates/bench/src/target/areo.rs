@@ -4,9 +4,9 @@ use super::{
     About, Answer, CallError, Caller, Conditional, Cost, Reconfigurer, Target, TargetError,
     TargetName, TargetOptions, start_failed,
 };
-use crate::error::{RunError, failed};
+use crate::error::RunError;
 use crate::load::counter;
-use crate::setup::{Setup, StartedCluster};
+use crate::setup::{Setup, StartedCluster, connected};
 use crate::system;
 use areo_client::{
     Change, Client, ConfigurationInfo, ConnectOptions, Counts, Dap, DapKind, Domain, DomainOptions,
@@ -195,10 +195,7 @@ impl AreoCaller {
         connect: &ConnectOptions,
         domain: &str,
     ) -> Result<AreoCaller, RunError> {
-        let client = Client::connect(connect.clone()).await;
-        let client = client.map_err(failed("connect a client"))?;
-        let found = client.domain(domain).await;
-        let found = found.map_err(failed("find the domain"))?;
+        let (client, found) = connected(connect, domain).await?;
         Ok(AreoCaller {
             _client: Some(client),
             ..AreoCaller::of(&found)
@@ -206,11 +203,10 @@ impl AreoCaller {
     }
 
     fn since(&self, before: Counts, version: Option<Version>) -> Cost {
-        let now = self.statistics.counts();
         Cost {
-            rounds: now.rounds - before.rounds,
-            configurations: now.configurations - before.configurations,
+            counts: self.statistics.since(before),
             version,
+            ..Cost::default()
         }
     }
 }

@@ -1,11 +1,11 @@
 //! What the distance came to.
 
-use super::{Layout, OperationTimes, Options, SERVERS, SITES};
-use crate::failures;
-use crate::load::{Latencies, Times};
-use crate::peers::Operation;
+use super::{Layout, Options, SERVERS, SITES};
+use crate::failures::Failures;
+use crate::load::{Latencies, LoadEnd, Operation, Times};
 use crate::system::{self, Machine};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// A measurement. The names of the fields are those of `--json`, and stay.
@@ -105,10 +105,13 @@ impl Report {
         }
     }
 
-    pub(super) fn failures(&mut self, sentences: Vec<String>) {
-        self.failed += sentences.len() as u64;
-        let room = failures::SENTENCES_MAX.saturating_sub(self.failures.len());
-        self.failures.extend(sentences.into_iter().take(room));
+    pub(super) fn failed_with(&mut self, others: Failures) {
+        let mut all = Failures {
+            count: self.failed,
+            first: std::mem::take(&mut self.failures),
+        };
+        all.merge(others);
+        (self.failed, self.failures) = (all.count, all.first);
     }
 
     pub(super) fn add(
@@ -116,12 +119,16 @@ impl Report {
         layout: &Layout,
         (client, beside, operation): (usize, Option<usize>, Operation),
         trip: Duration,
-        done: OperationTimes,
+        ended: LoadEnd,
     ) {
-        self.failures(done.failures);
+        self.failed_with(ended.failures);
         let name = |site: usize| SITES[site].to_owned();
         let servers = layout.servers.iter().map(|server| name(SERVERS[*server]));
-        let by_rounds = done.by_rounds.iter();
+        let mut by_rounds: BTreeMap<u64, Latencies> = BTreeMap::new();
+        for sample in &ended.samples {
+            let latencies = by_rounds.entry(sample.cost.counts.rounds).or_default();
+            latencies.record(sample.took);
+        }
         let point = Point {
             shape: layout.shape().to_string(),
             quorum: layout.shape().quorum(),
@@ -131,6 +138,7 @@ impl Report {
             beside: beside.map(name),
             round_trip_ms: ms(trip),
             by_rounds: by_rounds
+                .iter()
                 .filter_map(|(rounds, latencies)| ByRounds::of(*rounds, latencies, ms(trip)))
                 .collect(),
         };
