@@ -27,6 +27,12 @@ fn world() -> (World, Actor, Actor) {
 /// The numbers of all tags of these records become impossible, and the server starts again.
 fn bend(world: &World, number: usize, filter: fn(&Header) -> bool) {
     world.crash(number);
+    bend_records(world, number, filter);
+    world.restart(number, false);
+    assert_eq!(world.status(number).damaged, 1);
+}
+
+fn bend_records(world: &World, number: usize, filter: fn(&Header) -> bool) {
     let bent = world.disk(number, |disk| {
         disk.bend(|header| {
             if !filter(header) {
@@ -40,8 +46,6 @@ fn bend(world: &World, number: usize, filter: fn(&Header) -> bool) {
         })
     });
     assert!(bent > 0, "there are such records");
-    world.restart(number, false);
-    assert_eq!(world.status(number).damaged, 1);
 }
 
 fn is_element(header: &Header) -> bool {
@@ -387,21 +391,50 @@ fn an_abstention_that_a_quorum_can_do_without_ends_by_itself() {
     assert_eq!(reader.get("k"), (before, Some(LONG.into())));
 }
 
-/// Where too few elements are left the version before is there for the next write to come after, and the lost one is never taken for it.
-#[test]
-fn a_lost_version_is_written_over_and_nothing_older_is_shown() {
-    let (world, writer, reader) = world();
-    writer.put("k", "a value before that is longer than a copy");
-    let lost = writer.put("k", LONG);
-    world.settle();
-    for number in 0..3 {
-        rot(&world, number, |number| number == 2);
+/// Up to which version a server has let go of what it held.
+fn floor(world: &World, number: usize) -> Tag {
+    let query = Access::Query {
+        want: Want::Tags,
+        have: Tag::INITIAL,
+        announced: None,
+    };
+    match world.access(number, "k", query) {
+        Ok(Answer::Held(held)) => held.floor,
+        other => panic!("it answers, not {other:?}"),
     }
-    pass_until_sound(&world);
-    assert!(world.run(reader.read("k")).is_err(), "it is lost");
-    let after = writer.put("k", "after");
-    assert_eq!(after.number, lost.number + 1);
-    assert_eq!(reader.get("k"), (after, Some("after".into())));
+}
+
+/// Where too few elements are left reads fail until the next write, which comes after the lost version, also if only those members
+/// remember it that lost it.
+#[test]
+fn a_lost_version_is_written_over_by_one_that_comes_after_it() {
+    for (struck, marks_too) in [(3, false), (5, false), (5, true)] {
+        let (world, writer, reader) = world();
+        writer.put("k", "a value before that is longer than a copy");
+        let lost = writer.put("k", LONG);
+        world.settle();
+        // All at once, so that none hears of it from another one that is to lose it.
+        (0..struck).for_each(|number| world.crash(number));
+        for number in 0..struck {
+            let is_lost =
+                |header: &Header| matches!(header, Header::Element(it) if it.tag.number == 2);
+            assert_eq!(world.disk(number, |disk| disk.rot(is_lost)), 1);
+            if marks_too {
+                bend_records(&world, number, |it| matches!(it, Header::Marks { .. }));
+            }
+        }
+        (0..struck).for_each(|number| world.restart(number, false));
+        pass_until_sound(&world);
+        // Where nothing says any more that the lost one was final, the version before is what is left.
+        let is_lost = world.run(reader.read("k")).is_err();
+        assert_eq!(is_lost, !marks_too);
+        for number in 0..struck {
+            assert_eq!(floor(&world, number), lost, "{struck} {marks_too}");
+        }
+        let after = writer.put("k", "after");
+        assert_eq!(after.number, lost.number + 1, "{struck} {marks_too}");
+        assert_eq!(reader.get("k"), (after, Some("after".into())));
+    }
 }
 
 /// An element in the record of an impossible version is found rotten, by a scrub: the object abstains for that record already. The tag is
