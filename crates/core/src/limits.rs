@@ -97,6 +97,8 @@ pub const BLOCKS: u64 = 1 << 32;
 pub const SWEEP_WINDOW: usize = 64;
 /// Objects that are repaired at once.
 pub const REPAIR_WINDOW: usize = 4;
+/// Domains of which the directory is asked at once.
+pub const DIRECTORY_WINDOW: usize = 16;
 /// Domains in which a leader makes changes at once.
 pub const LEADER_WINDOW: usize = 16;
 /// Objects that could not be repaired, of which a server remembers when to try again.

@@ -5,7 +5,9 @@ use super::Root;
 use crate::config::{Configuration, InvalidConfiguration};
 use crate::env::Env;
 use crate::error::Unavailable;
-use crate::limits;
+use crate::gather;
+use crate::limits::{self, DIRECTORY_WINDOW};
+use crate::object::DomainId;
 use crate::reconfig::ares::AresError;
 use bytes::Bytes;
 use std::fmt;
@@ -119,11 +121,22 @@ pub enum RemovalError {
     Reconfig(AresError),
 }
 
+fn first_of(decided: Bytes) -> Result<Arc<Configuration>, DomainError> {
+    Configuration::decode(decided).map_err(DomainError::Descriptor)
+}
+
 impl<E: Env> Root<E> {
     /// The latest configuration of the domain that was decided with this value.
     async fn latest_of(&self, decided: Bytes) -> Result<Arc<Configuration>, DomainError> {
-        let first = Configuration::decode(decided).map_err(DomainError::Descriptor)?;
-        let domain = self.domain.client.domain(&first);
+        self.latest_after(&first_of(decided)?).await
+    }
+
+    /// The latest configuration of the domain that begins with this one.
+    async fn latest_after(
+        &self,
+        first: &Arc<Configuration>,
+    ) -> Result<Arc<Configuration>, DomainError> {
+        let domain = self.domain.client.domain(first);
         Ok(domain.latest(&self.domain.known).await?)
     }
 
@@ -177,11 +190,23 @@ impl<E: Env> Root<E> {
     /// # Errors
     /// [`DomainError`].
     pub async fn domains(&self) -> Result<Vec<(String, Arc<Configuration>)>, DomainError> {
+        self.domains_where(|_| true).await
+    }
+
+    /// The same of those that are wanted: one look at the directory, and one at each of them.
+    ///
+    /// # Errors
+    /// [`DomainError`].
+    pub async fn domains_where(
+        &self,
+        is_wanted: impl Fn(DomainId) -> bool,
+    ) -> Result<Vec<(String, Arc<Configuration>)>, DomainError> {
         let mut domains = Vec::new();
         let mut after = Bytes::new();
         let prefix = Bytes::from_static(DOMAIN_CELLS);
         loop {
             let page = self.domain.cells(&prefix, &after).await?;
+            let mut wanted = Vec::new();
             for (cell, decided) in &page.cells {
                 let value = match decided {
                     Some(value) => Some(value.clone()),
@@ -191,7 +216,15 @@ impl<E: Env> Root<E> {
                 let (Some(value), Some(name)) = (value, domain_of_cell(cell)) else {
                     continue;
                 };
-                let latest = self.latest_of(value).await?;
+                let first = first_of(value)?;
+                if is_wanted(first.id().domain) {
+                    wanted.push((name, first));
+                }
+            }
+            let latest = wanted.iter().map(|(_, first)| self.latest_after(first));
+            let latest = gather::join(DIRECTORY_WINDOW, latest).await;
+            for ((name, _), latest) in wanted.into_iter().zip(latest) {
+                let latest = latest?;
                 if !latest.dap().is_removal() {
                     domains.push((name, latest));
                 }

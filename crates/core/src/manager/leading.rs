@@ -86,7 +86,9 @@ impl<E: Env, F: Fn() -> E> Leader<E, F> {
             return;
         }
         // Without a quorum of the root domain it is looked up in the next round.
-        let domains = self.operation().root(&self.root).domains().await;
+        let is_posted = |id: DomainId| due.iter().any(|it| it.configuration.id().domain == id);
+        let root = self.operation().root(&self.root);
+        let domains = root.domains_where(is_posted).await;
         let domains = domains.unwrap_or_default().into_iter();
         let known = domains.map(|(_, known)| (known.id().domain, known));
         self.known.extend(known);

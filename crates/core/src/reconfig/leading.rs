@@ -115,7 +115,7 @@ impl LeaderWait {
             return false;
         }
         env.sleep(self.pause.min(until.since(now))).await;
-        self.pause = (self.pause * 2).min(LEADER_PAUSE_MOST);
+        self.pause = (self.pause * 5 / 4).min(LEADER_PAUSE_MOST);
         true
     }
 }
