@@ -6,43 +6,23 @@
 #[allow(dead_code, reason = "other tests share it")]
 mod command;
 
+#[path = "../../crates/lab/tests/e2e/built.rs"]
+mod built;
+
 use command::{CommandOutput, on_the_path};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
-use std::sync::OnceLock;
 
 fn program() -> &'static str {
     env!("CARGO_BIN_EXE_areo-peers")
 }
 
-/// Where the product and the laboratory are: built here, from the same sources.
-fn built() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .parent()
-            .expect("the project");
-        let target = root.join("target");
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let built = Command::new(cargo)
-            .args([
-                "build",
-                "--locked",
-                "--profile",
-                "verify",
-                "-p",
-                "areo",
-                "-p",
-                "areo-lab",
-            ])
-            .arg("--target-dir")
-            .arg(&target)
-            .current_dir(root)
-            .status();
-        assert!(built.expect("cargo starts").success());
-        target.join("verify")
-    })
+/// Where the product and the laboratory are, built from the same sources.
+fn folder() -> PathBuf {
+    let folder = built::root().join("target/verify");
+    built::ensure(&folder);
+    folder
 }
 
 /// Runs the program with the words of a line, and more of them.
@@ -52,14 +32,14 @@ fn peers(words: &str, more: &[&str]) -> CommandOutput {
 
 fn prepared(words: &str) -> Command {
     let mut command = command::command();
-    command.arg("--areo").arg(built().join("areo"));
+    command.arg("--areo").arg(folder().join("areo"));
     command.args(words.split(' ').filter(|word| !word.is_empty()));
     command
 }
 
 /// Runs the laboratory.
 fn lab(arguments: &[&str]) -> CommandOutput {
-    command::ended(command::of(built().join("areo-lab")).args(arguments), b"")
+    command::ended(command::of(folder().join("areo-lab")).args(arguments), b"")
 }
 
 const SMALL: &str = "--runs 1 --time 200ms --warm-up 50ms --objects 20 --clients 1,3";

@@ -1,6 +1,7 @@
 //! The laboratory end to end: real processes of the product, simulated ones, and the judge.
 
 mod availability;
+mod built;
 mod check;
 #[path = "../../../areo/tests/e2e/command.rs"]
 mod command;
@@ -18,10 +19,12 @@ use std::path::Path;
 
 pub(crate) use command::run as lab;
 
+const LABORATORY: &str = env!("CARGO_BIN_EXE_areo-lab");
+
 /// The laboratory's program, when there is a product for it to start.
 fn program() -> &'static str {
-    product::ensure();
-    product::LABORATORY
+    built::ensure(Path::new(LABORATORY).parent().expect("it is in a folder"));
+    LABORATORY
 }
 
 /// Runs the laboratory with the words of a line, and more of them.

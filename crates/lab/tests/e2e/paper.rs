@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::command::on_the_path;
-use crate::{lab_with, line, product};
+use crate::{lab_with, line, program};
 use areo_bench::paper::{ChangesStage, ServerOptions};
 use areo_sim::measure::{Experiment, PlannedRun, Reads, WAYS};
 use serde_json::Value;
@@ -197,7 +197,7 @@ fn what_there_is_and_what_not_is_said() {
 /// Readers pay what they have to, and every change is made, in each way to reconfigure.
 #[test]
 fn changes_at_once_are_made_beside_thrifty_and_regular_readers() {
-    product::ensure();
+    program();
     let data = tempfile::tempdir().unwrap();
     let (servers, quorum, changes) = (4, 3, 2);
     let options = ServerOptions {
