@@ -391,7 +391,7 @@ fn an_abstention_that_a_quorum_can_do_without_ends_by_itself() {
     assert_eq!(reader.get("k"), (before, Some(LONG.into())));
 }
 
-/// Up to which version a server has let go of what it held.
+/// The largest version that a server held and does not hold any more.
 fn floor(world: &World, number: usize) -> Tag {
     let query = Access::Query {
         want: Want::Tags,
