@@ -36,12 +36,8 @@ fn an_update_at_the_same_time_never_brings_a_removed_file_back() {
         // So much that the genesis block gets another hint.
         let more = [&content[..], &bytes(80 * KIB, 2)].concat();
         let is_genesis_put = |m: &Message| m.is_of_genesis() && m.is_put() && !m.is_reply();
-        world.hold(is_genesis_put);
-        let push = world.spawn(late.writes(&more));
-        world.settle();
-        let puts = world.set_aside(is_genesis_put);
+        let (push, puts) = world.begin(is_genesis_put, late.writes(&more));
         assert_eq!(puts.len(), 5, "it writes the genesis block");
-        world.release();
         world.run(editor.removes()).expect("it is there");
         world.put_back(puts);
         world.settle();
@@ -117,11 +113,7 @@ fn blocks_of_dead_and_slow_writers_go_with_their_file() {
             true => |m| m.is_of_block() && m.is_put() && !m.is_reply(),
             false => Message::is_query,
         };
-        world.hold(stays);
-        let push = world.spawn(writer.writes(&more));
-        world.settle();
-        let stopped = world.set_aside(stays);
-        world.release();
+        let (push, stopped) = world.begin(stays, writer.writes(&more));
         let there = editor.sweep(true);
         assert_eq!(there.live.blocks > blocks, !is_slow);
         assert_eq!(there.removed.blocks, 0, "they may be linked yet");

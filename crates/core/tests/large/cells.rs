@@ -2,7 +2,7 @@
 //! (`docs/decisions/0021-cells-go-with-their-uploads.md`).
 
 use crate::large::uploader::{Upload, get, look, sweep};
-use crate::world::{Actor, Message, World, configuration, successor};
+use crate::world::{Actor, World, configuration, successor};
 use areo_core::config::{Configuration, Dap};
 use areo_core::dsm::sweep::Count;
 use areo_core::message::{Ballot, Body, CellRequest};
@@ -134,12 +134,11 @@ fn a_writer_whose_finished_upload_was_forgotten_is_not_told_that_nothing_was_wri
     assert!(world.run(async move { putting.put_blocks([0]).await }));
     world.settle();
     // Only one acceptor hears of the commit.
-    world.hold(|m| m.is_cell_accept() && (m.is_reply() || !m.at(&[0])));
     let publishing = upload.clone();
-    let ended = world.spawn(async move { publishing.publish("k").await });
-    world.settle();
-    let late = world.set_aside(Message::is_cell_accept);
-    world.release();
+    let (ended, late) = world.begin(
+        |m| m.is_cell_accept() && (m.is_reply() || !m.at(&[0])),
+        async move { publishing.publish("k").await },
+    );
     world.crash(3);
     world.run(sweep(&actor)).expect("a quorum is up");
     assert_eq!(

@@ -187,14 +187,13 @@ fn run(before: Option<&str>, reached: usize, limit: usize, case: &str) -> Option
     let gate = Gate::after(limit);
     let (client, known) = (Client::new(GatedEnv::new(world.env(), &gate)), c.clone());
     let (blocks, metadata) = upload.manifest();
-    world.hold(move |m| is_accept(m) && !(0..reached).any(|server| m.at(&[server])));
-    let ended = world.spawn(async move {
-        let domain = client.domain(&known);
-        domain.publish(&name("k"), &blocks, metadata).await
-    });
-    world.settle();
-    let proposed = world.set_aside(is_accept);
-    world.release();
+    let (ended, proposed) = world.begin(
+        move |m| is_accept(m) && !(0..reached).any(|server| m.at(&[server])),
+        async move {
+            let domain = client.domain(&known);
+            domain.publish(&name("k"), &blocks, metadata).await
+        },
+    );
     if !gate.is_reached() {
         // Another one is promised a larger ballot by those that the proposal has not reached.
         world.crash(0);

@@ -146,12 +146,8 @@ fn a_reader_that_loses_a_block_starts_again() {
     world.settle();
     // The manifest comes, the blocks do not.
     let is_block = |m: &crate::world::Message| m.is_query() && m.is_of_block() && !m.is_reply();
-    world.hold(is_block);
-    let reading = world.spawn(read(&world.actor(&c), "k"));
-    world.settle();
-    let held = world.set_aside(is_block);
+    let (reading, held) = world.begin(is_block, read(&world.actor(&c), "k"));
     assert!(!held.is_empty(), "it has asked for blocks");
-    world.release();
     run(&world, async move { new.write("k").await }).unwrap();
     let left = run(&world, look(&actor)).unwrap();
     assert_eq!((left.live.uploads, left.orphans()), (1, Count::default()));

@@ -36,6 +36,12 @@ fn world(c: &Arc<Configuration>) -> (World, Actor, Actor) {
     (world.clone(), world.actor(c), world.actor(c))
 }
 
+/// The puts that do not come to the first members, so many, and what is answered to them.
+fn put_beyond(reached: usize) -> impl Fn(&Message) -> bool + Clone {
+    let reached: Vec<usize> = (0..reached).collect();
+    move |m| m.is_put() && (m.is_reply() || !m.at(&reached))
+}
+
 /// What a conditional write found in place of its condition.
 fn conflict(world: &World, actor: &Actor, version: Tag) -> (Tag, Option<String>) {
     match world.run(actor.cover("k", "this is not to be written", version)) {
@@ -154,14 +160,7 @@ fn a_put_that_is_under_way_is_written_once() {
                 let (world, a, b) = world(&c);
                 a.put("k", "the first value");
                 world.settle();
-                world.hold(move |m| {
-                    let reached: Vec<usize> = (0..reached).collect();
-                    m.is_put() && (m.is_reply() || !m.at(&reached))
-                });
-                let late = world.spawn(a.write("k", "the late value"));
-                world.settle();
-                let held = world.set_aside(Message::is_put);
-                world.release();
+                let (late, held) = world.begin(put_beyond(reached), a.write("k", "the late value"));
                 announce(&world, &c, &Pointer::pending(&next));
                 world.crash(unheard);
                 // Whether it is there is decided from now on.
@@ -186,10 +185,7 @@ fn a_put_that_is_under_way_is_written_once() {
 /// The put comes to a quorum of members, whose answers are lost. Returns what is on its way to the others.
 fn reach_a_quorum(world: &World, c: &Arc<Configuration>) -> Vec<Message> {
     let quorum = c.quorums().quorum();
-    world.hold(move |m| {
-        let reached: Vec<usize> = (0..quorum).collect();
-        m.is_put() && (m.is_reply() || !m.at(&reached))
-    });
+    world.hold(put_beyond(quorum));
     world.settle();
     world.lose(|m| m.is_put() && m.is_reply());
     let rest = world.set_aside(Message::is_put);
@@ -269,14 +265,8 @@ fn a_conditional_put_that_is_under_way_wins_or_conflicts() {
                 };
                 let first = a.put("k", "the first value");
                 world.settle();
-                world.hold(move |m| {
-                    let reached: Vec<usize> = (0..reached).collect();
-                    m.is_put() && (m.is_reply() || !m.at(&reached))
-                });
-                let late = world.spawn(a.cover("k", "the late value", first));
-                world.settle();
-                let held = world.set_aside(Message::is_put);
-                world.release();
+                let (late, held) =
+                    world.begin(put_beyond(reached), a.cover("k", "the late value", first));
                 announce(&world, &c, &Pointer::pending(&next));
                 world.crash(unheard);
                 let early = world.run(b.cover("k", "the early value", first));
@@ -307,14 +297,7 @@ fn a_deletion_that_is_under_way_is_written_once() {
             let (world, a, b) = world(&c);
             a.put("k", "the first value");
             world.settle();
-            world.hold(move |m| {
-                let reached: Vec<usize> = (0..reached).collect();
-                m.is_put() && (m.is_reply() || !m.at(&reached))
-            });
-            let late = world.spawn(a.delete("k"));
-            world.settle();
-            let held = world.set_aside(Message::is_put);
-            world.release();
+            let (late, held) = world.begin(put_beyond(reached), a.delete("k"));
             announce(&world, &c, &Pointer::pending(&next));
             b.get("k");
             world.put_back(held);

@@ -46,12 +46,8 @@ fn begin<T: 'static>(
     operation: impl Future<Output = T> + 'static,
 ) -> (Rc<RefCell<Option<T>>>, Vec<Message>) {
     let reached = reached.to_vec();
-    world.hold(move |m| m.is_proposal() && (m.is_reply() || !m.at(&reached)));
-    let late = world.spawn(operation);
-    world.settle();
-    let held = world.set_aside(Message::is_proposal);
-    world.release();
-    (late, held)
+    let late = move |m: &Message| m.is_proposal() && (m.is_reply() || !m.at(&reached));
+    world.begin(late, operation)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -489,11 +489,8 @@ fn a_writer_that_many_overtook_says_that_it_does_not_know() {
     let (world, a, b) = world(&c);
     let first = a.put("k", "the first value");
     world.settle();
-    world.hold(|message| matches!(message.access(), Some(Access::Accept(it)) if it.tag.number == 2 && !message.at(&[0])));
-    let late = world.spawn(a.cover("k", "the late value", first));
-    world.settle();
-    let held = world.set_aside(|message| matches!(message.access(), Some(Access::Accept(_))));
-    world.release();
+    let beyond_one = |message: &Message| matches!(message.access(), Some(Access::Accept(it)) if it.tag.number == 2 && !message.at(&[0]));
+    let (late, held) = world.begin(beyond_one, a.cover("k", "the late value", first));
     for _ in 0..20 {
         b.put("k", "a later value");
     }

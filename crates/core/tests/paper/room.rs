@@ -405,16 +405,12 @@ fn a_writer_at_the_cap_goes_on_to_a_successor_that_no_reply_shows() {
     world.settle();
     let patient = WorldEnv::new(world.clone(), Duration::from_hours(1));
     let (client, at) = (other.client().with(patient), c.clone());
-    world.hold(|m| m.is_put() && !m.is_reply());
-    let put = world.spawn(async move {
-        client
-            .domain(&at)
+    let (put, late) = world.begin(|m| m.is_put() && !m.is_reply(), async move {
+        let domain = client.domain(&at);
+        domain
             .write(&name("k"), &value("after all the others"))
             .await
     });
-    world.settle();
-    let late = world.set_aside(Message::is_put);
-    world.release();
     strand(&world, &writer);
     begin_a_change(&world, &writer);
     world.put_back(late);

@@ -9,6 +9,8 @@ use areo_core::message::{
     Access, Answer, Body, CellRequest, HeldVersions, Note, Refusal, Reply, Request, Want,
 };
 use areo_core::object::{Kind, Name};
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::time::Duration;
 
 pub(super) type Filter = Box<dyn Fn(&Message) -> bool>;
@@ -191,6 +193,20 @@ impl World {
     /// Takes messages out of the network, for [`World::put_back`].
     pub fn set_aside(&self, filter: impl Fn(&Message) -> bool) -> Vec<Message> {
         self.take(filter)
+    }
+
+    /// Begins an operation of which these messages stay on their way, for [`World::put_back`]. Where it ends, and they.
+    pub fn begin<T: 'static>(
+        &self,
+        late: impl Fn(&Message) -> bool + Clone + 'static,
+        operation: impl Future<Output = T> + 'static,
+    ) -> (Rc<RefCell<Option<T>>>, Vec<Message>) {
+        self.hold(late.clone());
+        let begun = self.spawn(operation);
+        self.settle();
+        let late = self.set_aside(late);
+        self.release();
+        (begun, late)
     }
 
     /// They are in flight again: late ones.
