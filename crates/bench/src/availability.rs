@@ -72,7 +72,7 @@ pub struct Report {
     pub failures: Vec<String>,
     /// The longest time in which no operation succeeded, from the failure on, in milliseconds.
     pub longest_gap_ms: f64,
-    /// 99 % of reads took no longer: from the failure on, beyond one read without it, divided by the same without it.
+    /// p99 of reads from the failure on, beyond one read without it, divided by p99 without it.
     pub read_p99_ratio: f64,
     /// The same of writes.
     pub write_p99_ratio: f64,

@@ -38,12 +38,12 @@ mod sweep;
 mod variant;
 mod virtual_time;
 
+pub use areo_sim::measure::Scale;
 pub use changes::ChangesStage;
 pub use experiment::{Experiment, ListEntry, Procedure, list, not_run};
 pub use experiments::VARIANTS_NOT_HERE;
 pub use figures::short;
 pub use report::{Comparison, Law, Point, Report, Setting, Verdict};
-pub use scale::Scale;
 pub use virtual_time::{VirtualOptions, run_virtually};
 
 use crate::cluster::Program;

@@ -66,7 +66,7 @@ pub struct Report {
     pub without: PhaseReport,
     /// Clients, while it repairs itself at the usual rate.
     pub with: PhaseReport,
-    /// 99 % of reads took no longer: with repair divided by without.
+    /// p99 of reads: with repair divided by without.
     pub read_p99_ratio: f64,
     /// The same of writes.
     pub write_p99_ratio: f64,

@@ -7,7 +7,7 @@ pub(crate) use bench::{
     Bench, DrawReport, Load, MeasureAvailability, MeasureLimits, MeasureReconfig, MeasureRepair,
     MeasureWideArea, Nemesis, Paper, PaperWord,
 };
-pub(crate) use sim::{Explore, Measure, ScaleWord, SchedulerWord, Sim, SimOptions};
+pub(crate) use sim::{Explore, Measure, SchedulerWord, Sim, SimOptions};
 
 use areo::args::{Common, SCREEN};
 use clap::builder::{OsStringValueParser, TypedValueParser};

@@ -21,6 +21,7 @@ pub use runs::{MadeChange, PlannedRun, Read, Run};
 use crate::random::mix;
 use serde::Serialize;
 use std::pin::pin;
+use std::str::FromStr;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -33,6 +34,29 @@ pub enum Scale {
     Default,
     /// As published.
     Full,
+}
+
+impl Scale {
+    /// All of them.
+    pub const ALL: [Scale; 3] = [Scale::Quick, Scale::Default, Scale::Full];
+
+    /// As people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scale::Quick => "quick",
+            Scale::Default => "default",
+            Scale::Full => "full",
+        }
+    }
+}
+
+impl FromStr for Scale {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Scale, String> {
+        let found = Scale::ALL.into_iter().find(|scale| scale.name() == text);
+        found.ok_or_else(|| format!("there is no scale '{text}': there are quick, default, full"))
+    }
 }
 
 /// What a way to reconfigure came to with so many reconfigurers. Times are milliseconds.

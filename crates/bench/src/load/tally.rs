@@ -20,15 +20,15 @@ pub struct Times {
     pub count: u64,
     /// Their mean.
     pub mean_us: f64,
-    /// Half of them took no longer.
+    /// The median.
     pub p50_us: f64,
-    /// 9 of 10 took no longer.
+    /// p90.
     pub p90_us: f64,
-    /// 99 of 100 took no longer.
+    /// p99.
     pub p99_us: f64,
-    /// 999 of 1000 took no longer.
+    /// p99.9.
     pub p999_us: f64,
-    /// None took longer.
+    /// The longest.
     pub max_us: f64,
 }
 

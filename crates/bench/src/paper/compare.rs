@@ -314,7 +314,7 @@ fn judge(published: Order, ratio: Spread) -> Verdict {
 
 #[cfg(test)]
 mod tests {
-    use super::super::scale::{self, Scale};
+    use super::super::{Scale, scale};
     use super::*;
 
     #[test]

@@ -1,8 +1,8 @@
 //! An etcd that decides which configuration comes next, in the place of the external service of Ares II.
 
+use super::Scale;
 use super::ServerOptions;
 use super::compare::MeasuredPoint;
-use super::scale::Scale;
 use crate::etcd::EtcdMembers;
 use crate::run::{RunError, failed};
 use crate::target::TargetError;

@@ -3,47 +3,13 @@
 use super::actor::Blocks;
 use super::experiment::{Experiment, Parameter, Procedure};
 use super::outside;
-use std::str::FromStr;
+use areo_sim::measure::Scale;
 use std::time::Duration;
 
 pub(super) const KIB: usize = 1 << 10;
 pub(super) const MIB: usize = 1 << 20;
 /// The largest object that is one value.
 pub(super) const OBJECT_MAX: usize = 64 * MIB;
-
-/// How large.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Scale {
-    /// Seconds.
-    Quick,
-    /// Minutes on two cores.
-    Default,
-    /// As published.
-    Full,
-}
-
-impl Scale {
-    /// All of them.
-    pub const ALL: [Scale; 3] = [Scale::Quick, Scale::Default, Scale::Full];
-
-    /// As people call it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Scale::Quick => "quick",
-            Scale::Default => "default",
-            Scale::Full => "full",
-        }
-    }
-}
-
-impl FromStr for Scale {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Scale, String> {
-        let found = Scale::ALL.into_iter().find(|scale| scale.name() == text);
-        found.ok_or_else(|| format!("there is no scale '{text}': there are quick, default, full"))
-    }
-}
 
 /// Parameters of a scale.
 #[derive(Clone, PartialEq, Eq, Debug)]

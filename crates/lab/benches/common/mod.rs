@@ -1,16 +1,9 @@
 //! Server processes for a bench.
 
-#![allow(dead_code, reason = "every bench uses a part of it")]
-
 use std::process::Command;
 
 use areo_bench::cluster::{Cluster, Program, loopback_places, product};
 use areo_client::{Dap, Domain, DomainOptions};
-
-/// Five servers that serve, and a domain at [5,3].
-pub(crate) async fn five_servers(memory: bool) -> (Cluster, Domain) {
-    servers((5, Dap::Ec { k: 3 }), memory, Vec::new()).await
-}
 
 /// Servers that serve, started with these variables of the environment, and a domain on all of them.
 pub(crate) async fn servers(

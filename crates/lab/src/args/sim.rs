@@ -1,5 +1,6 @@
 //! `areo-lab sim` and `explore`.
 
+use areo_sim::measure::Scale;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -56,26 +57,15 @@ pub(crate) struct Measure {
     /// The experiment
     #[arg(value_name = "EXPERIMENT")]
     pub(crate) name: Option<String>,
-    /// How many runs, and how long
+    /// Scale: quick (two runs), default (a quarter of the published runs), full (as published)
     #[arg(long, value_name = "SCALE", default_value = "default")]
-    pub(crate) scale: ScaleWord,
+    pub(crate) scale: Scale,
     /// What everything is drawn from
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub(crate) seed: u64,
     /// Write a page with plots and tables into this file (S1 to S5 and what belongs to them)
     #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) html: Option<PathBuf>,
-}
-
-/// How large a measurement in virtual time is.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum ScaleWord {
-    /// Two runs
-    Quick,
-    /// A quarter of the published runs
-    Default,
-    /// As published
-    Full,
 }
 
 /// Who decides what happens next in a simulation.

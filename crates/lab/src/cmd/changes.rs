@@ -7,8 +7,8 @@ use crate::args::Paper;
 use areo::exit::{Failure, Outcome};
 use areo::{progress, session};
 use areo_bench::RunError;
-use areo_bench::paper::{ChangesStage, ListEntry, Scale};
-use areo_sim::measure::{EXPERIMENTS, Experiment, PlannedRun, Scale as Runs, run_by};
+use areo_bench::paper::{ChangesStage, ListEntry};
+use areo_sim::measure::{EXPERIMENTS, Experiment, PlannedRun, run_by};
 use std::time::Duration;
 
 /// How long readers are alone, before and after: longer than in virtual time, as everything is.
@@ -38,11 +38,6 @@ pub(super) fn run(lab: &Lab<'_>, experiment: &'static Experiment, args: &Paper) 
         )));
     }
     let options = servers(lab, args)?;
-    let runs = match args.scale {
-        Scale::Quick => Runs::Quick,
-        Scale::Default => Runs::Default,
-        Scale::Full => Runs::Full,
-    };
     let seed = options.seed;
     lab.out.note(&format!(
         "seed {seed}: {name} at scale {}",
@@ -60,7 +55,7 @@ pub(super) fn run(lab: &Lab<'_>, experiment: &'static Experiment, args: &Paper) 
         let stage = ChangesStage::start(&options, all, MARGIN).await;
         let stage = stage.map_err(text)?;
         let one = async |plan: &PlannedRun<'_>| stage.run(plan).await.map_err(text);
-        run_by(experiment, (runs, seed), of_row, one).await
+        run_by(experiment, (args.scale, seed), of_row, one).await
     };
     let report = session::run(async { work.await.map_err(Failure::other) }, "");
     bar.finish_and_clear();

@@ -1,13 +1,13 @@
 //! `areo-lab measure`: experiments in virtual time.
 
 use super::{Lab, NAME, paper};
-use crate::args::{Measure, ScaleWord};
+use crate::args::Measure;
 use areo::exit::{Failure, Outcome};
 use areo::output::columns;
 use areo::progress;
 use areo_bench::paper::{self as papers, VirtualOptions};
 use areo_lab::shared::{command, create, write};
-use areo_sim::measure::{self, EXPERIMENTS, Experiment, Report, Row, Scale};
+use areo_sim::measure::{self, EXPERIMENTS, Experiment, Report, Row};
 use areo_telemetry::view;
 use serde::Serialize;
 
@@ -43,17 +43,12 @@ pub(super) fn run(lab: &Lab<'_>, args: &Measure) -> Outcome {
             names.join(", ")
         )));
     };
-    let scale = match args.scale {
-        ScaleWord::Quick => Scale::Quick,
-        ScaleWord::Default => Scale::Default,
-        ScaleWord::Full => Scale::Full,
-    };
     let bar = progress::count(lab.out, "measuring", experiment.rows() as u64);
     let of_row = |way: &str, reconfigurers| {
         bar.inc(1);
         bar.set_message(format!("{way} {reconfigurers}"));
     };
-    let measured = measure::run(experiment, (scale, args.seed), of_row);
+    let measured = measure::run(experiment, (args.scale, args.seed), of_row);
     bar.finish_and_clear();
     print(
         lab,
@@ -88,11 +83,7 @@ fn of_register(lab: &Lab<'_>, experiment: &'static papers::Experiment, args: &Me
     let html = args.html.clone().map(create).transpose()?;
     let options = VirtualOptions {
         experiment,
-        scale: match args.scale {
-            ScaleWord::Quick => papers::Scale::Quick,
-            ScaleWord::Default => papers::Scale::Default,
-            ScaleWord::Full => papers::Scale::Full,
-        },
+        scale: args.scale,
         seed: args.seed,
         command: command(NAME),
     };
