@@ -5,9 +5,10 @@ use std::fmt;
 use std::io;
 
 /// The run could not be carried out, so that nothing is known.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The operating system refused something.
+    #[error("cannot {what}: {source}")]
     System {
         /// What was tried.
         what: String,
@@ -15,19 +16,9 @@ pub enum RunError {
         source: io::Error,
     },
     /// What has to succeed did not, as a sentence.
+    #[error("{0}")]
     Failed(String),
 }
-
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RunError::System { what, source } => write!(f, "cannot {what}: {source}"),
-            RunError::Failed(sentence) => f.write_str(sentence),
-        }
-    }
-}
-
-impl std::error::Error for RunError {}
 
 impl From<TargetError> for RunError {
     fn from(error: TargetError) -> RunError {

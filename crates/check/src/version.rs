@@ -62,23 +62,12 @@ impl fmt::Debug for Version {
 }
 
 /// A text that is no version.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is not a version such as 2-00c0ffee00c0ffee1")]
 pub struct InvalidVersion {
     /// What was given.
     pub text: String,
 }
-
-impl fmt::Display for InvalidVersion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "'{}' is not a version such as 2-00c0ffee00c0ffee1",
-            self.text
-        )
-    }
-}
-
-impl std::error::Error for InvalidVersion {}
 
 impl FromStr for Version {
     type Err = InvalidVersion;

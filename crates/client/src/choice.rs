@@ -6,13 +6,13 @@ use crate::{InvalidConfiguration, ServerId, Shape};
 use areo_core::config::{Configuration, Descriptor};
 use areo_core::dap;
 use areo_core::message::ServerRecord;
-use std::fmt;
 use std::sync::Arc;
 
 /// A configuration that cannot be, or should not.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidChoice {
     /// No server of the cluster has this name or id.
+    #[error("there is no server '{name}': {}", there_are(.known))]
     UnknownServer {
         /// What was asked for.
         name: String,
@@ -20,6 +20,7 @@ pub enum InvalidChoice {
         known: Vec<String>,
     },
     /// Several servers have this name: say the id of the one that is meant.
+    #[error("several servers are called '{name}': say which by its id, {}", one_of(.ids))]
     AmbiguousServer {
         /// The name.
         name: String,
@@ -27,11 +28,13 @@ pub enum InvalidChoice {
         ids: Vec<ServerId>,
     },
     /// A server was named twice.
+    #[error("server '{name}' is named twice: every member holds its own element")]
     ServerTwice {
         /// Its name.
         name: String,
     },
     /// A server that is to be removed is no member.
+    #[error("'{name}' cannot be removed, it is no member: there are {}", .members.join(", "))]
     NotAMember {
         /// What was asked for.
         name: String,
@@ -39,16 +42,19 @@ pub enum InvalidChoice {
         members: Vec<String>,
     },
     /// A server that is to be added is a member already.
+    #[error("server '{name}' cannot be added, it is a member already")]
     MemberAlready {
         /// Its name.
         name: String,
     },
     /// A server cannot take its own place.
+    #[error("server '{name}' cannot take its own place: start another one (`areo server --join`)")]
     ReplacesItself {
         /// Its name.
         name: String,
     },
     /// No server can take the place of one that is to go.
+    #[error("no server is free to take the place of '{server}' in '{domain}'{}: start another one (`areo server --join`)", one_less(.fewer.as_deref()))]
     NoFreeServer {
         /// The server that is to go.
         server: String,
@@ -58,6 +64,9 @@ pub enum InvalidChoice {
         fewer: Option<Box<InvalidChoice>>,
     },
     /// Two servers have the same address, so that one of them no longer exists.
+    #[error(
+        "servers '{a}' and '{b}' have the same address {address}, so one of them no longer exists: name the servers to use"
+    )]
     SameAddress {
         /// Name of the one.
         a: String,
@@ -67,28 +76,38 @@ pub enum InvalidChoice {
         address: String,
     },
     /// `k` was given for replication, where every server holds the whole value.
+    #[error("abd replicates, every server holds the whole value: leave --k out, or take --dap ec")]
     NoFragments {
         /// The `k` asked for.
         k: u8,
     },
     /// The first configuration was to be left off half done.
+    #[error(
+        "a new domain has nothing that could be left off: `leave-off` is for changes of a domain"
+    )]
     NothingToLeaveOff,
     /// One crash would stop the domain (f = 0), and that was not allowed.
+    #[error("{shape} tolerates no crash: every quorum needs {} of {} servers; take more servers{}, or allow f = 0 (--allow-f0)", .shape.quorum(), .shape.n(), if .shape.k() > 1 { " or a smaller k" } else { "" })]
     NoCrashTolerated {
         /// The shape.
         shape: Shape,
     },
     /// The algorithm needs piggybacking, which was turned off.
+    #[error("{} needs piggybacking: leave piggyback=off and protocol=ares out, or take --dap ec", .shape.dap())]
     NeedsPiggyback {
         /// The shape.
         shape: Shape,
     },
     /// Of a domain that is reconfigured so: it is replicated, by SM also of the kind `ec`, and no service outside decides.
+    #[error("a domain with --reconfig {reconfig} is {}", in_a_lattice(*.reconfig))]
     NotInALattice {
         /// How.
         reconfig: ReconfigKind,
     },
     /// Of a domain that is reconfigured so: it begins with more servers.
+    #[error(
+        "a domain with --reconfig {reconfig} has at least {least} servers: take more, or another way to reconfigure it"
+    )]
     TooFewToBegin {
         /// How.
         reconfig: ReconfigKind,
@@ -96,11 +115,15 @@ pub enum InvalidChoice {
         least: usize,
     },
     /// A domain that is reconfigured so changes its servers and nothing else.
+    #[error(
+        "a domain with --reconfig {reconfig} changes its servers and nothing else: create another domain, and copy the objects"
+    )]
     ServersOnly {
         /// How.
         reconfig: ReconfigKind,
     },
     /// Together with changes that others made at the same time this one would leave too few servers.
+    #[error("with changes that others made at the same time {members} servers would be left, at least {least} must be: add servers, {}", if *.stays { "then it is made" } else { "and make the change again" })]
     TooFewServers {
         /// How many would be left.
         members: usize,
@@ -110,6 +133,9 @@ pub enum InvalidChoice {
         stays: bool,
     },
     /// The change alone would leave too few servers in a domain whose changes are merged.
+    #[error(
+        "{members} servers would be left, and this domain keeps at least {least}: add servers in the same change"
+    )]
     TooFewStay {
         /// How many would be left.
         members: usize,
@@ -117,153 +143,45 @@ pub enum InvalidChoice {
         least: usize,
     },
     /// No such configuration can be.
+    #[error("{error}")]
     InvalidShape {
         /// Why.
         error: InvalidConfiguration,
     },
 }
 
-impl fmt::Display for InvalidChoice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            InvalidChoice::UnknownServer { name, known } if known.is_empty() => {
-                write!(f, "there is no server '{name}': the cluster knows none")
-            }
-            InvalidChoice::UnknownServer { name, known } => {
-                let known = known.join(", ");
-                write!(f, "there is no server '{name}': there are {known}")
-            }
-            InvalidChoice::AmbiguousServer { name, ids } => {
-                let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
-                write!(
-                    f,
-                    "several servers are called '{name}': say which by its id, {}",
-                    ids.join(" or ")
-                )
-            }
-            InvalidChoice::ServerTwice { name } => {
-                write!(
-                    f,
-                    "server '{name}' is named twice: every member holds its own element"
-                )
-            }
-            InvalidChoice::NotAMember { name, members } => {
-                let members = members.join(", ");
-                write!(
-                    f,
-                    "'{name}' cannot be removed, it is no member: there are {members}"
-                )
-            }
-            InvalidChoice::MemberAlready { name } => {
-                write!(f, "server '{name}' cannot be added, it is a member already")
-            }
-            InvalidChoice::ReplacesItself { name } => write!(
-                f,
-                "server '{name}' cannot take its own place: start another one (`areo server --join`)"
-            ),
-            InvalidChoice::NoFreeServer {
-                server,
-                domain,
-                fewer,
-            } => no_free_server(f, (server, domain), fewer.as_deref()),
-            InvalidChoice::SameAddress { a, b, address } => write!(
-                f,
-                "servers '{a}' and '{b}' have the same address {address}, so one of them no longer exists: name the servers to use"
-            ),
-            InvalidChoice::NoFragments { .. } => f.write_str(
-                "abd replicates, every server holds the whole value: leave --k out, or take --dap ec",
-            ),
-            InvalidChoice::NothingToLeaveOff => f.write_str(
-                "a new domain has nothing that could be left off: `leave-off` is for changes of a domain",
-            ),
-            InvalidChoice::NoCrashTolerated { shape } => write!(
-                f,
-                "{shape} tolerates no crash: every quorum needs {} of {} servers; take more servers{}, or allow f = 0 (--allow-f0)",
-                shape.quorum(),
-                shape.n(),
-                if shape.k() > 1 { " or a smaller k" } else { "" }
-            ),
-            InvalidChoice::NeedsPiggyback { shape } => write!(
-                f,
-                "{} needs piggybacking: leave piggyback=off and protocol=ares out, or take --dap ec",
-                shape.dap()
-            ),
-            InvalidChoice::NotInALattice { .. }
-            | InvalidChoice::TooFewToBegin { .. }
-            | InvalidChoice::ServersOnly { .. }
-            | InvalidChoice::TooFewServers { .. }
-            | InvalidChoice::TooFewStay { .. } => self.fmt_of_lattice(f),
-            InvalidChoice::InvalidShape { error } => error.fmt(f),
-        }
+fn there_are(names: &[String]) -> String {
+    match names.is_empty() {
+        true => "the cluster knows none".to_owned(),
+        false => format!("there are {}", names.join(", ")),
     }
 }
 
-impl InvalidChoice {
-    /// The sentence about a domain whose changes are merged.
-    fn fmt_of_lattice(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            InvalidChoice::NotInALattice { reconfig } if *reconfig == ReconfigKind::Sm => write!(
-                f,
-                "a domain with --reconfig {reconfig} is replicated or coded by ec, and decides by itself: take --dap abd or --dap ec, and leave --consensus out"
-            ),
-            InvalidChoice::NotInALattice { reconfig } => write!(
-                f,
-                "a domain with --reconfig {reconfig} is replicated and decides by itself: take --dap abd, and leave --k and --consensus out; with --dap ec take --reconfig sm"
-            ),
-            InvalidChoice::TooFewToBegin { reconfig, least } => write!(
-                f,
-                "a domain with --reconfig {reconfig} has at least {least} servers: take more, or another way to reconfigure it"
-            ),
-            InvalidChoice::ServersOnly { reconfig } => write!(
-                f,
-                "a domain with --reconfig {reconfig} changes its servers and nothing else: create another domain, and copy the objects"
-            ),
-            InvalidChoice::TooFewStay { members, least } => write!(
-                f,
-                "{members} servers would be left, and this domain keeps at least {least}: add servers in the same change"
-            ),
-            InvalidChoice::TooFewServers {
-                members,
-                least,
-                stays,
-            } => {
-                let then = match stays {
-                    true => "then it is made",
-                    false => "and make the change again",
-                };
-                write!(
-                    f,
-                    "with changes that others made at the same time {members} servers would be left, at least {least} must be: add servers, {then}"
-                )
-            }
-            _ => unreachable!("the others have sentences of their own"),
-        }
-    }
+fn one_of(ids: &[ServerId]) -> String {
+    let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    ids.join(" or ")
 }
 
-impl std::error::Error for InvalidChoice {}
-
-fn no_free_server(
-    f: &mut fmt::Formatter<'_>,
-    (server, domain): (&str, &str),
-    fewer: Option<&InvalidChoice>,
-) -> fmt::Result {
-    write!(
-        f,
-        "no server is free to take the place of '{server}' in '{domain}'"
-    )?;
+fn one_less(fewer: Option<&InvalidChoice>) -> String {
     match fewer {
         // The option that allows it belongs to another command.
         Some(InvalidChoice::NoCrashTolerated { shape }) => {
-            write!(
-                f,
-                ", and one server less is too few ({shape} tolerates no crash)"
-            )?;
+            format!(", and one server less is too few ({shape} tolerates no crash)")
         }
-        Some(fewer) => write!(f, ", and one server less is too few ({fewer})")?,
-        None => {}
+        Some(fewer) => format!(", and one server less is too few ({fewer})"),
+        None => String::new(),
     }
-    f.write_str(": start another one (`areo server --join`)")
+}
+
+fn in_a_lattice(reconfig: ReconfigKind) -> &'static str {
+    match reconfig {
+        ReconfigKind::Sm => {
+            "replicated or coded by ec, and decides by itself: take --dap abd or --dap ec, and leave --consensus out"
+        }
+        _ => {
+            "replicated and decides by itself: take --dap abd, and leave --k and --consensus out; with --dap ec take --reconfig sm"
+        }
+    }
 }
 
 /// The configuration that the descriptor makes, if its shape may be.

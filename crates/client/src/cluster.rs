@@ -34,23 +34,12 @@ impl fmt::Debug for ClusterId {
 }
 
 /// A text that is no id of a cluster.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is not the id of a cluster: those have 32 hexadecimal digits and are not 0")]
 pub struct InvalidClusterId {
     /// What was given.
     pub text: String,
 }
-
-impl fmt::Display for InvalidClusterId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "'{}' is not the id of a cluster: those have 32 hexadecimal digits and are not 0",
-            self.text
-        )
-    }
-}
-
-impl std::error::Error for InvalidClusterId {}
 
 impl FromStr for ClusterId {
     type Err = InvalidClusterId;

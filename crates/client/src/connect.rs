@@ -4,7 +4,6 @@ use crate::ClusterId;
 use crate::metrics::Metrics;
 use areo_net::outside::DecideOutside;
 use areo_net::trace::TraceSource;
-use std::fmt;
 use std::time::Duration;
 
 /// How long an operation may take unless the user says otherwise.
@@ -68,11 +67,13 @@ impl From<&str> for ConnectOptions {
 }
 
 /// No cluster was found.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectError {
     /// No address was given.
+    #[error("no address of a server was given: give at least one, as host:port")]
     NoAddress,
     /// No server of the cluster answered at any address.
+    #[error("no server of {} answers ({}): is it running, and is this where?", named(.cluster.as_ref()), listed(.attempts))]
     NoServer {
         /// The cluster that was meant, if one was.
         cluster: Option<ClusterId>,
@@ -80,6 +81,7 @@ pub enum ConnectError {
         attempts: Vec<Attempt>,
     },
     /// The operating system gave no thread, or nothing to run a network with.
+    #[error("the thread for the network cannot be started: {error}")]
     Thread {
         /// What it said.
         error: String,
@@ -95,32 +97,17 @@ pub struct Attempt {
     pub reason: String,
 }
 
-impl fmt::Display for ConnectError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ConnectError::NoAddress => {
-                f.write_str("no address of a server was given: give at least one, as host:port")
-            }
-            ConnectError::NoServer { cluster, attempts } => {
-                f.write_str("no server of ")?;
-                match cluster {
-                    Some(cluster) => write!(f, "cluster {cluster} answers (")?,
-                    None => f.write_str("a cluster answers (")?,
-                }
-                for (position, Attempt { address, reason }) in attempts.iter().enumerate() {
-                    let before = if position == 0 { "" } else { ", " };
-                    write!(f, "{before}{address} {reason}")?;
-                }
-                f.write_str("): is it running, and is this where?")
-            }
-            ConnectError::Thread { error } => {
-                write!(f, "the thread for the network cannot be started: {error}")
-            }
-        }
-    }
+fn named(cluster: Option<&ClusterId>) -> String {
+    cluster.map_or("a cluster".to_owned(), |cluster| {
+        format!("cluster {cluster}")
+    })
 }
 
-impl std::error::Error for ConnectError {}
+fn listed(attempts: &[Attempt]) -> String {
+    let list = |Attempt { address, reason }: &Attempt| format!("{address} {reason}");
+    let attempts: Vec<String> = attempts.iter().map(list).collect();
+    attempts.join(", ")
+}
 
 #[cfg(test)]
 mod tests {

@@ -10,7 +10,6 @@ use areo_core::limits;
 use areo_core::message::ServerRecord;
 use areo_core::object::DomainId;
 use areo_core::tag::Writer;
-use std::fmt;
 use std::sync::Arc;
 
 #[cfg(test)]
@@ -54,14 +53,16 @@ impl Default for DomainOptions {
 }
 
 /// A domain that was not created. Nothing is left behind, except with [`CreateDomainError::Unknown`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CreateDomainError {
     /// No such configuration can be, or should.
+    #[error("{error}")]
     Choice {
         /// Why.
         error: InvalidChoice,
     },
     /// The name is taken.
+    #[error("domain '{name}' exists already, as {}", .configuration.shape)]
     Exists {
         /// The name.
         name: String,
@@ -69,44 +70,24 @@ pub enum CreateDomainError {
         configuration: Box<ConfigurationInfo>,
     },
     /// No quorum of the root domain in time; nothing was created.
+    #[error("{call}; nothing was created")]
     Unavailable {
         /// What was tried, and what each server did.
         call: Box<NoQuorum>,
     },
     /// No quorum of the root domain in time; the domain may exist now, or come to exist.
+    #[error("{call}; the domain may have been created")]
     Unknown {
         /// What was tried, and what each server did.
         call: Box<NoQuorum>,
     },
     /// The name is none, servers refused this client, or what was decided cannot be read.
+    #[error("{error}")]
     Other {
         /// Why.
         error: Error,
     },
 }
-
-impl fmt::Display for CreateDomainError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            CreateDomainError::Choice { error } => error.fmt(f),
-            CreateDomainError::Exists {
-                name,
-                configuration,
-            } => write!(
-                f,
-                "domain '{name}' exists already, as {}",
-                configuration.shape
-            ),
-            CreateDomainError::Unavailable { call } => write!(f, "{call}; nothing was created"),
-            CreateDomainError::Unknown { call } => {
-                write!(f, "{call}; the domain may have been created")
-            }
-            CreateDomainError::Other { error } => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for CreateDomainError {}
 
 impl From<Error> for CreateDomainError {
     fn from(error: Error) -> CreateDomainError {

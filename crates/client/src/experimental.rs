@@ -11,7 +11,6 @@
 //! | `leave-off` | `transferred`, `finalized` | where a change stops, as if the process that makes it died |
 
 use areo_core::config::Options;
-use std::fmt;
 use std::str::FromStr;
 
 pub use areo_core::config::{Collect, Thrift};
@@ -108,19 +107,24 @@ impl Experimental {
 }
 
 /// A setting that there is not.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidSetting {
     /// It is no `KEY=VALUE`.
+    #[error("an experimental setting is KEY=VALUE, which '{setting}' is not")]
     NoValue {
         /// What it is.
         setting: String,
     },
     /// No setting has this key.
+    #[error(
+        "there is no experimental setting '{key}': there are protocol, piggyback, collect, thrifty, contact and leave-off"
+    )]
     UnknownKey {
         /// The key.
         key: String,
     },
     /// The key has no such value.
+    #[error("the experimental setting {key} is {}, and not '{value}'", .values.join(" or "))]
     UnknownValue {
         /// The key.
         key: String,
@@ -130,30 +134,6 @@ pub enum InvalidSetting {
         values: Vec<&'static str>,
     },
 }
-
-impl fmt::Display for InvalidSetting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            InvalidSetting::NoValue { setting } => {
-                write!(
-                    f,
-                    "an experimental setting is KEY=VALUE, which '{setting}' is not"
-                )
-            }
-            InvalidSetting::UnknownKey { key } => write!(
-                f,
-                "there is no experimental setting '{key}': there are protocol, piggyback, collect, thrifty, contact and leave-off"
-            ),
-            InvalidSetting::UnknownValue { key, value, values } => write!(
-                f,
-                "the experimental setting {key} is {}, and not '{value}'",
-                values.join(" or ")
-            ),
-        }
-    }
-}
-
-impl std::error::Error for InvalidSetting {}
 
 /// What the words of a key mean.
 type Words<T> = &'static [(&'static str, T)];

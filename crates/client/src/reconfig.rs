@@ -16,7 +16,6 @@ use areo_core::dsm::large;
 use areo_core::message::{ListEntry, ListRequest};
 use areo_core::object::{Kind, Name};
 use areo_core::span::ErrorType;
-use std::fmt;
 use std::sync::Arc;
 
 pub use areo_core::reconfig::transfer::Progress;
@@ -55,14 +54,16 @@ pub enum ReconfigOutcome {
 }
 
 /// A change that did not come to its end.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReconfigError {
     /// No such configuration can be, or should.
+    #[error("{error}")]
     Choice {
         /// Why.
         error: InvalidChoice,
     },
     /// Servers of the new configuration do not serve; nothing was done.
+    #[error("'{domain}' would have servers that do not serve ({}); nothing was done: start them, choose others, or insist (--force)", listed(.servers))]
     Unreachable {
         /// The domain.
         domain: String,
@@ -70,6 +71,7 @@ pub enum ReconfigError {
         servers: Vec<UnreachableServer>,
     },
     /// Another change came first, and the two contradict each other; nothing was done.
+    #[error("another change of '{domain}' came first, to configuration {}, {}, and {about}; nothing was done: look at `areo domain show {domain}`, and say again what is to be different", .configuration.index, .configuration.shape)]
     Conflict {
         /// The domain.
         domain: String,
@@ -79,59 +81,38 @@ pub enum ReconfigError {
         about: Contradiction,
     },
     /// No quorum, before any process could see the change: the domain is as it was.
+    #[error("{call}; the domain is as it was")]
     NotBegun {
         /// What was tried, and what each server did.
         call: Box<NoQuorum>,
     },
     /// No quorum. The change may be decided and pending then: reads and writes go on, any client can resume it.
+    #[error("{call}; the change may be pending{}", who_resumes(.call))]
     Pending {
         /// What was tried, and what each server did.
         call: Box<NoQuorum>,
     },
     /// Servers refused this client, or what was decided cannot be read.
+    #[error("{error}")]
     Other {
         /// Why.
         error: Error,
     },
 }
 
-impl fmt::Display for ReconfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ReconfigError::Choice { error } => error.fmt(f),
-            ReconfigError::Unreachable { domain, servers } => {
-                let list = |s: &UnreachableServer| format!("{} {}", s.server, s.reason);
-                let servers: Vec<String> = servers.iter().map(list).collect();
-                write!(
-                    f,
-                    "'{domain}' would have servers that do not serve ({}); nothing was done: start them, choose others, or insist (--force)",
-                    servers.join(", ")
-                )
-            }
-            ReconfigError::Conflict {
-                domain,
-                configuration,
-                about,
-            } => write!(
-                f,
-                "another change of '{domain}' came first, to configuration {}, {}, and {about}; nothing was done: look at `areo domain show {domain}`, and say again what is to be different",
-                configuration.index, configuration.shape
-            ),
-            ReconfigError::NotBegun { call } => write!(f, "{call}; the domain is as it was"),
-            // It is not for others to go on with.
-            ReconfigError::Pending { call } if call.obstacle.is_some() => {
-                write!(f, "{call}; the change may be pending")
-            }
-            ReconfigError::Pending { call } => write!(
-                f,
-                "{call}; the change may be pending: reads and writes go on, and any client can resume it"
-            ),
-            ReconfigError::Other { error } => error.fmt(f),
-        }
-    }
+fn listed(servers: &[UnreachableServer]) -> String {
+    let list = |s: &UnreachableServer| format!("{} {}", s.server, s.reason);
+    let servers: Vec<String> = servers.iter().map(list).collect();
+    servers.join(", ")
 }
 
-impl std::error::Error for ReconfigError {}
+fn who_resumes(call: &NoQuorum) -> &'static str {
+    match call.obstacle {
+        // It is not for others to go on with.
+        Some(_) => "",
+        None => ": reads and writes go on, and any client can resume it",
+    }
+}
 
 impl ErrorType for ReconfigError {
     fn error_type(&self) -> &'static str {

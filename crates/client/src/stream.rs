@@ -18,7 +18,6 @@ use areo_core::dsm::conditional::Condition;
 use areo_core::limits;
 use areo_core::span::ErrorType;
 use bytes::{Bytes, BytesMut};
-use std::fmt;
 use std::io;
 use std::ops::{Bound, RangeBounds};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -29,24 +28,15 @@ use upload::Upload;
 pub(crate) use whole::value_to_put;
 
 /// Why a value was not streamed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum StreamError {
     /// The store said so.
+    #[error("{0}")]
     Store(Error),
     /// The source or the sink, which are the caller's, failed. Nothing was written to the store.
+    #[error("{0}")]
     Local(io::Error),
 }
-
-impl fmt::Display for StreamError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            StreamError::Store(error) => error.fmt(f),
-            StreamError::Local(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for StreamError {}
 
 impl From<Error> for StreamError {
     fn from(error: Error) -> Self {

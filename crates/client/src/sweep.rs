@@ -34,14 +34,20 @@ impl Serialize for SweepReport {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         struct Parts {
-            live: CountParts,
-            unfinished: CountParts,
-            replaced: CountParts,
-            aborted: CountParts,
-            files: FileParts,
-            removed_files: FileParts,
+            #[serde(with = "CountParts")]
+            live: Count,
+            #[serde(with = "CountParts")]
+            unfinished: Count,
+            #[serde(with = "CountParts")]
+            replaced: Count,
+            #[serde(with = "CountParts")]
+            aborted: Count,
+            #[serde(with = "FileParts")]
+            files: FileCount,
+            #[serde(with = "FileParts")]
+            removed_files: FileCount,
             #[serde(skip_serializing_if = "Option::is_none")]
-            removed: Option<CountParts>,
+            removed: Option<Removed>,
         }
         let SweepReport {
             values,
@@ -49,60 +55,35 @@ impl Serialize for SweepReport {
             removed,
         } = *self;
         let parts = Parts {
-            live: values.live.into(),
-            unfinished: values.unfinished.into(),
-            replaced: values.replaced.into(),
-            aborted: values.aborted.into(),
-            files: files.live.into(),
-            removed_files: files.removed.into(),
-            removed: removed.map(Into::into),
+            live: values.live,
+            unfinished: values.unfinished,
+            replaced: values.replaced,
+            aborted: values.aborted,
+            files: files.live,
+            removed_files: files.removed,
+            removed: removed.map(Removed),
         };
         parts.serialize(serializer)
     }
 }
 
 #[derive(Serialize)]
+struct Removed(#[serde(with = "CountParts")] Count);
+
+#[derive(Serialize)]
+#[serde(remote = "Count")]
 struct CountParts {
     uploads: u64,
     blocks: u64,
     bytes: u64,
 }
 
-impl From<Count> for CountParts {
-    fn from(count: Count) -> CountParts {
-        let Count {
-            uploads,
-            blocks,
-            bytes,
-        } = count;
-        CountParts {
-            uploads,
-            blocks,
-            bytes,
-        }
-    }
-}
-
 #[derive(Serialize)]
+#[serde(remote = "FileCount")]
 struct FileParts {
     files: u64,
     blocks: u64,
     bytes: u64,
-}
-
-impl From<FileCount> for FileParts {
-    fn from(count: FileCount) -> FileParts {
-        let FileCount {
-            files,
-            blocks,
-            bytes,
-        } = count;
-        FileParts {
-            files,
-            blocks,
-            bytes,
-        }
-    }
 }
 
 impl SweepReport {

@@ -17,9 +17,10 @@ use tonic::{Request, Status};
 use tonic_prost::ProstCodec;
 
 /// Why nothing came of a request.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum EtcdError {
     /// The address is none.
+    #[error("'{address}' is no address of etcd: {error}")]
     Address {
         /// As it was given.
         address: String,
@@ -27,30 +28,18 @@ pub enum EtcdError {
         error: String,
     },
     /// The server cannot be reached, or not any more.
+    #[error("etcd cannot be reached: {error}")]
     Unreachable {
         /// Why.
         error: String,
     },
     /// The server says no.
+    #[error("etcd refused: {error}")]
     Refused {
         /// In its words.
         error: String,
     },
 }
-
-impl std::fmt::Display for EtcdError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            EtcdError::Address { address, error } => {
-                write!(f, "'{address}' is no address of etcd: {error}")
-            }
-            EtcdError::Unreachable { error } => write!(f, "etcd cannot be reached: {error}"),
-            EtcdError::Refused { error } => write!(f, "etcd refused: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for EtcdError {}
 
 /// A connection to one member.
 #[derive(Clone, Debug)]

@@ -1,8 +1,7 @@
 //! Why a server does not start, or stops by itself.
 
-use std::fmt;
-use std::path::PathBuf;
-use std::{error, io};
+use std::io;
+use std::path::{Path, PathBuf};
 
 use areo_core::config::ServerId;
 use areo_core::limits;
@@ -13,13 +12,16 @@ use areo_node::NodeError;
 use areo_store::{DirectoryError, IdentityError, OpenError};
 
 /// Why a server does not start, or stopped by itself.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The data directory cannot be used.
+    #[error("{0}")]
     Directory(DirectoryError),
     /// The identity cannot be read or written.
+    #[error("{0}")]
     IdentityFile(IdentityError),
     /// The identity makes no sense.
+    #[error("the identity in {} cannot be read: {error}", .path.display())]
     Identity {
         /// The data directory.
         path: PathBuf,
@@ -27,21 +29,25 @@ pub enum ServeError {
         error: TlvError,
     },
     /// The directory belongs to a server already.
+    #[error("{} belongs to a server already: choose a new directory", .path.display())]
     AlreadyInitialised {
         /// The data directory.
         path: PathBuf,
     },
     /// The directory belongs to no server, and it was not said how to make one.
+    #[error("{} belongs to no server yet: say --init for a new cluster, or --join with the address of a server", .path.display())]
     NotInitialised {
         /// The data directory.
         path: PathBuf,
     },
     /// The directory belongs to a server that keeps nothing on disk, and that was started before (`[X-12 memory-identity]`).
+    #[error("the server in {} keeps nothing on disk, so it cannot come back: start a new one in a new directory", .path.display())]
     MemoryRestart {
         /// The data directory.
         path: PathBuf,
     },
     /// The directory was made for the other durability.
+    #[error("{} was made with --durability {}: start it so, or use a new directory for {}", .path.display(), durability(*.memory), durability(!.memory))]
     Durability {
         /// The data directory.
         path: PathBuf,
@@ -49,8 +55,10 @@ pub enum ServeError {
         memory: bool,
     },
     /// The data cannot be opened.
+    #[error("{0}")]
     Open(OpenError),
     /// An address is not one, or cannot be bound.
+    #[error("{}", not_listening(.address, .source))]
     Listen {
         /// The address.
         address: String,
@@ -58,18 +66,26 @@ pub enum ServeError {
         source: io::Error,
     },
     /// The address can be reached from other machines, and there is no authentication.
+    #[error(
+        "{address} can be reached from other machines and no authentication is configured: listen on 127.0.0.1, or say --insecure"
+    )]
     NotLoopback {
         /// The address.
         address: String,
     },
     /// No address to join at answered.
+    #[error("no server to join: {}", outcomes(.attempts))]
     Join {
         /// Each address with what came of it.
         attempts: Vec<(String, String)>,
     },
     /// The name that was chosen cannot be one.
+    #[error("{0}")]
     InvalidName(InvalidServerName),
     /// The name that was chosen is another server's.
+    #[error(
+        "the name '{name}' belongs to server {by} of this cluster: choose another one, or leave --name out and get the next free one"
+    )]
     NameTaken {
         /// The name.
         name: String,
@@ -77,6 +93,7 @@ pub enum ServeError {
         by: ServerId,
     },
     /// A later incarnation of this server is registered: the directory is a copy of an older state, or runs elsewhere.
+    #[error("{}", outdated(.path, (*.incarnation, *.registered)))]
     Outdated {
         /// The data directory.
         path: PathBuf,
@@ -86,8 +103,13 @@ pub enum ServeError {
         registered: u64,
     },
     /// The cluster knows as many servers as it can, and this is another one.
+    #[error(
+        "the cluster knows {} servers, as many as it can, and this would be another one: start a server in one of their data directories",
+        limits::REGISTERED_SERVERS
+    )]
     RegisterFull,
     /// The store of this directory cannot go on.
+    #[error("the store in {} cannot go on: {error}", .path.display())]
     Store {
         /// The data directory.
         path: PathBuf,
@@ -95,6 +117,7 @@ pub enum ServeError {
         error: NodeError,
     },
     /// The system refused something else.
+    #[error("{operation}: {source}")]
     System {
         /// What was being done.
         operation: &'static str,
@@ -103,106 +126,37 @@ pub enum ServeError {
     },
 }
 
-impl fmt::Display for ServeError {
-    #[expect(clippy::too_many_lines, reason = "one sentence for each variant")]
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ServeError::Directory(error) => error.fmt(f),
-            ServeError::IdentityFile(error) => error.fmt(f),
-            ServeError::Open(error) => error.fmt(f),
-            ServeError::Identity { path, error } => {
-                write!(
-                    f,
-                    "the identity in {} cannot be read: {error}",
-                    path.display()
-                )
-            }
-            ServeError::AlreadyInitialised { path } => {
-                write!(
-                    f,
-                    "{} belongs to a server already: choose a new directory",
-                    path.display()
-                )
-            }
-            ServeError::NotInitialised { path } => write!(
-                f,
-                "{} belongs to no server yet: say --init for a new cluster, or --join with the address of a server",
-                path.display()
-            ),
-            ServeError::MemoryRestart { path } => write!(
-                f,
-                "the server in {} keeps nothing on disk, so it cannot come back: start a new one in a new directory",
-                path.display()
-            ),
-            ServeError::Durability { path, memory } => {
-                let (made, other) = if *memory {
-                    ("memory", "fsync")
-                } else {
-                    ("fsync", "memory")
-                };
-                write!(
-                    f,
-                    "{} was made with --durability {made}: start it so, or use a new directory for {other}",
-                    path.display()
-                )
-            }
-            ServeError::Listen { address, source } if source.kind() == io::ErrorKind::AddrInUse => {
-                write!(
-                    f,
-                    "{address} is in use: another program listens there; choose another port"
-                )
-            }
-            ServeError::Listen { address, source } => {
-                write!(f, "cannot listen on {address}: {source}")
-            }
-            ServeError::NotLoopback { address } => write!(
-                f,
-                "{address} can be reached from other machines and no authentication is configured: \
-                 listen on 127.0.0.1, or say --insecure"
-            ),
-            ServeError::Join { attempts } => {
-                let outcome =
-                    |(address, outcome): &(String, String)| format!("{address}: {outcome}");
-                let outcomes: Vec<String> = attempts.iter().map(outcome).collect();
-                write!(f, "no server to join: {}", outcomes.join("; "))
-            }
-            ServeError::InvalidName(error) => error.fmt(f),
-            ServeError::NameTaken { name, by } => write!(
-                f,
-                "the name '{name}' belongs to server {by} of this cluster: choose another one, or leave --name out and get \
-                 the next free one"
-            ),
-            ServeError::Outdated {
-                path, registered, ..
-            } if ServerRecord::is_last(*registered) => write!(
-                f,
-                "the server of {} was forgotten by its cluster: start a new server in an empty directory",
-                path.display()
-            ),
-            ServeError::Outdated {
-                path,
-                incarnation,
-                registered,
-            } => write!(
-                f,
-                "{} is a copy of an older state: start {registered} of this server is registered, this would be start \
-                 {incarnation}; use the newer directory, or start a new server in an empty one",
-                path.display()
-            ),
-            ServeError::RegisterFull => write!(
-                f,
-                "the cluster knows {} servers, as many as it can, and this would be another one: start a server in one of their data directories",
-                limits::REGISTERED_SERVERS
-            ),
-            ServeError::Store { path, error } => {
-                write!(f, "the store in {} cannot go on: {error}", path.display())
-            }
-            ServeError::System { operation, source } => write!(f, "{operation}: {source}"),
+fn durability(memory: bool) -> &'static str {
+    if memory { "memory" } else { "fsync" }
+}
+
+fn not_listening(address: &str, source: &io::Error) -> String {
+    match source.kind() {
+        io::ErrorKind::AddrInUse => {
+            format!("{address} is in use: another program listens there; choose another port")
         }
+        _ => format!("cannot listen on {address}: {source}"),
     }
 }
 
-impl error::Error for ServeError {}
+fn outcomes(attempts: &[(String, String)]) -> String {
+    let outcome = |(address, outcome): &(String, String)| format!("{address}: {outcome}");
+    let outcomes: Vec<String> = attempts.iter().map(outcome).collect();
+    outcomes.join("; ")
+}
+
+fn outdated(path: &Path, (incarnation, registered): (u64, u64)) -> String {
+    let path = path.display();
+    match ServerRecord::is_last(registered) {
+        true => format!(
+            "the server of {path} was forgotten by its cluster: start a new server in an empty directory"
+        ),
+        false => format!(
+            "{path} is a copy of an older state: start {registered} of this server is registered, this would be start \
+             {incarnation}; use the newer directory, or start a new server in an empty one"
+        ),
+    }
+}
 
 impl ServeError {
     /// The exit code of a process that ends with it.

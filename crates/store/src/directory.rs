@@ -13,7 +13,6 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, IoSlice};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::{error, fmt};
 
 use bytes::Bytes;
 use rustix::fs::{CWD, FlockOperation, RenameFlags};
@@ -48,14 +47,16 @@ pub struct Directory {
 }
 
 /// Why a data directory cannot be used.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
     /// Another process holds the lock.
+    #[error("{}: another process holds this data directory", .path.display())]
     Locked {
         /// The directory.
         path: PathBuf,
     },
     /// It holds something, but not our data.
+    #[error("{}: not a data directory, but not empty either (it holds {entry})", .path.display())]
     Foreign {
         /// The directory.
         path: PathBuf,
@@ -63,6 +64,7 @@ pub enum DirectoryError {
         entry: String,
     },
     /// This process may not write there, or it is no directory.
+    #[error("{}: cannot be used as a data directory: {source}", .path.display())]
     NotWritable {
         /// The directory.
         path: PathBuf,
@@ -70,6 +72,11 @@ pub enum DirectoryError {
         source: io::Error,
     },
     /// It was written in another format.
+    #[error(
+        "{}: data format {found}, this program knows format {supported}: use the program that wrote it{}",
+        .path.display(),
+        or_newer(.found > .supported)
+    )]
     UnsupportedVersion {
         /// The directory.
         path: PathBuf,
@@ -79,11 +86,13 @@ pub enum DirectoryError {
         supported: u32,
     },
     /// A file does not hold what it must.
+    #[error("{}: damaged", .path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
     },
     /// The system refused.
+    #[error("{}: {source}", .path.display())]
     Io {
         /// The file or directory.
         path: PathBuf,
@@ -93,14 +102,16 @@ pub enum DirectoryError {
 }
 
 /// Why the identity cannot be read or written.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
     /// The checksum is wrong. It must not be replaced by a new one: who the server was is not known.
+    #[error("{}: damaged", .path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
     },
     /// It was written in another format.
+    #[error("{}: identity format {found}, this program knows format {}", .path.display(), IDENTITY_VERSION)]
     UnsupportedVersion {
         /// The file.
         path: PathBuf,
@@ -108,11 +119,13 @@ pub enum IdentityError {
         found: u32,
     },
     /// It is longer than 64 KiB.
+    #[error("an identity of {bytes} bytes is too long")]
     TooLong {
         /// Its length.
         bytes: usize,
     },
     /// The system refused.
+    #[error("{}: {source}", .path.display())]
     Io {
         /// The file.
         path: PathBuf,
@@ -380,6 +393,11 @@ fn replace<D: Disk>(disk: &D, name: &str, bytes: &[u8]) -> io::Result<()> {
     publish(disk, &file, name, &mut [IoSlice::new(bytes)])
 }
 
+/// A later program reads what an earlier one wrote, too.
+fn or_newer(is_later: bool) -> &'static str {
+    if is_later { ", or a newer one" } else { "" }
+}
+
 fn refused(path: &Path, source: io::Error) -> DirectoryError {
     let path = path.to_owned();
     match source.kind() {
@@ -388,79 +406,6 @@ fn refused(path: &Path, source: io::Error) -> DirectoryError {
         | ErrorKind::NotADirectory
         | ErrorKind::AlreadyExists => DirectoryError::NotWritable { path, source },
         _ => DirectoryError::Io { path, source },
-    }
-}
-
-impl fmt::Display for DirectoryError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Locked { path } => write!(
-                f,
-                "{}: another process holds this data directory",
-                path.display()
-            ),
-            Self::Foreign { path, entry } => write!(
-                f,
-                "{}: not a data directory, but not empty either (it holds {entry})",
-                path.display()
-            ),
-            Self::NotWritable { path, source } => write!(
-                f,
-                "{}: cannot be used as a data directory: {source}",
-                path.display()
-            ),
-            Self::UnsupportedVersion {
-                path,
-                found,
-                supported,
-            } => {
-                let newer = if found > supported {
-                    ", or a newer one"
-                } else {
-                    ""
-                };
-                write!(
-                    f,
-                    "{}: data format {found}, this program knows format {supported}: use the program that wrote it{newer}",
-                    path.display()
-                )
-            }
-            Self::Damaged { path } => write!(f, "{}: damaged", path.display()),
-            Self::Io { path, source } => write!(f, "{}: {source}", path.display()),
-        }
-    }
-}
-
-impl fmt::Display for IdentityError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Damaged { path } => write!(f, "{}: damaged", path.display()),
-            Self::UnsupportedVersion { path, found } => write!(
-                f,
-                "{}: identity format {found}, this program knows format {IDENTITY_VERSION}",
-                path.display()
-            ),
-            Self::TooLong { bytes } => write!(f, "an identity of {bytes} bytes is too long"),
-            Self::Io { path, source } => write!(f, "{}: {source}", path.display()),
-        }
-    }
-}
-
-impl error::Error for DirectoryError {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        match self {
-            Self::NotWritable { source, .. } | Self::Io { source, .. } => Some(source),
-            _ => None,
-        }
-    }
-}
-
-impl error::Error for IdentityError {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        match self {
-            Self::Io { source, .. } => Some(source),
-            _ => None,
-        }
     }
 }
 

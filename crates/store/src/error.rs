@@ -1,11 +1,14 @@
 //! One error per operation of the log.
 
-use std::{error, fmt, io};
+use std::io;
 
 /// Why a log could not be opened.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// A file was written by another version of this format.
+    #[error(
+        "{name} has format version {found}, this program knows version {supported}: use the program that wrote it, or a newer one"
+    )]
     UnsupportedVersion {
         /// The file.
         name: String,
@@ -15,6 +18,7 @@ pub enum OpenError {
         supported: u32,
     },
     /// A segment belongs to another store: a file was copied here by mistake.
+    #[error("{name} belongs to store {found:016x}, not to store {expected:016x}")]
     ForeignSegment {
         /// The file.
         name: String,
@@ -24,6 +28,7 @@ pub enum OpenError {
         expected: u64,
     },
     /// A segment has the name of another one: files were renamed.
+    #[error("{name} is segment {number:016x} under another name")]
     MisnamedSegment {
         /// The file.
         name: String,
@@ -31,6 +36,7 @@ pub enum OpenError {
         number: u64,
     },
     /// The disk refused.
+    #[error("{operation} {name}: {source}")]
     Io {
         /// What was being done.
         operation: &'static str,
@@ -42,16 +48,19 @@ pub enum OpenError {
 }
 
 /// Why space could not be reserved.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ReserveError {
     /// There is no space; nothing has changed. Free records and call [`crate::Log::step`].
+    #[error("the disk is full: {needed_bytes} bytes do not fit")]
     Full {
         /// The bytes that were asked for.
         needed_bytes: u64,
     },
     /// An earlier write or sync failed; the log must be opened again.
+    #[error("{}", POISONED)]
     Poisoned,
     /// The disk refused for another reason.
+    #[error("preparing a segment: {source}")]
     Io {
         /// The error of the system.
         source: io::Error,
@@ -59,12 +68,14 @@ pub enum ReserveError {
 }
 
 /// Why a batch is not known to be durable. The log is poisoned.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum CommitError {
     /// Records were appended without [`crate::Log::reserve`] and did not fit on the disk, or this or another write or
     /// sync failed before.
+    #[error("{}", POISONED)]
     Poisoned,
     /// Writing failed.
+    #[error("writing segment {segment:016x}: {source}")]
     Write {
         /// The number of the segment.
         segment: u64,
@@ -72,6 +83,7 @@ pub enum CommitError {
         source: io::Error,
     },
     /// Making durable failed.
+    #[error("syncing segment {segment:016x}: {source}")]
     Sync {
         /// The number of the segment.
         segment: u64,
@@ -79,15 +91,18 @@ pub enum CommitError {
         source: io::Error,
     },
     /// There was no space for the seal; the log is not poisoned.
+    #[error("the disk is full: there is no space for a seal")]
     Full,
 }
 
 /// Why a record could not be read.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The handle names no live record (it was freed).
+    #[error("the record was freed")]
     Unknown,
     /// The bytes on disk do not match their checksum: abstain, do not call it missing `[X-11 damage-abstains]`.
+    #[error("the record at {offset} of segment {segment:016x} is damaged")]
     Damaged {
         /// The number of the segment.
         segment: u64,
@@ -95,6 +110,7 @@ pub enum ReadError {
         offset: u64,
     },
     /// The disk refused.
+    #[error("reading the record at {offset} of segment {segment:016x}: {source}")]
     Io {
         /// The number of the segment.
         segment: u64,
@@ -104,15 +120,18 @@ pub enum ReadError {
         source: io::Error,
     },
     /// An earlier write or sync failed; the log must be opened again.
+    #[error("{}", POISONED)]
     Poisoned,
 }
 
 /// Why a step of housekeeping failed. Unless it is `Poisoned`, it may be called again.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum StepError {
     /// An earlier write or sync failed; the log must be opened again.
+    #[error("{}", POISONED)]
     Poisoned,
     /// The disk refused.
+    #[error("{operation}: {source}")]
     Io {
         /// What was being done.
         operation: &'static str,
@@ -122,136 +141,3 @@ pub enum StepError {
 }
 
 const POISONED: &str = "an earlier write or sync failed; the log must be opened again";
-
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnsupportedVersion {
-                name,
-                found,
-                supported,
-            } => write!(
-                f,
-                "{name} has format version {found}, this program knows version {supported}: use the program that wrote it, or a newer one"
-            ),
-            Self::ForeignSegment {
-                name,
-                found,
-                expected,
-            } => write!(
-                f,
-                "{name} belongs to store {found:016x}, not to store {expected:016x}"
-            ),
-            Self::MisnamedSegment { name, number } => {
-                write!(f, "{name} is segment {number:016x} under another name")
-            }
-            Self::Io {
-                operation,
-                name,
-                source,
-            } => write!(f, "{operation} {name}: {source}"),
-        }
-    }
-}
-
-impl fmt::Display for ReserveError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Full { needed_bytes } => {
-                write!(f, "the disk is full: {needed_bytes} bytes do not fit")
-            }
-            Self::Poisoned => f.write_str(POISONED),
-            Self::Io { source } => write!(f, "preparing a segment: {source}"),
-        }
-    }
-}
-
-impl fmt::Display for CommitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Poisoned => f.write_str(POISONED),
-            Self::Write { segment, source } => {
-                write!(f, "writing segment {segment:016x}: {source}")
-            }
-            Self::Sync { segment, source } => write!(f, "syncing segment {segment:016x}: {source}"),
-            Self::Full => f.write_str("the disk is full: there is no space for a seal"),
-        }
-    }
-}
-
-impl fmt::Display for ReadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown => f.write_str("the record was freed"),
-            Self::Damaged { segment, offset } => {
-                write!(
-                    f,
-                    "the record at {offset} of segment {segment:016x} is damaged"
-                )
-            }
-            Self::Io {
-                segment,
-                offset,
-                source,
-            } => write!(
-                f,
-                "reading the record at {offset} of segment {segment:016x}: {source}"
-            ),
-            Self::Poisoned => f.write_str(POISONED),
-        }
-    }
-}
-
-impl fmt::Display for StepError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Poisoned => f.write_str(POISONED),
-            Self::Io { operation, source } => write!(f, "{operation}: {source}"),
-        }
-    }
-}
-
-impl error::Error for OpenError {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        match self {
-            Self::Io { source, .. } => Some(source),
-            _ => None,
-        }
-    }
-}
-
-impl error::Error for ReserveError {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        match self {
-            Self::Io { source } => Some(source),
-            _ => None,
-        }
-    }
-}
-
-impl error::Error for CommitError {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        match self {
-            Self::Write { source, .. } | Self::Sync { source, .. } => Some(source),
-            _ => None,
-        }
-    }
-}
-
-impl error::Error for ReadError {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        match self {
-            Self::Io { source, .. } => Some(source),
-            _ => None,
-        }
-    }
-}
-
-impl error::Error for StepError {
-    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
-        match self {
-            Self::Io { source, .. } => Some(source),
-            Self::Poisoned => None,
-        }
-    }
-}

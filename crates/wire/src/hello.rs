@@ -35,7 +35,6 @@
 mod tests;
 
 use crate::checksum::crc32c;
-use std::fmt;
 
 use crate::frame::{self, Refusal};
 
@@ -188,19 +187,22 @@ pub struct Welcome {
 }
 
 /// Why bytes are no hello or welcome.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HelloError {
     /// The magic is missing: something else speaks on this connection.
+    #[error("not Areo's protocol: begins with {found:02x?}")]
     NotAreo {
         /// The first four bytes.
         found: [u8; 4],
     },
     /// A length below the fixed part or above [`MAX_BYTES`], or not the length of what arrived.
+    #[error("hello of {bytes} bytes")]
     WrongLength {
         /// The length that was found.
         bytes: usize,
     },
     /// The checksum does not match.
+    #[error("hello damaged: checksum {stored:08x}, computed {computed:08x}")]
     Damaged {
         /// The checksum in the message.
         stored: u32,
@@ -208,6 +210,7 @@ pub enum HelloError {
         computed: u32,
     },
     /// A byte that stands for nothing in this version.
+    #[error("unknown value {value} at byte {offset} of the hello")]
     UnknownValue {
         /// Where it stands.
         offset: usize,
@@ -215,11 +218,13 @@ pub enum HelloError {
         value: u16,
     },
     /// A field that reaches over the end.
+    #[error("field at byte {offset} overruns the hello")]
     FieldOverrun {
         /// Where the field begins.
         offset: usize,
     },
     /// A hello whose lowest version is above its highest.
+    #[error("versions {low} to {high}")]
     EmptyVersionRange {
         /// The lowest.
         low: u8,
@@ -227,37 +232,6 @@ pub enum HelloError {
         high: u8,
     },
 }
-
-impl fmt::Display for HelloError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            HelloError::NotAreo { found } => {
-                write!(formatter, "not Areo's protocol: begins with {found:02x?}")
-            }
-            HelloError::WrongLength { bytes } => write!(formatter, "hello of {bytes} bytes"),
-            HelloError::Damaged { stored, computed } => {
-                write!(
-                    formatter,
-                    "hello damaged: checksum {stored:08x}, computed {computed:08x}"
-                )
-            }
-            HelloError::UnknownValue { offset, value } => {
-                write!(
-                    formatter,
-                    "unknown value {value} at byte {offset} of the hello"
-                )
-            }
-            HelloError::FieldOverrun { offset } => {
-                write!(formatter, "field at byte {offset} overruns the hello")
-            }
-            HelloError::EmptyVersionRange { low, high } => {
-                write!(formatter, "versions {low} to {high}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for HelloError {}
 
 /// The length of the message that begins with `prefix`, in bytes, at most [`MAX_BYTES`].
 ///

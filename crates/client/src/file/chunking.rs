@@ -5,7 +5,6 @@ use areo_core::fragment::divide::{Divide, InvalidSizes, Rabin, Sizes};
 use areo_core::fragment::update::Chunk;
 use bytes::Bytes;
 use fastcdc::v2020::{AVERAGE_MAX, FastCDC, MAXIMUM_MAX, MINIMUM_MAX};
-use std::fmt;
 use std::io::{self, Read};
 
 /// How content is cut. All clients of a file should cut it in the same way: other cuts are other blocks.
@@ -26,26 +25,17 @@ pub enum Method {
 }
 
 /// Chunking that cannot be.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum InvalidChunking {
     /// The sizes cannot be.
+    #[error("{0}")]
     Sizes(InvalidSizes),
     /// `FastCDC` cannot cut so large blocks.
+    #[error(
+        "fastcdc cuts blocks of at least 1 MiB, about 4 MiB and at most 16 MiB, not larger: take smaller ones, or --chunking rabin"
+    )]
     FastCdc,
 }
-
-impl fmt::Display for InvalidChunking {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            InvalidChunking::Sizes(error) => error.fmt(f),
-            InvalidChunking::FastCdc => f.write_str(
-                "fastcdc cuts blocks of at least 1 MiB, about 4 MiB and at most 16 MiB, not larger: take smaller ones, or --chunking rabin",
-            ),
-        }
-    }
-}
-
-impl std::error::Error for InvalidChunking {}
 
 impl Chunking {
     /// With blocks of at least, about and at most so many bytes.

@@ -9,14 +9,14 @@ use areo_core::fragment::file;
 use areo_core::object::Name;
 use areo_core::span::ErrorType;
 use serde::Serialize;
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// Why something was not done with a file.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// There is no such file.
+    #[error("there is no file '{name}' in '{domain}'")]
     NotFound {
         /// The domain.
         domain: String,
@@ -24,6 +24,9 @@ pub enum FileError {
         name: String,
     },
     /// It is an object, not a file.
+    #[error(
+        "'{name}' in '{domain}' is an object, not a file: `areo get` reads it; a file needs another name"
+    )]
     IsObject {
         /// The domain.
         domain: String,
@@ -31,25 +34,31 @@ pub enum FileError {
         name: String,
     },
     /// As operations on objects.
+    #[error("{0}")]
     Error(Error),
     /// Blocks of such sizes cannot be.
+    #[error("{0}")]
     Chunking(InvalidChunking),
     /// The local file is a directory, or something else that has no content.
+    #[error("{} is a directory or a device: a file of blocks is made of one file", .path.display())]
     NotAFile {
         /// Which.
         path: PathBuf,
     },
     /// The local file was changed while it was read. Of the file, nothing was changed that it did not have.
+    #[error("{} was changed while it was read: push it again", .path.display())]
     Changed {
         /// Which.
         path: PathBuf,
     },
     /// The local file has changes that a pull would lose.
+    #[error("{} has changes that a pull would lose: push it first, or pull to another place, or with --force", .path.display())]
     Modified {
         /// Which.
         path: PathBuf,
     },
     /// The local file could not be read or written.
+    #[error("cannot {what} {}: {source}", .path.display())]
     Local {
         /// Which.
         path: PathBuf,
@@ -59,48 +68,12 @@ pub enum FileError {
         source: io::Error,
     },
     /// The receiver of the content takes no more.
+    #[error("cannot write the content: {source}")]
     Output {
         /// Why.
         source: io::Error,
     },
 }
-
-impl fmt::Display for FileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FileError::NotFound { domain, name } => {
-                write!(f, "there is no file '{name}' in '{domain}'")
-            }
-            FileError::IsObject { domain, name } => write!(
-                f,
-                "'{name}' in '{domain}' is an object, not a file: `areo get` reads it; a file needs another name"
-            ),
-            FileError::Error(error) => error.fmt(f),
-            FileError::Chunking(error) => error.fmt(f),
-            FileError::NotAFile { path } => write!(
-                f,
-                "{} is a directory or a device: a file of blocks is made of one file",
-                path.display()
-            ),
-            FileError::Changed { path } => write!(
-                f,
-                "{} was changed while it was read: push it again",
-                path.display()
-            ),
-            FileError::Modified { path } => write!(
-                f,
-                "{} has changes that a pull would lose: push it first, or pull to another place, or with --force",
-                path.display()
-            ),
-            FileError::Local { path, what, source } => {
-                write!(f, "cannot {what} {}: {source}", path.display())
-            }
-            FileError::Output { source } => write!(f, "cannot write the content: {source}"),
-        }
-    }
-}
-
-impl std::error::Error for FileError {}
 
 impl ErrorType for FileError {
     fn error_type(&self) -> &'static str {

@@ -17,7 +17,6 @@ use crate::{ServerId, ServerInfo};
 use areo_core::config::{Configuration, Members};
 use areo_core::gather;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 
 /// Domains that are asked at once which servers they name.
@@ -376,14 +375,16 @@ impl SuccessorChoice<'_> {
 }
 
 /// A server that was not forgotten.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ForgetError {
     /// There is no such server, or there are several.
+    #[error("{error}")]
     Choice {
         /// Why.
         error: InvalidChoice,
     },
     /// Configurations name it.
+    #[error("'{server}' is a member of {}: take it out first (`areo server replace {server}` or `areo server drain {server}`)", .domains.join(", "))]
     Named {
         /// The server.
         server: String,
@@ -391,36 +392,18 @@ pub enum ForgetError {
         domains: Vec<String>,
     },
     /// It serves.
+    #[error("'{server}' serves: stop it first, it could not start again")]
     Serves {
         /// The server.
         server: String,
     },
     /// A domain may name it, or no quorum took note.
+    #[error("{error}")]
     Other {
         /// Why.
         error: Error,
     },
 }
-
-impl fmt::Display for ForgetError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ForgetError::Choice { error } => error.fmt(f),
-            ForgetError::Named { server, domains } => write!(
-                f,
-                "'{server}' is a member of {}: take it out first (`areo server replace {server}` or `areo server drain {server}`)",
-                domains.join(", ")
-            ),
-            ForgetError::Serves { server } => write!(
-                f,
-                "'{server}' serves: stop it first, it could not start again"
-            ),
-            ForgetError::Other { error } => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for ForgetError {}
 
 impl From<InvalidChoice> for ForgetError {
     fn from(error: InvalidChoice) -> ForgetError {

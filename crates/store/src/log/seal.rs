@@ -216,28 +216,12 @@ fn hint_failed(source: io::Error) -> StepError {
 }
 
 /// Why a log could not be closed cleanly; opening it again recovers it all the same.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum CloseError {
     /// The last batch is not known to be durable.
-    Commit(CommitError),
+    #[error("committing: {0}")]
+    Commit(#[source] CommitError),
     /// A segment could not be sealed.
-    Step(StepError),
-}
-
-impl std::fmt::Display for CloseError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Commit(error) => write!(f, "committing: {error}"),
-            Self::Step(error) => write!(f, "sealing: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for CloseError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Commit(error) => Some(error),
-            Self::Step(error) => Some(error),
-        }
-    }
+    #[error("sealing: {0}")]
+    Step(#[source] StepError),
 }

@@ -1,7 +1,6 @@
 //! What the standard variables of OpenTelemetry ask for. There are no others.
 
 use crate::recorder::Sampler;
-use std::fmt;
 
 /// How spans travel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,7 +24,8 @@ pub struct Settings {
 }
 
 /// A variable says something that cannot be done. Nothing is exported then.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{variable} is '{value}': {expected}")]
 pub struct InvalidSetting {
     /// The variable.
     pub variable: &'static str,
@@ -34,19 +34,6 @@ pub struct InvalidSetting {
     /// What it may say.
     pub expected: &'static str,
 }
-
-impl fmt::Display for InvalidSetting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let InvalidSetting {
-            variable,
-            value,
-            expected,
-        } = self;
-        write!(f, "{variable} is '{value}': {expected}")
-    }
-}
-
-impl std::error::Error for InvalidSetting {}
 
 /// A variable of this process; an empty one counts as unset, as the standard says.
 fn variable(name: &str) -> Option<String> {

@@ -4,12 +4,12 @@ use areo_core::config::InvalidConfiguration;
 use areo_core::message::Refusal;
 use areo_core::object::{InvalidKey, InvalidMetadata};
 use areo_core::tlv::TlvError;
-use std::fmt;
 
 /// Why bytes are no message, or no record header.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum DecodeError {
     /// The bytes end within what they announce.
+    #[error("cut short: {needed_bytes} bytes are due at byte {offset}, {left_bytes} are left")]
     CutShort {
         /// Where it begins.
         offset: usize,
@@ -19,16 +19,19 @@ pub enum DecodeError {
         left_bytes: usize,
     },
     /// Bytes after the end of the message.
+    #[error("{bytes} bytes after the end")]
     TrailingBytes {
         /// How many.
         bytes: usize,
     },
     /// A record of a version that this code does not read.
+    #[error("unknown version {version}")]
     UnknownVersion {
         /// The version.
         version: u8,
     },
     /// A number that stands for nothing in this version.
+    #[error("unknown {what} {value}")]
     UnknownValue {
         /// What it should be.
         what: &'static str,
@@ -36,6 +39,7 @@ pub enum DecodeError {
         value: u16,
     },
     /// Flags that this version does not have: they would change what the rest means.
+    #[error("unknown flags {flags:#04x} of a {what}")]
     UnknownFlags {
         /// Of what.
         what: &'static str,
@@ -43,6 +47,7 @@ pub enum DecodeError {
         flags: u8,
     },
     /// More items than the limit.
+    #[error("{count} {what}, at most {limit} are allowed")]
     TooMany {
         /// Of what.
         what: &'static str,
@@ -52,6 +57,7 @@ pub enum DecodeError {
         limit: usize,
     },
     /// More bytes than the limit.
+    #[error("{what} of {bytes} bytes, at most {limit_bytes} are allowed")]
     TooLong {
         /// Of what.
         what: &'static str,
@@ -61,19 +67,25 @@ pub enum DecodeError {
         limit_bytes: usize,
     },
     /// A name of an object that is none.
+    #[error("{0}")]
     Key(InvalidKey),
     /// An ETag that is none.
+    #[error("{0}")]
     Etag(InvalidMetadata),
     /// Text that is not UTF-8.
+    #[error("the {what} is not UTF-8")]
     NotUtf8 {
         /// What it should be.
         what: &'static str,
     },
     /// A descriptor that is none.
+    #[error("{0}")]
     Descriptor(InvalidConfiguration),
     /// Fields that cannot be read.
+    #[error("{0}")]
     Fields(TlvError),
     /// A fragment of a code that does not exist.
+    #[error("there is no fragment {index} of a [{n}, {k}] code")]
     ImpossibleForm {
         /// Fragments of the code.
         n: u8,
@@ -83,6 +95,7 @@ pub enum DecodeError {
         index: u8,
     },
     /// A full copy whose payload is not as long as the value.
+    #[error("a full copy of {payload_bytes} bytes of a value of {length}")]
     WrongLength {
         /// Length of the value.
         length: u64,
@@ -90,16 +103,22 @@ pub enum DecodeError {
         payload_bytes: u64,
     },
     /// The versions of an object are not in ascending order, or one is there twice.
+    #[error("versions out of order")]
     VersionsOutOfOrder,
     /// A decided cell without a value.
+    #[error("a decided cell without a value")]
     DecidedWithoutValue,
     /// A withheld answer that does not say where to go on.
+    #[error("a withheld answer without a pointer")]
     WithheldWithoutPointer,
     /// An element announces a payload that did not come.
+    #[error("an element's payload is missing")]
     MissingSegment,
     /// A payload segment of no bytes, which no element has.
+    #[error("a payload segment of no bytes")]
     EmptySegment,
     /// Payload segments that belong to no element.
+    #[error("{segments} payload segments belong to no element")]
     UnusedSegments {
         /// How many.
         segments: usize,
@@ -125,62 +144,3 @@ impl DecodeError {
         }
     }
 }
-
-impl fmt::Display for DecodeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            DecodeError::CutShort {
-                offset,
-                needed_bytes,
-                left_bytes,
-            } => write!(
-                f,
-                "cut short: {needed_bytes} bytes are due at byte {offset}, {left_bytes} are left"
-            ),
-            DecodeError::TrailingBytes { bytes } => write!(f, "{bytes} bytes after the end"),
-            DecodeError::UnknownVersion { version } => write!(f, "unknown version {version}"),
-            DecodeError::UnknownValue { what, value } => write!(f, "unknown {what} {value}"),
-            DecodeError::UnknownFlags { what, flags } => {
-                write!(f, "unknown flags {flags:#04x} of a {what}")
-            }
-            DecodeError::TooMany { what, count, limit } => {
-                write!(f, "{count} {what}, at most {limit} are allowed")
-            }
-            DecodeError::TooLong {
-                what,
-                bytes,
-                limit_bytes,
-            } => write!(
-                f,
-                "{what} of {bytes} bytes, at most {limit_bytes} are allowed"
-            ),
-            DecodeError::Key(error) => error.fmt(f),
-            DecodeError::Etag(error) => error.fmt(f),
-            DecodeError::NotUtf8 { what } => write!(f, "the {what} is not UTF-8"),
-            DecodeError::Descriptor(error) => error.fmt(f),
-            DecodeError::Fields(error) => error.fmt(f),
-            DecodeError::ImpossibleForm { n, k, index } => {
-                write!(f, "there is no fragment {index} of a [{n}, {k}] code")
-            }
-            DecodeError::WrongLength {
-                length,
-                payload_bytes,
-            } => write!(
-                f,
-                "a full copy of {payload_bytes} bytes of a value of {length}"
-            ),
-            DecodeError::VersionsOutOfOrder => f.write_str("versions out of order"),
-            DecodeError::DecidedWithoutValue => f.write_str("a decided cell without a value"),
-            DecodeError::WithheldWithoutPointer => {
-                f.write_str("a withheld answer without a pointer")
-            }
-            DecodeError::MissingSegment => f.write_str("an element's payload is missing"),
-            DecodeError::EmptySegment => f.write_str("a payload segment of no bytes"),
-            DecodeError::UnusedSegments { segments } => {
-                write!(f, "{segments} payload segments belong to no element")
-            }
-        }
-    }
-}
-
-impl std::error::Error for DecodeError {}

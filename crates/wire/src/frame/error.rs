@@ -1,41 +1,46 @@
 //! What can be wrong with a frame.
 
-use std::fmt;
-
 /// Why bytes are no frame, or why a message cannot become one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// The fifth byte is not [`MAGIC`](super::MAGIC).
+    #[error("not a frame: byte 4 is {found:#04x}")]
     NotAFrame {
         /// What stood there.
         found: u8,
     },
     /// A version that was not agreed on.
+    #[error("unknown frame version {version}")]
     UnknownVersion {
         /// The version in the header.
         version: u8,
     },
     /// A kind that this version does not have.
+    #[error("unknown frame kind {kind}")]
     UnknownKind {
         /// The kind in the header.
         kind: u8,
     },
     /// A flag that this version does not have.
+    #[error("unknown frame flags {flags:#04x}")]
     UnknownFlags {
         /// The flags in the header.
         flags: u8,
     },
     /// A refusal without a code of the list, or a code on something else.
+    #[error("wrong refusal code {code}")]
     WrongRefusalCode {
         /// The code in the header.
         code: u16,
     },
     /// Reserved bytes that are not zero.
+    #[error("reserved bytes are {found:#x}")]
     ReservedNotZero {
         /// What stood there.
         found: u32,
     },
     /// A body over the limit.
+    #[error("body of {body_bytes} bytes, limit {limit_bytes}")]
     BodyTooLarge {
         /// Length in the header.
         body_bytes: u64,
@@ -43,6 +48,7 @@ pub enum FrameError {
         limit_bytes: u32,
     },
     /// A payload over the limit.
+    #[error("payload of {payload_bytes} bytes, limit {limit_bytes}")]
     PayloadTooLarge {
         /// Length in the header.
         payload_bytes: u64,
@@ -50,6 +56,7 @@ pub enum FrameError {
         limit_bytes: u64,
     },
     /// More segments than the limit.
+    #[error("{segments} payload segments, limit {limit}")]
     TooManySegments {
         /// Count in the header.
         segments: u64,
@@ -57,8 +64,10 @@ pub enum FrameError {
         limit: u16,
     },
     /// A signal (ping, pong, goodbye) with a body or a payload.
+    #[error("a signal with a body or a payload")]
     SignalWithContent,
     /// The head does not match its checksum.
+    #[error("head damaged: checksum {stored:08x}, computed {computed:08x}")]
     HeadDamaged {
         /// The checksum in the header.
         stored: u32,
@@ -66,6 +75,7 @@ pub enum FrameError {
         computed: u32,
     },
     /// The rows of the segment table do not add up to the payload length in the header.
+    #[error("segments of {table_bytes} bytes in a payload of {payload_bytes}")]
     SegmentsDisagree {
         /// Length in the header.
         payload_bytes: u64,
@@ -73,62 +83,3 @@ pub enum FrameError {
         table_bytes: u64,
     },
 }
-
-impl fmt::Display for FrameError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            FrameError::NotAFrame { found } => {
-                write!(formatter, "not a frame: byte 4 is {found:#04x}")
-            }
-            FrameError::UnknownVersion { version } => {
-                write!(formatter, "unknown frame version {version}")
-            }
-            FrameError::UnknownKind { kind } => write!(formatter, "unknown frame kind {kind}"),
-            FrameError::UnknownFlags { flags } => {
-                write!(formatter, "unknown frame flags {flags:#04x}")
-            }
-            FrameError::WrongRefusalCode { code } => write!(formatter, "wrong refusal code {code}"),
-            FrameError::ReservedNotZero { found } => {
-                write!(formatter, "reserved bytes are {found:#x}")
-            }
-            FrameError::BodyTooLarge {
-                body_bytes,
-                limit_bytes,
-            } => {
-                write!(formatter, "body of {body_bytes} bytes, limit {limit_bytes}")
-            }
-            FrameError::PayloadTooLarge {
-                payload_bytes,
-                limit_bytes,
-            } => {
-                write!(
-                    formatter,
-                    "payload of {payload_bytes} bytes, limit {limit_bytes}"
-                )
-            }
-            FrameError::TooManySegments { segments, limit } => {
-                write!(formatter, "{segments} payload segments, limit {limit}")
-            }
-            FrameError::SignalWithContent => {
-                formatter.write_str("a signal with a body or a payload")
-            }
-            FrameError::HeadDamaged { stored, computed } => {
-                write!(
-                    formatter,
-                    "head damaged: checksum {stored:08x}, computed {computed:08x}"
-                )
-            }
-            FrameError::SegmentsDisagree {
-                payload_bytes,
-                table_bytes,
-            } => {
-                write!(
-                    formatter,
-                    "segments of {table_bytes} bytes in a payload of {payload_bytes}"
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for FrameError {}
