@@ -252,7 +252,7 @@ async fn look_at_objects(
     let complete = objects.iter().map(async |object| {
         let lacking = object.lacking();
         match repairs && lacking.contains(&true) {
-            true => Some(domain.complete(c, &object.name, &lacking).await),
+            true => Some(domain.complete(c, object, &lacking).await),
             false => None,
         }
     });

@@ -12,7 +12,7 @@ use crate::message::{Access, Answer, Body, HeldVersions, Refusal, Want};
 use crate::object::Name;
 use crate::tag::Tag;
 use crate::timing;
-use member::{Asks, FETCH_PATIENCE, Member, QUERY_PATIENCE, REFUSED};
+use member::{AWAITED_PATIENCE, Asks, FETCH_PATIENCE, Member, QUERY_PATIENCE, REFUSED};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -78,6 +78,7 @@ pub(super) async fn collect<E: Env>(
         let wants = of_kind!(at.c(), K => K::wants(env, at.c(), name, scope, attempt));
         let mut tally = Collect::new(at.c(), name, scope, have, &wants);
         tally.passed = passed.clone();
+        tally.await_members();
         // Whatever the round trip is: sooner or later an attempt waits long enough for it. An older version takes the answers
         // of more members than a quorum.
         tally.hope <<= if passes { PASSING_HOPE } else { attempt.min(8) };
@@ -147,6 +148,25 @@ impl Collect {
         self.configuration.quorums().quorum()
     }
 
+    /// Gives the members that are to be waited for their time.
+    fn await_members(&mut self) {
+        let ids = self.configuration.members().iter();
+        for (member, id) in self.members.iter_mut().zip(ids) {
+            if self.passed.awaited.contains(id) {
+                member.patience = AWAITED_PATIENCE;
+            }
+        }
+    }
+
+    /// Whether one of them may still answer.
+    fn awaits(&self) -> bool {
+        let mut members = self.members.iter().zip(self.configuration.members().iter());
+        members.any(|(member, id)| {
+            let may_answer = member.held.is_none() && !member.gone && member.patience > 0;
+            may_answer && self.passed.awaited.contains(id)
+        })
+    }
+
     /// Decides if it can; asks for what is missing if that is known to be missing.
     fn evaluate(&mut self) -> Decision<Outcome> {
         let replies = self
@@ -164,6 +184,9 @@ impl Collect {
                 true => Decision::Impossible,
                 false => Decision::Pending,
             };
+        }
+        if self.accepted.is_none() && self.awaits() {
+            return Decision::Pending;
         }
         if self.accepted.is_none() {
             // Lent to the rule, not copied.

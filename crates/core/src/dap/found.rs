@@ -1,5 +1,6 @@
 //! What a read is given, and what it finds.
 
+use crate::config::ServerId;
 use crate::element::Value;
 use crate::tag::Tag;
 use std::cmp::Ordering;
@@ -35,6 +36,9 @@ pub struct PassedVersions {
     /// Rather the other way round: where a cap holds versions back that no round has finalized, they count, too. The caller
     /// puts what it finds ([`super::casss`]).
     pub finishes: bool,
+    /// Nor is anything passed over because it is at few members: these are known to list a version, and are waited for although
+    /// others make a quorum (`[X-26 self-repair]`).
+    pub awaited: Vec<ServerId>,
 }
 
 /// What get-data found.

@@ -65,7 +65,10 @@ impl<E: Env> Domain<E> {
                     return Ok(found);
                 }
             }
-            match self.read_settled(name, known).await {
+            match self
+                .read_settled(name, known, PassedVersions::default())
+                .await
+            {
                 Ok(settled) => return Ok(settled.found),
                 Err(Interruption::Unavailable(unavailable)) => return Err(unavailable),
                 Err(Interruption::Ranked) => is_register = true,
@@ -73,13 +76,13 @@ impl<E: Env> Domain<E> {
         }
     }
 
-    /// The same of an object that is no register, with the configuration where the version is at a quorum.
+    /// The same of an object that is no register, past some versions, with the configuration where the version is at a quorum.
     pub(super) async fn read_settled(
         &self,
         name: &Name,
         known: Option<&CachedVersion>,
+        mut passed: PassedVersions,
     ) -> Result<SettledVersion, Interruption> {
-        let mut passed = PassedVersions::default();
         let mut full = None;
         loop {
             let newest = self.newest_past(name, known, Scope::Whole, &passed);
@@ -192,7 +195,10 @@ impl<E: Env> Domain<E> {
             let last = newest.last.c().clone();
             return Ok((newest.found, last));
         }
-        let read = async { self.read_settled(name, None).await };
+        let read = async {
+            self.read_settled(name, None, PassedVersions::default())
+                .await
+        };
         let settled = span::watch!(span::of_object!(span::READ, name), read)?;
         let last = settled.last.c().clone();
         Ok((settled.found, last))

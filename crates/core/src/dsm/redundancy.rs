@@ -15,7 +15,7 @@ use super::atomic::SettledVersion;
 use super::holdings::MemberHolding;
 use super::interruption::Interruption;
 use crate::config::{Configuration, Members};
-use crate::dap;
+use crate::dap::{self, PassedVersions};
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::{CallError, Unavailable};
@@ -120,6 +120,17 @@ impl ObjectRedundancy {
         self.listed.iter().map(lacks).collect()
     }
 
+    /// How a read hears of the newest version.
+    fn hearing(&self, c: &Configuration) -> PassedVersions {
+        assert_eq!(self.listed.len(), c.n(), "a place for each member");
+        let members = c.members().iter().zip(&self.listed);
+        let list_it = members.filter(|(_, listed)| **listed == MemberListing::Newest);
+        PassedVersions {
+            awaited: list_it.map(|(member, _)| *member).collect(),
+            ..PassedVersions::default()
+        }
+    }
+
     /// Every member lists the newest version.
     pub fn is_full(&self) -> bool {
         self.listed.iter().all(|it| *it == MemberListing::Newest)
@@ -199,17 +210,19 @@ impl<E: Env> Domain<E> {
         }
     }
 
-    /// Reads the object, and brings its newest version to the members of `c` that are said to lack it, by position.
+    /// Reads the object, and brings its newest version to the members of `c` that are said to lack it, by position. The members that
+    /// list the newest version are heard, so that one that a writer left at few of them is completed if it can be.
     ///
     /// # Errors
     /// [`Incomplete`] if it cannot be read, or the domain has gone on from `c`.
     pub async fn complete(
         &self,
         c: &Arc<Configuration>,
-        name: &Name,
+        object: &ObjectRedundancy,
         lacking: &[bool],
     ) -> Result<Completion, Incomplete> {
         assert_eq!(lacking.len(), c.n(), "known of each member, or not");
+        let name = &object.name;
         let is_ranked = c.is_ranked(name);
         if !is_ranked {
             self.finalize_again(c, name).await?;
@@ -220,7 +233,7 @@ impl<E: Env> Domain<E> {
                 Some(chosen) => chosen,
                 None => return Err(Incomplete::Moving),
             },
-            false => match self.read_settled(name, None).await {
+            false => match self.read_settled(name, None, object.hearing(c)).await {
                 Ok(settled) => settled,
                 Err(Interruption::Ranked) => return Err(Incomplete::Moving),
                 Err(Interruption::Unavailable(unavailable)) => return Err(unavailable.into()),

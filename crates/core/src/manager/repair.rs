@@ -285,7 +285,7 @@ impl<E: Env + Clone, F: Fn() -> E> Repairer<E, F> {
         let own: Vec<bool> = (0..c.n()).map(|member| member == position).collect();
         for several in lacked.chunks(REPAIR_WINDOW) {
             let complete = several.iter().map(async |object| {
-                let completed = self.domain(c).complete(c, &object.name, &own).await;
+                let completed = self.domain(c).complete(c, object, &own).await;
                 (*object, completed)
             });
             let mut bytes = 0;

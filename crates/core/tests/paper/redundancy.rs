@@ -3,9 +3,9 @@
 
 use super::reconfiguration::reconfigure;
 use crate::world::{
-    Actor, Message, World, WorldEnv, configuration, name, server, successor, value,
+    Actor, Message, World, WorldEnv, configuration, name, server, successor, value, with,
 };
-use areo_core::config::{Configuration, ConfigurationId, Dap};
+use areo_core::config::{Configuration, ConfigurationId, Dap, Options, Thrift};
 use areo_core::dap;
 use areo_core::dsm::holdings::MemberHolding;
 use areo_core::dsm::redundancy::{Incomplete, MemberListing, ObjectRedundancy};
@@ -200,7 +200,7 @@ fn a_member_that_is_away_is_not_waited_for_for_ever() {
     );
     let domain = reader.domain();
     let lacking = [false, false, true];
-    let done = world.run(async move { domain.complete(&c, &name("k"), &lacking).await });
+    let done = world.run(async move { domain.complete(&c, &seen[0], &lacking).await });
     let done = done.unwrap();
     assert_eq!(done.holdings, [MemberHolding::Silent]);
     assert!(!done.is_done());
@@ -235,6 +235,55 @@ fn an_unfinished_version_is_brought_to_no_member() {
             .count(),
         1
     );
+}
+
+/// A removal that ended half way is at members that a read need not ask, again and again: in the worst case they answer last, or are
+/// those that a thrifty call spares. A member that misses it hears it all the same, and completes it as a reader does.
+#[test]
+fn a_removal_that_ended_half_way_comes_to_all() {
+    let shapes = [(3, Dap::Abd, 1), (6, Dap::Ec { k: 2 }, 2)];
+    for thrift in [Thrift::Off, Thrift::Queries, Thrift::Calls] {
+        for (n, dap, few, first) in shapes
+            .into_iter()
+            .flat_map(|(n, dap, few)| (0..n).map(move |first| (n, dap, few, first)))
+        {
+            let options = Options {
+                thrift,
+                ..Options::ARES_2
+            };
+            let c = with(&configuration(n, dap, 1, 0), options);
+            let world = World::new(&c, 1);
+            let writer = world.actor(&c);
+            let written = writer.put("k", LONG);
+            world.settle();
+            let is_missed = move |m: &Message| {
+                let mut reached = (0..few).map(|at| (first + at) % n);
+                m.is_put() && !reached.any(|it| m.at(&[it]))
+            };
+            world.hold(is_missed);
+            let removal = world.spawn(world.actor(&c).delete("k"));
+            // A thrifty put asks the others, too.
+            world.pass(Duration::from_millis(100));
+            assert!(removal.borrow().is_none(), "{dap:?}: it is at too few");
+            world.lose(is_missed);
+            world.release();
+            let listed = look(&world, &writer, &c).remove(0);
+            let missed = listed.lacking().iter().filter(|lacks| **lacks).count();
+            assert!(listed.tag > written && missed == n - few, "{listed:?}");
+            for number in 0..n {
+                let done = round(&world, number, &c);
+                assert_eq!((done.lacking, done.ended), (0, None), "{dap:?}, {number}");
+            }
+            assert!(
+                look(&world, &writer, &c)[0].is_full(),
+                "{thrift:?} {dap:?}: from member {first} on"
+            );
+            world.settle();
+            for number in 0..n {
+                assert_eq!(world.held(number, "k").stable, listed.tag, "{dap:?}");
+            }
+        }
+    }
 }
 
 /// One member alone knows that a version is final, and its answer comes last: a read that others decide returns an older one

@@ -270,7 +270,10 @@ impl Workload {
     ) -> Descriptor {
         let mut drawn = std::iter::repeat_with(draw).take(DRAWS);
         let admitted = drawn.find(|drawn| {
-            !self.world.is_any_leaving(&drawn.members) && self.world.want(&drawn.members)
+            !self.world.is_any_leaving(&drawn.members)
+                && self.world.want(&drawn.members)
+                && (drawn.lattice.is_none()
+                    || self.world.want_joined(&before.members, &drawn.members))
         });
         admitted.unwrap_or_else(|| before.clone())
     }

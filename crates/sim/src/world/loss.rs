@@ -1,6 +1,7 @@
 //! What a run may lose for good. A server whose disk was wiped, or whose process kept its records in memory and has ended, is
 //! gone: the next process on its machine is another server, which may become a member like any other. No
-//! configuration that a client ever wanted loses more members than every configuration of the run tolerates.
+//! configuration that a client ever wanted loses more members than every configuration of the run tolerates, and nor does any that changes
+//! over a lattice may come to together.
 
 use super::departure::DepartedServer;
 use super::identity::Platter;
@@ -17,6 +18,8 @@ pub(super) struct Losses {
     lost: BTreeSet<ServerId>,
     /// The members of every configuration that a client has ever wanted.
     wanted: BTreeSet<Vec<ServerId>>,
+    /// The servers that clients have ever wanted where changes are joined: what others wanted may come together with it, at any later time.
+    joined: BTreeSet<ServerId>,
     /// Servers that clients take out of all domains.
     pub(super) leaving: Vec<ServerId>,
     /// Servers that a register keeps for ever, because they were on a disk, or their directory was made before their process.
@@ -28,6 +31,7 @@ impl Losses {
         Losses {
             lost: BTreeSet::new(),
             wanted: BTreeSet::new(),
+            joined: BTreeSet::new(),
             leaving: Vec::new(),
             registered: servers,
         }
@@ -52,7 +56,19 @@ impl Losses {
 
     fn may_lose(&self, id: ServerId, tolerated: usize) -> bool {
         let mut wanted = self.wanted.iter().filter(|members| members.contains(&id));
-        self.is_lost(id) || wanted.all(|members| self.of(members) < tolerated)
+        let is_joined = self.joined.contains(&id) && self.of(&self.joined) >= tolerated;
+        self.is_lost(id) || !is_joined && wanted.all(|members| self.of(members) < tolerated)
+    }
+
+    /// A client wants these members together with what others have wanted and will. False: too many of all of them are lost.
+    fn join(&mut self, members: impl IntoIterator<Item = ServerId>, tolerated: usize) -> bool {
+        let mut joined = self.joined.clone();
+        joined.extend(members);
+        let is_admitted = self.of(&joined) <= tolerated;
+        if is_admitted {
+            self.joined = joined;
+        }
+        is_admitted
     }
 }
 
@@ -73,6 +89,13 @@ impl World {
             losses.wanted.insert(members.to_vec());
         }
         is_admitted
+    }
+
+    /// The same where the changes of clients are joined; `there`: the members that it begins with.
+    pub(crate) fn want_joined(&self, there: &[ServerId], members: &[ServerId]) -> bool {
+        let tolerated = self.cluster().tolerated();
+        let losses = &mut self.0.machines.borrow_mut().losses;
+        losses.join([there, members].concat(), tolerated)
     }
 
     /// One of these is to leave all domains, and so joins none.
@@ -154,5 +177,24 @@ mod tests {
         assert_eq!(may_lose(&losses), [1, 4, 5, 6]);
         losses.lose(ServerId(5));
         assert_eq!(may_lose(&losses), [1, 5, 6]);
+    }
+
+    /// Each of two changes has one lost member, and what they come to has both: with 13 members, of which 8 were lost, a domain of L-Rambo
+    /// stood still for ever.
+    #[test]
+    fn changes_that_are_joined_lose_no_more_together() {
+        let [one, other, third] = [1, 2, 3].map(ServerId);
+        let mut losses = Losses::new(3);
+        assert!(losses.join([one], 1) && losses.join([other, third], 1));
+        assert!(losses.may_lose(one, 1) && losses.may_lose(other, 1));
+        losses.lose(one);
+        assert!(
+            !losses.may_lose(other, 1),
+            "another change has the first one"
+        );
+        losses.lose(ServerId(4));
+        assert!(!losses.join([ServerId(4)], 1), "it is lost, too");
+        assert!(losses.join([ServerId(5)], 1));
+        assert!(!losses.may_lose(ServerId(5), 1));
     }
 }

@@ -3,7 +3,7 @@
 use super::machine::{Machines, SEGMENT_BYTES};
 use super::{Watch, World, server_of};
 use crate::invariant;
-use crate::truth::{Identity, KeptRecord, Truth, domain_of};
+use crate::truth::{Identity, KeptRecord, ObjectId, Truth, domain_of};
 use areo_core::config::{Collect, ConfigurationId, Dap, ServerId};
 use areo_core::consensus::fate;
 use areo_core::dap;
@@ -33,17 +33,15 @@ struct Rest<'a> {
 }
 
 impl World {
-    /// At rest one version of each object is stored (`[X-3 unconfirmed-cap]`): everything was confirmed and has been quiet.
+    /// At rest one version of each object is stored (`[X-3 unconfirmed-cap]`): everything was confirmed and has been quiet. Of blocks of
+    /// uploads that no object needs a removal may have ended half way, so that they are judged when they were swept.
     pub(crate) fn crowded(&self) -> Option<String> {
-        let machines = self.0.machines.borrow();
-        let watch = self.0.watch.borrow();
-        let truths = machines.truths();
-        sound(&machines).find_map(|(server, truth)| {
-            // Where a later configuration is final no client confirms anything any more.
-            let is_current = |object: &usize| is_current(truths, &watch.objects.key(*object));
-            let is_too_many = |object: &usize| watch.bounds_versions(truth, *object);
-            let mut crowded = truth.crowded().filter(is_current);
-            let object = watch.objects.describe(crowded.find(is_too_many)?);
+        let machines = &*self.0.machines.borrow();
+        let watch = &*self.0.watch.borrow();
+        let rest = Rest::of(machines, watch);
+        sound(machines).find_map(|(server, truth)| {
+            let object = rest.crowded_objects(truth).find(|it| rest.needs(*it))?;
+            let object = watch.objects.describe(object);
             Some(format!(
                 "at_rest: server {server} still stores several versions of {object}"
             ))
@@ -111,6 +109,7 @@ impl World {
         let rest = Rest::of(machines, watch);
         let rules = [
             Rest::repeated,
+            Rest::crowded,
             Rest::unused,
             Rest::superseded,
             Rest::swept,
@@ -194,6 +193,30 @@ impl<'a> Rest<'a> {
             aborted: aborted.collect(),
             registered: machines.losses.registered + addresses as usize,
         }
+    }
+
+    /// Objects of which a server stores too many versions.
+    fn crowded_objects(&self, truth: &Truth) -> impl Iterator<Item = ObjectId> {
+        let (truths, watch) = (self.machines.truths(), self.watch);
+        // Where a later configuration is final no client confirms anything any more.
+        let is_judged = move |object: &ObjectId| {
+            let is_current = is_current(truths, &watch.objects.key(*object));
+            is_current && watch.bounds_versions(truth, *object)
+        };
+        truth.crowded().filter(is_judged)
+    }
+
+    /// Whether it is no block of an upload, or one that a manifest may name.
+    fn needs(&self, object: ObjectId) -> bool {
+        let upload = upload_of(self.watch.objects.name(object));
+        upload.is_none_or(|upload| self.live.contains(&upload))
+    }
+
+    /// One version of each object is stored.
+    fn crowded(&self, _: usize, truth: &Truth) -> Option<String> {
+        let object = self.crowded_objects(truth).next()?;
+        let object = self.watch.objects.describe(object);
+        Some(format!("stores several versions of {object}"))
     }
 
     /// One record says what there is to say of one thing.

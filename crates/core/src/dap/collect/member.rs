@@ -4,6 +4,7 @@ use crate::dap::Scope;
 use crate::element::Element;
 use crate::message::{HeldVersions, Want};
 use crate::tag::Tag;
+use crate::timing;
 
 /// What is known of one member.
 pub(super) struct Member {
@@ -30,6 +31,9 @@ pub(super) const REFUSED: Asks = Asks::Fetch(Tag::INITIAL);
 pub(super) const QUERY_PATIENCE: u32 = 1;
 /// The same for a fetch: what is fetched is large, or rare.
 pub(super) const FETCH_PATIENCE: u32 = 7;
+/// The same for a query to a member that is known to hold what the reader is after.
+pub(super) const AWAITED_PATIENCE: u32 =
+    (timing::HOLDINGS_PATIENCE.as_millis() / timing::HEDGE.as_millis()) as u32;
 
 impl Member {
     pub(super) fn has(&self, tag: Tag) -> bool {

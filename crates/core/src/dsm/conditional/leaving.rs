@@ -7,6 +7,7 @@
 use super::proposer::{Aim, Fate, LastOwn, OwnVersion, ProposalEnd, Proposer, Turn};
 use super::{DecisionEnd, WriteDecision};
 use crate::config::Configuration;
+use crate::dap::PassedVersions;
 use crate::dsm::interruption::{Departure, Interruption, PutInterruption};
 use crate::env::Env;
 use crate::error::{CallError, Unavailable, WriteError};
@@ -100,7 +101,11 @@ impl<E: Env> Proposer<'_, E> {
             return Ok(DecisionEnd::Left { committed });
         };
         let unknown = || WriteError::Unknown(Unavailable::outrun(lost.tag));
-        let found = match self.domain.read_settled(self.name, None).await {
+        let found = match self
+            .domain
+            .read_settled(self.name, None, PassedVersions::default())
+            .await
+        {
             Ok(settled) => settled.found.tag,
             Err(Interruption::Unavailable(failed)) => return Err(WriteError::Unknown(failed)),
             Err(Interruption::Ranked) => return Err(unknown()),
