@@ -116,7 +116,7 @@ pub use object::{
 };
 pub use reconfig::{
     Change, Contradiction, DapKind, Departure, ForgetError, Plan, Progress, ReconfigError,
-    ReconfigOutcome, Successor, UnreachableServer,
+    ReconfigOutcome, Successor, Transferred, UnreachableServer,
 };
 pub use reconfig_kind::ReconfigKind;
 pub use repair::{BelowRedundancy, ListedVersion, Redundancy, RepairState};

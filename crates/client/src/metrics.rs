@@ -192,6 +192,7 @@ impl Metrics {
             }
             Progress::Finalizing => &counters.finalize,
             Progress::Collecting => &counters.collect,
+            Progress::Waiting { .. } => return,
         };
         step.inc();
     }

@@ -18,6 +18,7 @@ use areo_core::object::{Kind, Name};
 use areo_core::span::ErrorType;
 use std::sync::Arc;
 
+pub use areo_core::message::Transferred;
 pub use areo_core::reconfig::transfer::Progress;
 use change::wanted;
 pub use change::{Change, DapKind};

@@ -14,7 +14,7 @@ pub use listing::{ListEntry, ListPage, ListRequest};
 pub use ranked::{Ancestor, ChosenVersion, Lineage, Proposal, RankedVersion, RankedVersions};
 pub use refusal::Refusal;
 pub use restart::{ObjectReport, Phase, RestartNote, Stance, digest};
-pub use status::{DomainStanding, ServerStatus};
+pub use status::{DomainStanding, LeaderStanding, ServerStatus, Transferred};
 
 mod bounds;
 mod enrolment;

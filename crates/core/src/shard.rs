@@ -9,9 +9,9 @@ use crate::element::{Element, Handle, ReplyElement};
 use crate::instant::{Instant, PastMoment};
 use crate::message::{
     Access, Answer, Body, CellRequest, DomainStanding, Enrolment, Note, Refusal, Reply, Request,
-    ServerRecord,
+    ServerRecord, Transferred,
 };
-use crate::object::{Metadata, Name};
+use crate::object::{DomainId, Metadata, Name};
 use crate::server::record::{ElementHeader, Header, Step};
 use crate::server::{Identity, Read, Server};
 use crate::tag::Tag;
@@ -123,6 +123,11 @@ impl<C> Shard<C> {
     /// that it went over to the last object `proven_ms` is 0.
     pub fn gone_over(&mut self, now: Instant, domains: &[DomainStanding], is_all: bool) {
         self.server.gone_over(now, domains, is_all);
+    }
+
+    /// As the leader of a domain the server has moved so much more there. `None`: it has made the changes, or begins again.
+    pub fn leads(&mut self, domain: DomainId, moved: Option<Transferred>) {
+        self.server.leads(domain, moved);
     }
 
     /// All records that were there at that moment have been verified since. `None`: it is not known.

@@ -11,7 +11,7 @@ use areo_core::instant::Instant as CoreInstant;
 use areo_core::manager::leading::LeaderHost;
 use areo_core::manager::repair::{RepairHost, Round};
 use areo_core::message::{Note, Reply, Request, ServerRecord, ServerStatus};
-use areo_core::object::Name;
+use areo_core::object::{DomainId, Name};
 use areo_core::reconfig::transfer::Progress;
 use areo_core::server::record::{ElementHeader, Step};
 use areo_core::shard::{ReleasedBatch, Shard};
@@ -124,8 +124,11 @@ impl LeaderHost for Worker {
             .map_or_else(Vec::new, |node| node.shard().server().posted())
     }
 
-    fn progress(&self, step: Progress) {
-        tracing::debug!(?step, "leading");
+    fn progress(&self, domain: DomainId, step: Option<Progress>) {
+        tracing::debug!(domain = format!("{:032x}", domain.0), ?step, "leading");
+        if let Some(node) = self.node.borrow_mut().as_mut() {
+            node.leads(domain, step.map(Progress::moved));
+        }
     }
 }
 

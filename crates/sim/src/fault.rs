@@ -236,8 +236,8 @@ impl Plan {
             // At the end of one of five seeds, beside all else that they draw.
             match fault {
                 Fault::ArbitraryState => return 200,
-                // In one of two steps or of ten, where there are any.
-                Fault::LeaderKilled => return [500, 100][(random.beside(LEADERS) % 2) as usize],
+                // In one of two steps or of four, where there are any.
+                Fault::LeaderKilled => return [500, 250][(random.beside(LEADERS) % 2) as usize],
                 fault if is_drawn_beside(*fault) => return 0,
                 _ => {}
             }

@@ -147,7 +147,7 @@ impl Workload {
         let mut shape = Shape {
             coded: drawn_members(world, true),
             copied: drawn_members(world, false).0,
-            lattice: lattice::drawn(random),
+            lattice: lattice::drawn(random, options.faults),
             leader_patience: lattice::drawn_patience(random),
             regular: random.beside(REGULAR).is_multiple_of(2),
             reincarnates: random.beside(HARDWARE).is_multiple_of(4),

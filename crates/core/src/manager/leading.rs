@@ -22,8 +22,8 @@ pub trait LeaderHost {
     /// What was posted in the configurations that it leads.
     fn posted(&self) -> Vec<PostedChanges>;
 
-    /// The leader has got so far.
-    fn progress(&self, progress: Progress);
+    /// The leader has got so far in this domain. `None`: it has made what was posted there, or begins again.
+    fn progress(&self, domain: DomainId, step: Option<Progress>);
 }
 
 /// A server that leads. `F` makes the world of one operation, with its deadline.
@@ -62,11 +62,13 @@ impl<E: Env, F: Fn() -> E> Leader<E, F> {
     pub async fn round(&mut self, host: &dyn LeaderHost) -> Vec<LedDomain> {
         let due = self.due(host.posted());
         self.find(&due).await;
-        let progress = |step| host.progress(step);
         let lead = due.iter().map(async |posted| {
-            let known = self.known.get(&posted.configuration.id().domain)?;
-            let domain = self.operation().domain(known);
-            Some(domain.lead(&self.root, posted, &progress).await)
+            let id = posted.configuration.id().domain;
+            let domain = self.operation().domain(self.known.get(&id)?);
+            let progress = |step| host.progress(id, Some(step));
+            let led = domain.lead(&self.root, posted, &progress).await;
+            host.progress(id, None);
+            Some(led)
         });
         let led = gather::join(LEADER_WINDOW, lead).await;
         assert_eq!(led.len(), due.len(), "each of them has ended");

@@ -43,6 +43,17 @@ pub struct ServerStatus {
     pub domains: Vec<DomainStanding>,
     /// Members for which it waits to restart the counters of a domain (2.11), in order; at most [`crate::limits::STANDINGS`].
     pub waits: Vec<(DomainId, ServerId)>,
+    /// How far it is with what it makes as a leader: at most [`crate::limits::LEADER_WINDOW`] domains.
+    pub leads: Vec<LeaderStanding>,
+}
+
+/// How far a server is with the changes that it makes as the leader of a domain (`[R-31 designated-leader]`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LeaderStanding {
+    /// The domain.
+    pub domain: DomainId,
+    /// What it has transferred since it took the changes up.
+    pub transferred: Transferred,
 }
 
 /// What a server found when it last went over the objects of a domain (`[X-26 self-repair]`).
@@ -56,4 +67,21 @@ pub struct DomainStanding {
     pub lacking: u64,
     /// How long ago it went over all of them, in milliseconds. `None`: not since its start.
     pub proven_ms: Option<u64>,
+}
+
+/// How far a transfer is. It only rises, and of two the larger is farther.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Transferred {
+    /// Objects that were moved; blocks of a large value are none of their own.
+    pub objects: u64,
+    /// Bytes of their values, and of blocks.
+    pub bytes: u64,
+}
+
+impl Transferred {
+    /// Takes in what was moved since.
+    pub fn add(&mut self, more: Transferred) {
+        self.objects += more.objects;
+        self.bytes += more.bytes;
+    }
 }

@@ -73,7 +73,7 @@ pub(super) async fn append<E: Env, C: Consensus<E>>(
             true => path.len() > 1 && last.leader().is_some() && !there.is_removal(),
             false => is_posted(last, &wanted),
         };
-        if is_the_leaders && wait.a_little(by.env, last).await {
+        if is_the_leaders && wait.a_little(by, &path).await {
             continue;
         }
         if is_made {

@@ -16,7 +16,7 @@
 mod objects;
 mod registers;
 
-use crate::config::{Configuration, Membership};
+use crate::config::{Configuration, Membership, ServerId};
 use crate::consensus::agreement::AGREEMENT_CELL;
 use crate::consensus::mailbox::MAILBOX_CELL;
 use crate::consensus::paxos::{self, Outcome};
@@ -27,7 +27,7 @@ use crate::env::Env;
 use crate::error::{CallError, Unavailable};
 use crate::gather::{self, Visit};
 use crate::limits;
-use crate::message::ListRequest;
+use crate::message::{ListRequest, Transferred};
 use crate::object::{Kind, Name};
 use crate::pointer::Pointer;
 use crate::tag::{ClientId, Writer};
@@ -53,6 +53,23 @@ pub enum Progress {
     Finalizing,
     /// The old ones are told so.
     Collecting,
+    /// Another one makes the change: the leader, which has transferred so much, as far as is known (`[R-31 designated-leader]`).
+    Waiting {
+        /// Where it runs.
+        leader: ServerId,
+        /// How far it is.
+        transferred: Transferred,
+    },
+}
+
+impl Progress {
+    /// What was moved since the last time that this was said.
+    pub fn moved(self) -> Transferred {
+        match self {
+            Progress::Transferring { objects, bytes } => Transferred { objects, bytes },
+            _ => Transferred::default(),
+        }
+    }
 }
 
 /// How a transfer ended.

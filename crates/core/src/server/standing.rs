@@ -4,7 +4,9 @@ use super::{Identity, Server};
 use crate::config::ServerId;
 use crate::instant::{Instant, PastMoment};
 use crate::limits;
-use crate::message::{DomainStanding, Note, ServerRecord, ServerStatus};
+use crate::message::{
+    DomainStanding, LeaderStanding, Note, ServerRecord, ServerStatus, Transferred,
+};
 use crate::object::DomainId;
 use std::collections::BTreeMap;
 
@@ -16,6 +18,8 @@ pub(super) struct Standing {
     proven: Option<Instant>,
     /// All records that were there then have been verified since.
     verified: Option<PastMoment>,
+    /// How far it is with the changes that it makes as a leader.
+    leads: BTreeMap<DomainId, Transferred>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -76,8 +80,23 @@ impl Server {
         self.standing.verified = since;
     }
 
+    /// As the leader of a domain it has moved so much more there. `None`: it has made the changes, or begins again.
+    pub(crate) fn leads(&mut self, domain: DomainId, moved: Option<Transferred>) {
+        let leads = &mut self.standing.leads;
+        match moved {
+            Some(moved) => leads.entry(domain).or_default().add(moved),
+            None => drop(leads.remove(&domain)),
+        }
+        assert!(leads.len() <= limits::LEADER_WINDOW, "not more at once");
+    }
+
     pub(super) fn status(&self, now: Instant) -> ServerStatus {
         let known = &self.standing;
+        let leads = known.leads.iter();
+        let leads = leads.map(|(domain, transferred)| LeaderStanding {
+            domain: *domain,
+            transferred: *transferred,
+        });
         let domains = known.domains.iter().map(|(domain, it)| DomainStanding {
             domain: *domain,
             objects: it.objects,
@@ -95,6 +114,7 @@ impl Server {
             proven_ms: known.proven.map(|at| ms_since(now, at)),
             unscrubbed_ms: known.verified.map(|at| ms_since(now, at)),
             domains: domains.take(limits::STANDINGS).collect(),
+            leads: leads.collect(),
             ..ServerStatus::default()
         };
         for state in self.states.values() {

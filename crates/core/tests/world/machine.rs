@@ -7,9 +7,10 @@ use areo_core::config::{Configuration, ConfigurationId, ServerId};
 use areo_core::consensus::mailbox::PostedChanges;
 use areo_core::instant::Instant;
 use areo_core::message::{
-    Access, Answer, Body, HeldVersions, Note, Refusal, Reply, Request, ServerStatus, Want,
+    Access, Answer, Body, HeldVersions, Note, Refusal, Reply, Request, ServerStatus, Transferred,
+    Want,
 };
-use areo_core::object::Name;
+use areo_core::object::{DomainId, Name};
 use areo_core::pointer::Successors;
 use areo_core::server::Identity;
 use areo_core::shard::{ReleasedBatch, Shard, completes, frees, writes};
@@ -175,6 +176,15 @@ impl World {
         let machines = self.0.machines.borrow();
         let shard = machines[&server(number)].shard.as_ref();
         shard.map_or_else(Vec::new, |shard| shard.server().posted())
+    }
+
+    /// As the leader of a domain a server has moved so much more.
+    pub fn leads(&self, number: usize, domain: DomainId, moved: Option<Transferred>) {
+        let mut machines = self.0.machines.borrow_mut();
+        let machine = machines.get_mut(&server(number));
+        if let Some(shard) = &mut machine.expect("servers are known").shard {
+            shard.leads(domain, moved);
+        }
     }
 
     /// Tells a server something directly.

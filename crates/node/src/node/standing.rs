@@ -4,8 +4,8 @@ use super::Node;
 use crate::keep::Keep;
 use areo_core::config::ConfigurationId;
 use areo_core::instant::Instant;
-use areo_core::message::DomainStanding;
-use areo_core::object::Name;
+use areo_core::message::{DomainStanding, Transferred};
+use areo_core::object::{DomainId, Name};
 use areo_core::tag::Tag;
 
 impl<K: Keep, C> Node<K, C> {
@@ -17,6 +17,11 @@ impl<K: Keep, C> Node<K, C> {
     /// It has gone over the objects of these domains, of all its domains or some: its status says what it found.
     pub fn gone_over(&mut self, now: Instant, domains: &[DomainStanding], is_all: bool) {
         self.shard.gone_over(now, domains, is_all);
+    }
+
+    /// As the leader of a domain it has moved so much more there: its status says so. `None`: it has made the changes, or begins again.
+    pub fn leads(&mut self, domain: DomainId, moved: Option<Transferred>) {
+        self.shard.leads(domain, moved);
     }
 
     /// The element of this version is not one of the version's value, although its checksum is right: it counts as damaged.

@@ -19,14 +19,16 @@ const CODED: u64 = 0xc0de;
 
 /// How successors are established, in a quarter of all seeds: by Rambo, L-Rambo, SM, SpSn or DynaStore. `None`: configurations are a
 /// sequence.
-pub(super) fn drawn(random: &Random) -> Option<Decider> {
+/// Where something goes wrong L-Rambo is three times as frequent as Rambo, which it is with more to go wrong.
+pub(super) fn drawn(random: &Random, faults: bool) -> Option<Decider> {
     let drawn = random.beside(LATTICE);
     let owner = Writer::default();
-    match (drawn % 8, drawn / 8 % 3, drawn / 24 % 2) {
+    let kinds = if faults { 4 } else { 2 };
+    match (drawn % 8, drawn / 8 % 3, drawn / 24 % kinds) {
         (0 | 1, 0, _) => Some(Decider::Speculation),
         (0, _, 0) => Some(Decider::Members),
         (0, ..) => Some(Decider::Leader { owner }),
-        (1, _, 0) => Some(Decider::Agreement),
+        (1, _, 0 | 2) => Some(Decider::Agreement),
         (1, ..) => Some(Decider::Snapshot),
         _ => None,
     }

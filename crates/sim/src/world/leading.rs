@@ -7,6 +7,7 @@ use areo_core::consensus::mailbox::PostedChanges;
 use areo_core::dsm::Client;
 use areo_core::env::Env;
 use areo_core::manager::leading::{Leader, LeaderHost};
+use areo_core::object::DomainId;
 use areo_core::reconfig::transfer::Progress;
 use std::time::Duration;
 
@@ -27,8 +28,9 @@ impl LeaderHost for Host<'_> {
         machines.list[self.server].posted()
     }
 
-    fn progress(&self, step: Progress) {
+    fn progress(&self, domain: DomainId, step: Option<Progress>) {
         let (world, server) = (self.world, self.server);
+        world.0.machines.borrow_mut().list[server].leads(domain, step.map(Progress::moved));
         world.record([9, server as u64, 0, 0], || {
             format!("server {server} leads: {step:?}")
         });

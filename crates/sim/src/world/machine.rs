@@ -19,7 +19,8 @@ use areo_core::config::{Configuration, ConfigurationId, ServerId};
 use areo_core::consensus::mailbox::PostedChanges;
 use areo_core::instant::Instant;
 use areo_core::limits::UNCONFIRMED_ELEMENTS;
-use areo_core::message::{Access, Body as Asked, Request, ServerRecord};
+use areo_core::message::{Access, Body as Asked, Request, ServerRecord, Transferred};
+use areo_core::object::DomainId;
 use areo_core::tag::Tag;
 use areo_node::{Durable, Job, Node, NodeError, Sizes, Turn};
 use areo_store::disk::MemoryFile;
@@ -178,6 +179,13 @@ impl Machine {
     pub(super) fn posted(&self) -> Vec<PostedChanges> {
         let live = self.live.as_ref();
         live.map_or_else(Vec::new, |live| live.node.shard().server().posted())
+    }
+
+    /// As the leader of a domain it has moved so much more.
+    pub(super) fn leads(&mut self, domain: DomainId, moved: Option<Transferred>) {
+        if let Some(live) = &mut self.live {
+            live.node.leads(domain, moved);
+        }
     }
 
     /// Servers that it knows.

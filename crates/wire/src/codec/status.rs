@@ -4,7 +4,7 @@ use super::error::DecodeError;
 use super::parts::number;
 use areo_core::config::ServerId;
 use areo_core::limits;
-use areo_core::message::{DomainStanding, ServerStatus};
+use areo_core::message::{DomainStanding, LeaderStanding, ServerStatus, Transferred};
 use areo_core::object::DomainId;
 use areo_core::tlv::{self, TlvError};
 use bytes::{Bytes, BytesMut};
@@ -27,11 +27,14 @@ const PROVEN_MS: u16 = 15;
 const UNSCRUBBED_MS: u16 = 16;
 const DOMAIN: u16 = 17;
 const WAITS: u16 = 18;
+const LEADS: u16 = 19;
 
 /// Bytes of the field of a domain: its id, three numbers.
 const DOMAIN_BYTES: usize = 16 + 3 * 8;
 /// Bytes of the field of a member that is waited for: a domain and a server.
 const WAITS_BYTES: usize = 16 + 16;
+/// Bytes of the field of a domain that is led: its id, two numbers.
+const LEADS_BYTES: usize = 16 + 2 * 8;
 /// In place of the time of proof: there is none.
 const UNPROVEN: u64 = u64::MAX;
 
@@ -57,6 +60,7 @@ pub(super) fn fields(status: &ServerStatus) -> BytesMut {
         unscrubbed_ms,
         ref domains,
         ref waits,
+        ref leads,
     } = *status;
     let domain_bytes = domains.len() * (6 + DOMAIN_BYTES);
     let mut out = BytesMut::with_capacity(2 * (6 + 1) + 14 * (6 + 8) + domain_bytes);
@@ -90,6 +94,16 @@ pub(super) fn fields(status: &ServerStatus) -> BytesMut {
     for (domain, server) in waits {
         let ids = [domain.0, server.0].map(u128::to_le_bytes);
         tlv::put_field(&mut out, WAITS, ids.as_flattened());
+    }
+    assert!(leads.len() <= limits::LEADER_WINDOW, "a status is bounded");
+    for LeaderStanding {
+        domain,
+        transferred: Transferred { objects, bytes },
+    } in leads
+    {
+        let id = domain.0.to_le_bytes();
+        let numbers = [*objects, *bytes].map(u64::to_le_bytes);
+        tlv::put_field(&mut out, LEADS, &[&id, numbers.as_flattened()].concat());
     }
     tlv::put_field(&mut out, SERVING, &[serving.into()]);
     tlv::put_field(&mut out, DURABLE, &[durable.into()]);
@@ -126,6 +140,10 @@ pub(super) fn status(bytes: &Bytes) -> Result<ServerStatus, DecodeError> {
             WAITS if status.waits.len() == limits::STANDINGS => {
                 return Err(DecodeError::Fields(TlvError::Invalid { kind }));
             }
+            LEADS if status.leads.len() == limits::LEADER_WINDOW => {
+                return Err(DecodeError::Fields(TlvError::Invalid { kind }));
+            }
+            LEADS => status.leads.push(leads(number(kind, value)?)),
             WAITS => status.waits.push(waits_for(number(kind, value)?)),
             DOMAIN => status.domains.push(standing(number(kind, value)?)),
             _ => tlv::unknown(kind).map_err(DecodeError::Fields)?,
@@ -167,6 +185,17 @@ fn waits_for(bytes: [u8; WAITS_BYTES]) -> (DomainId, ServerId) {
     assert!(rest.is_empty() && ids.len() == 2, "its length is known");
     let [domain, server] = [0, 1].map(|at| u128::from_le_bytes(ids[at]));
     (DomainId(domain), ServerId(server))
+}
+
+fn leads(bytes: [u8; LEADS_BYTES]) -> LeaderStanding {
+    let (id, numbers) = bytes.split_first_chunk::<16>().expect("it is longer");
+    let (numbers, rest) = numbers.as_chunks::<8>();
+    assert!(rest.is_empty() && numbers.len() == 2, "its length is known");
+    let [objects, bytes] = [0, 1].map(|at| u64::from_le_bytes(numbers[at]));
+    LeaderStanding {
+        domain: DomainId(u128::from_le_bytes(*id)),
+        transferred: Transferred { objects, bytes },
+    }
 }
 
 fn truth(kind: u16, value: &[u8]) -> Result<bool, DecodeError> {

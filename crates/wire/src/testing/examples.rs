@@ -6,8 +6,9 @@ use areo_core::config::{ConfigurationId, ServerId};
 use areo_core::element::{Element, Form, ReplyElement};
 use areo_core::message::{
     Access, Announcement, Answer, Ballot, Body, CellReply, CellRequest, CellSummary, Directory,
-    DomainStanding, Enrolment, Gossip, GossipMarks, HeldVersions, ListEntry, ListPage, ListRequest,
-    Note, Refusal, Reply, Request, ServerRecord, ServerStatus, Want,
+    DomainStanding, Enrolment, Gossip, GossipMarks, HeldVersions, LeaderStanding, ListEntry,
+    ListPage, ListRequest, Note, Refusal, Reply, Request, ServerRecord, ServerStatus, Transferred,
+    Want,
 };
 use areo_core::object::{Blocks, DomainId, Etag, Kind, Metadata, Name, Part};
 use areo_core::pointer::{Pointer, Successors};
@@ -398,12 +399,12 @@ fn replies_of_sequences() -> Vec<Reply> {
         stored: vec![(tag(0x33), Form::Trimmed), (tag(0x34), fragment(2).form)],
         ..HeldVersions::default()
     })]));
-    replies.push(Reply::Latest(Some(outside())));
-    replies.push(repairing());
+    replies.extend([Reply::Latest(Some(outside())), repairing()]);
     replies.extend(super::ranked::answers().map(Reply::Access));
     replies.extend([standing(), Reply::Latest(Some(ceased()))]);
     replies.extend([speculating(), led()].map(|c| Reply::Latest(Some(c))));
     replies.extend([super::restart::waits(), Reply::Latest(Some(slotted()))]);
+    replies.push(leading());
     replies
 }
 
@@ -411,6 +412,17 @@ fn repairing() -> Reply {
     Reply::Status(Box::new(ServerStatus {
         lacking: 12,
         proven_ms: Some(13),
+        ..ServerStatus::default()
+    }))
+}
+
+fn leading() -> Reply {
+    let standing = |number, objects| LeaderStanding {
+        domain: DomainId(number),
+        transferred: Transferred { objects, bytes: 19 },
+    };
+    Reply::Status(Box::new(ServerStatus {
+        leads: vec![standing(0xd0, 0), standing(0xd1, 18)],
         ..ServerStatus::default()
     }))
 }

@@ -10,8 +10,8 @@ use areo_core::dap::versions::{Fence, Marks};
 use areo_core::element::{Element, ReplyElement};
 use areo_core::message::{
     Access, Announcement, Answer, Body, CellReply, CellRequest, CellSummary, Directory,
-    DomainStanding, Gossip, GossipMarks, HeldVersions, ListEntry, ListPage, ListRequest, Note,
-    Refusal, Reply, Request, ServerStatus, Want,
+    DomainStanding, Gossip, GossipMarks, HeldVersions, LeaderStanding, ListEntry, ListPage,
+    ListRequest, Note, Refusal, Reply, Request, ServerStatus, Transferred, Want,
 };
 use areo_core::object::{DomainId, Etag};
 use areo_core::server::record::{ElementHeader, Header};
@@ -249,28 +249,42 @@ fn status() -> impl Strategy<Value = ServerStatus> {
     let ages = any::<[Option<u64>; 2]>();
     let wait = |(domain, server)| (DomainId(domain), ServerId(server));
     let waits = vec(any::<(u128, u128)>().prop_map(wait), 0..3);
-    (any::<([u64; 12], bool, bool)>(), ages, domains, waits).prop_map(
-        |((counts, serving, durable), [proven_ms, unscrubbed_ms], domains, waits)| ServerStatus {
-            incarnation: counts[0],
-            serving,
-            durable,
-            objects: counts[1],
-            versions: counts[2],
-            element_bytes: counts[3],
-            stored_bytes: counts[4],
-            damaged: counts[5],
-            configurations: counts[6],
-            pending: counts[7],
-            pending_ms: counts[8],
-            trimmed: counts[9],
-            repaired: counts[10],
-            lacking: counts[11],
-            proven_ms,
-            unscrubbed_ms,
-            domains,
-            waits,
-        },
+    let lead = |(domain, objects, bytes)| LeaderStanding {
+        domain: DomainId(domain),
+        transferred: Transferred { objects, bytes },
+    };
+    let leads = vec(any::<(u128, u64, u64)>().prop_map(lead), 0..3);
+    (
+        any::<([u64; 12], bool, bool)>(),
+        ages,
+        domains,
+        (waits, leads),
     )
+        .prop_map(
+            |((counts, serving, durable), [proven_ms, unscrubbed_ms], domains, (waits, leads))| {
+                ServerStatus {
+                    incarnation: counts[0],
+                    serving,
+                    durable,
+                    objects: counts[1],
+                    versions: counts[2],
+                    element_bytes: counts[3],
+                    stored_bytes: counts[4],
+                    damaged: counts[5],
+                    configurations: counts[6],
+                    pending: counts[7],
+                    pending_ms: counts[8],
+                    trimmed: counts[9],
+                    repaired: counts[10],
+                    lacking: counts[11],
+                    proven_ms,
+                    unscrubbed_ms,
+                    domains,
+                    waits,
+                    leads,
+                }
+            },
+        )
 }
 
 fn standing() -> impl Strategy<Value = DomainStanding> {

@@ -64,10 +64,13 @@ impl<E: Env> Source<'_, E> {
     pub(super) async fn objects(&self, kind: Kind, entries: &[ListEntry]) -> Result<(), Stop> {
         for group in parts(entries, limits::TRANSFER_OBJECTS, limits::TRANSFER_BYTES) {
             let batches = parts(group, limits::TRANSFER_BATCH, limits::INLINE_BYTES);
-            let moves = batches.map(|batch| self.batch(kind, batch));
+            let moves = batches.map(async |batch| {
+                self.batch(kind, batch).await?;
+                (self.progress)(told(kind, batch));
+                Ok(())
+            });
             let moved = gather::join(limits::TRANSFER_WINDOW, moves).await;
             moved.into_iter().collect::<Result<(), Stop>>()?;
-            (self.progress)(told(kind, group));
         }
         Ok(())
     }

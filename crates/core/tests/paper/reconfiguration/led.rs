@@ -12,11 +12,13 @@ use areo_core::consensus::AsDescribed;
 use areo_core::consensus::mailbox::PostedChanges;
 use areo_core::dsm::Client;
 use areo_core::env::Env;
+use areo_core::limits::INLINE_BYTES;
+use areo_core::message::Transferred;
 use areo_core::reconfig::ares::{AresError, Reconfigurer};
 use areo_core::reconfig::change::Change;
 use areo_core::reconfig::transfer::Progress;
 use areo_core::reconfig::{leading, merged};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -52,13 +54,13 @@ async fn lead_once<E: Env>(
     client: &Client<E>,
     known: &Arc<Configuration>,
     posted: &PostedChanges,
-    work: &Work,
+    progress: &dyn Fn(Progress),
 ) -> Result<Option<Arc<Configuration>>, AresError> {
     let by = Reconfigurer {
         env: &client.env,
         sequences: client.sequences(),
         consensus: &AsDescribed(|| client.next_writer()),
-        progress: &work.counting(),
+        progress,
         patience: Duration::ZERO,
     };
     leading::lead(&by, known, posted).await
@@ -71,15 +73,21 @@ fn lead<E: Env, F: Fn() -> E>(
     env: F,
     work: &Work,
 ) -> impl Future<Output = ()> + use<E, F> {
-    let (world, known, work) = (world.clone(), known.clone(), work.clone());
+    let (world, known, count) = (world.clone(), known.clone(), work.counting());
     let of_server = Client::new(env());
     async move {
         loop {
             let client = of_server.with(env());
             client.env.sleep(ROUND).await;
             for posted in world.posted(number) {
+                let domain = posted.configuration.id().domain;
+                let progress = |step| {
+                    count(step);
+                    world.leads(number, domain, Some(step.moved()));
+                };
                 // What failed is posted still.
-                let _ = lead_once(&client, &known, &posted, &work).await;
+                let _ = lead_once(&client, &known, &posted, &progress).await;
+                world.leads(number, domain, None);
             }
         }
     }
@@ -94,12 +102,12 @@ fn spawn_leader(world: &World, number: usize, known: &Arc<Configuration>) -> Wor
 }
 
 /// A reconfigurer that counts.
-fn make(
+fn make<P: Fn(Progress)>(
     actor: &Actor,
     next: &Arc<Configuration>,
-    work: &Work,
-) -> impl Future<Output = Arc<Configuration>> + use<> {
-    let (client, known, progress) = (actor.client(), actor.c.clone(), work.counting());
+    progress: P,
+) -> impl Future<Output = Arc<Configuration>> + use<P> {
+    let (client, known) = (actor.client(), actor.c.clone());
     let change = Change::new(&known, next.descriptor()).expect("a valid change");
     async move {
         let by = Reconfigurer {
@@ -139,7 +147,10 @@ fn add_cost(all: &mut Cost, changes: usize, is_led: bool, seed: u64) {
         .map(|number| {
             let actor = world.actor(&c).waiting_for_leaders(patience);
             let next = changed(&c, |it| it.with(server(4 + number)));
-            (world.spawn(make(&actor, &next, &by_clients)), next)
+            (
+                world.spawn(make(&actor, &next, by_clients.counting())),
+                next,
+            )
         })
         .collect();
     let mut seen = BTreeSet::new();
@@ -194,9 +205,58 @@ fn a_transfer_is_left_to_the_leader() {
     let (by_client, by_leader) = (Work::default(), spawn_leader(&world, 0, &c));
     let actor = world.actor(&c).waiting_for_leaders(PATIENCE);
     let next = changed(&c, |it| it.with(server(4)));
-    let made = world.run(make(&actor, &next, &by_client));
+    let made = world.run(make(&actor, &next, by_client.counting()));
     assert_eq!(membership(&made), membership(&next));
     assert_eq!((by_client.moved.get(), by_leader.moved.get()), (0, 3));
+}
+
+/// A transfer takes many times as long as reconfigurers wait for something new. They see how far it is, and leave it to the leader.
+#[test]
+fn a_long_transfer_is_left_to_the_leader() {
+    const OBJECTS: u64 = 48;
+    let c = first(LEADER, 4);
+    let world = World::of(&c, 5, 1);
+    let long = "v".repeat(INLINE_BYTES as usize);
+    for key in 0..OBJECTS {
+        world.actor(&c).put(&key.to_string(), &long);
+    }
+    world.settle();
+    world.latency(PATIENCE / 20);
+    let by_leader = spawn_leader(&world, 0, &c);
+    let (began, seen) = (world.now(), Rc::new(RefCell::new(Vec::new())));
+    let actor = world.actor(&c).waiting_for_leaders(PATIENCE);
+    let next = changed(&c, |it| it.with(server(4)));
+    let by_client = Work::default();
+    let (count, steps) = (by_client.counting(), seen.clone());
+    let progress = move |step| {
+        count(step);
+        if let Progress::Waiting {
+            leader,
+            transferred,
+        } = step
+        {
+            assert_eq!(leader, server(0));
+            steps.borrow_mut().push(transferred);
+        }
+    };
+    let made = world.run(make(&actor, &next, progress));
+    assert_eq!(membership(&made), membership(&next));
+    assert_eq!((by_client.moved.get(), by_leader.moved.get()), (0, OBJECTS));
+    let took = world.now().since(began);
+    assert!(took > 4 * PATIENCE, "{took:?}");
+    let seen = seen.borrow();
+    assert_eq!(seen[0], Transferred::default());
+    // While the path stays as it is.
+    assert!(
+        seen[1..].is_sorted_by(|a, b| a < b) || seen.len() < 3,
+        "{seen:?}"
+    );
+    let last = seen.last().expect("it waited");
+    assert!(
+        last.objects > 0 && last.bytes == last.objects * INLINE_BYTES,
+        "{seen:?}"
+    );
+    assert_eq!(world.status(0).leads, [], "it has made it");
 }
 
 /// What becomes of a leader before one of its calls.
@@ -236,7 +296,7 @@ fn leaves(end: End, limit: usize) -> (bool, bool) {
     let by_clients = Work::default();
     let making = changes.clone().map(|next| {
         let actor = world.actor(&c).waiting_for_leaders(PATIENCE);
-        world.spawn(make(&actor, &next, &by_clients))
+        world.spawn(make(&actor, &next, by_clients.counting()))
     });
     let mut is_reached = false;
     while making.iter().any(|making| making.borrow().is_none()) {
@@ -375,7 +435,7 @@ async fn lead_for_another(world: World, c: Arc<Configuration>) {
             .flat_map(|number| world.posted(number))
             .collect();
         for posted in posted {
-            let _ = lead_once(&client, &c, &posted, &Work::default()).await;
+            let _ = lead_once(&client, &c, &posted, &|_| {}).await;
         }
     }
 }
