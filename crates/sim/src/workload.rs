@@ -4,7 +4,7 @@ use crate::cluster::Cluster;
 use crate::fault::Fault;
 use crate::history::{History, Operation};
 use crate::run::{Options, Work};
-use crate::world::{World, call::SimEnv, id_of};
+use crate::world::{World, call::SimEnv, id_of, leading};
 use areo_core::config::{self, Configuration, Dap, Decider, Descriptor, ServerId};
 use areo_core::dsm::Client;
 use areo_core::env::Env;
@@ -177,7 +177,7 @@ impl Workload {
             (shape.blocks_per_mille, shape.files_per_mille) = (0, 0);
         }
         if let Some(Decider::Leader { .. }) = shape.lattice {
-            world.let_servers_lead();
+            world.let_servers_lead(leading::ATTEMPT);
         }
         Rc::new(Workload {
             world: world.clone(),

@@ -9,7 +9,7 @@ mod departure;
 mod executor;
 mod frames;
 mod identity;
-mod leading;
+pub(crate) mod leading;
 mod loss;
 mod machine;
 mod network;
@@ -76,8 +76,8 @@ struct Inner {
     /// Objects that servers brought themselves, and those whose elements they compared and found to be of one value.
     repaired: Cell<u64>,
     cross_checked: Cell<u64>,
-    /// Servers lead.
-    leads: Cell<bool>,
+    /// Servers lead, and a round of that may take so long.
+    leads: Cell<Option<Duration>>,
     /// Tombstones of blocks that servers dropped.
     tombstones_dropped: Cell<u64>,
     /// Kept if somebody wants to read it.

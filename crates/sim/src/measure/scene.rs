@@ -57,6 +57,11 @@ impl Scene {
         SimEnv::new(&self.world, client, TIMEOUT)
     }
 
+    /// From now on servers lead, as soon as their starts are confirmed.
+    pub(super) fn let_servers_lead(&self) {
+        self.world.let_servers_lead(TIMEOUT);
+    }
+
     /// Begins a task that is waited for.
     pub(super) fn begin(&self, task: impl Future<Output = ()> + 'static) {
         let busy = self.busy.clone();

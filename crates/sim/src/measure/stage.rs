@@ -14,10 +14,12 @@ use areo_core::dsm::Client;
 use areo_core::element::Value;
 use areo_core::env::Env;
 use areo_core::instant::Instant;
+use areo_core::manager::Creation;
 use areo_core::message::{Note, Reply, Request};
 use areo_core::object::{DomainId, Name};
 use areo_core::reconfig::change::Change;
 use areo_core::tag::Tag;
+use areo_core::timing::LEADER_PATIENCE;
 use bytes::Bytes;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -151,6 +153,9 @@ impl Stage {
             .map(|decider| lattice::first(&plain, &decider()));
         let first = first.unwrap_or(plain);
         scene.world.know(&first);
+        if first.leader().is_some() {
+            scene.let_servers_lead();
+        }
         Rc::new(Stage {
             scene,
             experiment,
@@ -174,6 +179,9 @@ impl Stage {
         let client = Client::new(self.env(0));
         let content = Bytes::from(vec![7; self.experiment.bytes]);
         let value = Value::new(Bytes::new(), content);
+        if self.first.leader().is_some() {
+            self.name_domain(&client).await;
+        }
         let domain = client.domain(&self.first);
         match domain.write(&self.name, &value).await {
             Ok(tag) => self.written.set(tag),
@@ -183,6 +191,15 @@ impl Stage {
             let domain = client.with(self.env(0)).domain(&self.first);
             let found = domain.read(&self.name, None).await;
             self.check(found.map(|found| found.tag));
+        }
+    }
+
+    /// Leaders look the domain up.
+    async fn name_domain(&self, client: &Client<SimEnv>) {
+        let root = client.root(&self.scene.root);
+        match root.create_domain("measured", &self.first).await {
+            Ok(Creation::Created) => {}
+            other => self.scene.fail(&format!("the domain: {other:?}")),
         }
     }
 
@@ -231,7 +248,7 @@ impl Stage {
     /// One reconfigurer, which replaces the server of its number by one of its own, and where it goes on all the time back.
     async fn change(self: Rc<Self>, number: usize) {
         let caller = self.experiment.readers + number;
-        let client = Client::new(self.env(caller));
+        let client = Client::new(self.env(caller)).waiting_for_leaders(LEADER_PATIENCE);
         let its = [number, self.experiment.servers + number].map(id_of);
         loop {
             let known = client.sequences().start(&self.first);

@@ -9,10 +9,14 @@ use areo_core::env::Env;
 use areo_core::manager::leading::{Leader, LeaderHost};
 use areo_core::object::DomainId;
 use areo_core::reconfig::transfer::Progress;
+use areo_core::timing::LEAD_AGAIN;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
-/// How long one round of a leader may take.
-const ATTEMPT: Duration = Duration::from_secs(2);
+/// How long one round of a leader may take, where messages may be lost.
+pub(crate) const ATTEMPT: Duration = Duration::from_secs(2);
 /// Tells the draw of its pauses apart from others.
 const PAUSE: u64 = 0x1ead;
 
@@ -41,21 +45,51 @@ impl LeaderHost for Host<'_> {
     }
 }
 
+/// Wakes the task of a server where changes are posted that it leads.
+#[derive(Default)]
+pub(super) struct PostedSignal {
+    is_set: bool,
+    waker: Option<Waker>,
+}
+
+impl PostedSignal {
+    pub(super) fn set(&mut self) {
+        self.is_set = true;
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+
+    /// Whether it was set. If not, the waker is woken when it is.
+    fn take(&mut self, waker: &Waker) -> bool {
+        let was_set = std::mem::take(&mut self.is_set);
+        if !was_set {
+            self.waker = Some(waker.clone());
+        }
+        was_set
+    }
+}
+
 impl World {
-    /// From now on servers lead, as soon as their starts are confirmed.
-    pub(crate) fn let_servers_lead(&self) {
-        self.0.leads.set(true);
+    /// From now on servers lead, as soon as their starts are confirmed. `attempt`: how long a round may take.
+    pub(crate) fn let_servers_lead(&self, attempt: Duration) {
+        self.0.leads.set(Some(attempt));
     }
 
     /// The server, whose start is confirmed, begins to lead, if servers do.
     pub(super) fn begin_leading(&self, server: usize, life: u64) {
-        if !self.0.leads.get() {
+        let Some(attempt) = self.0.leads.get() else {
             return;
-        }
+        };
         let (world, caller) = (self.clone(), self.caller_of(server));
-        let pause = [1, 5, 40][(self.random().beside(PAUSE + server as u64) % 3) as usize];
+        let drawn = self.random().beside(PAUSE + server as u64) % 3;
+        // As the product does it, or any time later.
+        let (pause, is_prompt) = match self.0.costs {
+            Some(_) => (LEAD_AGAIN, true),
+            None => (Duration::from_millis([1, 5, 40][drawn as usize]), false),
+        };
         let task = self.spawn(async move {
-            let env = envs(&world, caller, ATTEMPT);
+            let env = envs(&world, caller, attempt);
             let client = Client::new(env());
             let clock = client.env.clone();
             let mut leader = Leader::new(client, env, &world.root());
@@ -65,11 +99,24 @@ impl World {
                 life,
             };
             loop {
-                clock.sleep(Duration::from_millis(pause)).await;
+                let mut pause = pin!(clock.sleep(pause));
+                poll_fn(|context| {
+                    let waker = context.waker();
+                    match is_prompt && world.take_posted(server, waker) {
+                        true => Poll::Ready(()),
+                        false => pause.as_mut().poll(context),
+                    }
+                })
+                .await;
                 leader.round(&host).await;
             }
         });
         self.0.machines.borrow_mut().list[server].leading = Some(task);
+    }
+
+    fn take_posted(&self, server: usize, waker: &Waker) -> bool {
+        let mut machines = self.0.machines.borrow_mut();
+        machines.list[server].posted.take(waker)
     }
 
     /// A leader ends where it stands, with its server.

@@ -7,6 +7,7 @@ mod show;
 
 use super::departure::DepartedServer;
 use super::identity::{Exchange, Platter};
+use super::leading::PostedSignal;
 use super::loss::Losses;
 use super::network::Body;
 use super::{Event as Happening, World, id_of};
@@ -92,6 +93,8 @@ pub(super) struct Machine {
     pub(super) repairing: Option<usize>,
     /// The task that leads domains.
     pub(super) leading: Option<usize>,
+    /// Something was posted for that task.
+    pub(super) posted: PostedSignal,
     /// Counts starts: events of an earlier life mean nothing.
     pub(super) life: u64,
 }
@@ -121,6 +124,7 @@ impl Machines {
             registering: None,
             repairing: None,
             leading: None,
+            posted: PostedSignal::default(),
             live: None,
             paused: false,
             full_until: Instant::default(),
@@ -403,6 +407,9 @@ impl World {
         let commit = {
             let machines = &mut *self.0.machines.borrow_mut();
             let machine = &mut machines.list[server];
+            if turn.released.posted {
+                machine.posted.set();
+            }
             let live = machine.live.as_mut().expect("only what is up commits");
             live.commit = turn.commit;
             if live.commit.is_none() {
