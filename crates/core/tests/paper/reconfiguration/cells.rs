@@ -233,3 +233,38 @@ fn decided_cells_move_with_the_domain() {
         }
     }
 }
+
+/// Of many domains one is looked up without a look at the others, so that a leader begins at once.
+#[test]
+fn one_of_many_domains_is_looked_up_alone() {
+    const DOMAINS: u128 = 20;
+    let root = configuration(3, Dap::Abd, 1, 0);
+    let world = World::of(&root, 3, 1);
+    let client = world.actor(&root).client();
+    let named = |id: u128| {
+        let descriptor = Descriptor {
+            domain: DomainId(id),
+            ..root.descriptor().clone()
+        };
+        let first = Configuration::new(descriptor).expect("it differs in its domain only");
+        (format!("d{id}"), first)
+    };
+    for (name, first) in (10..10 + DOMAINS).map(named) {
+        let root = client.root(&root);
+        let created = world.run(async move { root.create_domain(&name, &first).await });
+        assert_eq!(created, Ok(Creation::Created));
+    }
+    world.settle();
+    let look = |wanted: fn(DomainId) -> bool| {
+        let (root, before) = (client.root(&root), world.requests());
+        let found = world.run(async move { root.domains_where(wanted).await });
+        world.settle();
+        (found, world.requests() - before)
+    };
+    let (one, asked) = look(|id| id == DomainId(17));
+    assert_eq!(one, Ok(vec![named(17)]));
+    assert_eq!(asked, 2 * 3, "the directory, and the domain");
+    let (all, asked) = look(|_| true);
+    assert_eq!(all, Ok((10..10 + DOMAINS).map(named).collect()));
+    assert_eq!(asked, (1 + DOMAINS as usize) * 3);
+}
