@@ -92,6 +92,9 @@ struct Shape {
     copy_bytes: u32,
     keys: usize,
     timeout: Duration,
+    /// How long an operation of a conditional domain has at least: without faults one that others outvote is not to be taken for one that
+    /// misses a quorum.
+    least_conditional: Duration,
     think_us: u64,
     large_per_mille: u64,
     /// Writes in blocks.
@@ -155,11 +158,8 @@ impl Workload {
             delta: [0, 1, 1, 5][random.index(4)],
             copy_bytes: [0, 24, 24, 1000][random.index(4)],
             keys: [1, 2, 4][random.index(3)],
-            // Without faults none is missing a quorum; a write that loses to others in a conditional domain takes its time.
-            timeout: Duration::from_millis(random.between(200, 1500)).max(match options.faults {
-                true => Duration::ZERO,
-                false => Duration::from_secs(1),
-            }),
+            timeout: Duration::from_millis(random.between(200, 1500)),
+            least_conditional: Duration::from_secs(u64::from(!options.faults)),
             think_us: [1, 1000, 10_000][random.index(3)],
             large_per_mille: [0, 100][random.index(2)],
             blocks_per_mille: [0, 300, 700][random.index(3)],
@@ -315,9 +315,16 @@ impl Workload {
                 ),
             };
             let (what, domain, key) = choice;
+            let is_conditional = client
+                .sequences()
+                .start(&domains[domain])
+                .dap()
+                .is_conditional();
+            let least = is_conditional.then_some(self.shape.least_conditional);
             let operation = One {
                 work: self,
-                client: client.with(self.env(process, self.shape.timeout)),
+                client: client
+                    .with(self.env(process, self.shape.timeout.max(least.unwrap_or_default()))),
                 c: domains[domain].clone(),
                 object: (domain, format!("key-{key}")),
                 process,
