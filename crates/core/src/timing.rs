@@ -52,8 +52,8 @@ pub const REPAIR_AGAIN_MOST: Duration = Duration::from_mins(1);
 
 /// How long a reconfigurer waits for the leader to get on before it makes its change itself (`[R-31 designated-leader]`).
 pub const LEADER_PATIENCE: Duration = Duration::from_secs(2);
-/// How long it pauses before it looks again; a quarter longer after each look at which nothing is new, up to [`LEADER_PAUSE_MOST`], so
-/// that it waits hardly a quarter longer than the change takes.
+/// How long it pauses before it looks again; a quarter longer after each look at which nothing is new, up to [`LEADER_PAUSE_MOST`]. So
+/// it notices the end of a change after a quarter of the time that the change took.
 pub const LEADER_PAUSE: Duration = Duration::from_millis(2);
 /// The longest pause between two looks.
 pub const LEADER_PAUSE_MOST: Duration = Duration::from_millis(100);

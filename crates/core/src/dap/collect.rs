@@ -128,6 +128,7 @@ impl Collect {
             held: None,
             element: None,
             patience: QUERY_PATIENCE,
+            is_awaited: false,
             gone: false,
         };
         Collect {
@@ -153,18 +154,16 @@ impl Collect {
         let ids = self.configuration.members().iter();
         for (member, id) in self.members.iter_mut().zip(ids) {
             if self.passed.awaited.contains(id) {
-                member.patience = AWAITED_PATIENCE;
+                (member.is_awaited, member.patience) = (true, AWAITED_PATIENCE);
             }
         }
     }
 
     /// Whether one of them may still answer.
     fn awaits(&self) -> bool {
-        let mut members = self.members.iter().zip(self.configuration.members().iter());
-        members.any(|(member, id)| {
-            let may_answer = member.held.is_none() && !member.gone && member.patience > 0;
-            may_answer && self.passed.awaited.contains(id)
-        })
+        let may_answer = |member: &Member| member.held.is_none() && !member.gone;
+        let mut awaited = self.members.iter().filter(|member| member.is_awaited);
+        awaited.any(|member| may_answer(member) && member.patience > 0)
     }
 
     /// Decides if it can; asks for what is missing if that is known to be missing.

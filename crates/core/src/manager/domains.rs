@@ -121,18 +121,14 @@ pub enum RemovalError {
     Reconfig(AresError),
 }
 
+/// The first configuration of the domain that was decided with this value.
 fn first_of(decided: Bytes) -> Result<Arc<Configuration>, DomainError> {
     Configuration::decode(decided).map_err(DomainError::Descriptor)
 }
 
 impl<E: Env> Root<E> {
-    /// The latest configuration of the domain that was decided with this value.
-    async fn latest_of(&self, decided: Bytes) -> Result<Arc<Configuration>, DomainError> {
-        self.latest_after(&first_of(decided)?).await
-    }
-
     /// The latest configuration of the domain that begins with this one.
-    async fn latest_after(
+    async fn latest_of(
         &self,
         first: &Arc<Configuration>,
     ) -> Result<Arc<Configuration>, DomainError> {
@@ -151,7 +147,7 @@ impl<E: Env> Root<E> {
             let Some(decided) = self.domain.learn(&cell).await? else {
                 return Ok(None);
             };
-            let latest = self.latest_of(decided).await?;
+            let latest = self.latest_of(&first_of(decided)?).await?;
             if !latest.dap().is_removal() {
                 return Ok(Some(latest));
             }
@@ -177,7 +173,7 @@ impl<E: Env> Root<E> {
             if decided == *first.encoded() {
                 return Ok(Creation::Created);
             }
-            let latest = self.latest_of(decided).await?;
+            let latest = self.latest_of(&first_of(decided)?).await?;
             if !latest.dap().is_removal() {
                 return Ok(Creation::Exists(latest));
             }
@@ -221,7 +217,7 @@ impl<E: Env> Root<E> {
                     wanted.push((name, first));
                 }
             }
-            let latest = wanted.iter().map(|(_, first)| self.latest_after(first));
+            let latest = wanted.iter().map(|(_, first)| self.latest_of(first));
             let latest = gather::join(DIRECTORY_WINDOW, latest).await;
             for ((name, _), latest) in wanted.into_iter().zip(latest) {
                 let latest = latest?;

@@ -112,7 +112,7 @@ impl<E: Env> Domain<E> {
         let consensus = self.consensus();
         let by = self.reconfigurer(&consensus, progress);
         let installed = ares::resume(&by, &self.known).await?;
-        Ok(self.told(root, installed).await)
+        Ok(self.enter_into_directory(root, installed).await)
     }
 
     /// Makes what was posted in a configuration of the domain; then tells the directory. `None`: there is nothing to make.
@@ -128,7 +128,7 @@ impl<E: Env> Domain<E> {
         let consensus = self.consensus();
         let by = self.reconfigurer(&consensus, progress);
         let made = leading::lead(&by, &self.known, posted).await?;
-        Ok(self.told(root, made).await)
+        Ok(self.enter_into_directory(root, made).await)
     }
 
     fn consensus(&self) -> consensus::AsDescribed<impl Fn() -> Writer> {
@@ -150,8 +150,8 @@ impl<E: Env> Domain<E> {
         }
     }
 
-    /// What was installed, after the directory knows of it.
-    async fn told(
+    /// Makes what was installed known to the directory, and returns it.
+    async fn enter_into_directory(
         &self,
         root: &Arc<Configuration>,
         installed: Option<Arc<Configuration>>,

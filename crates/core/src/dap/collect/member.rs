@@ -15,6 +15,8 @@ pub(super) struct Member {
     /// Ticks for which its answer is waited for. After them it is late: others are asked as well, and what it answers is
     /// still welcome.
     pub(super) patience: u32,
+    /// It is waited for although others make a quorum ([`PassedVersions::awaited`](crate::dap::PassedVersions::awaited)).
+    pub(super) is_awaited: bool,
     /// It refused or is out of reach: nothing more is to be expected of it, for now.
     pub(super) gone: bool,
 }
