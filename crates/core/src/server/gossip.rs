@@ -120,7 +120,7 @@ impl Server {
         })
     }
 
-    /// False: there is no room for this object. One that cannot speak, or is gone, takes none.
+    /// False: there is no room for this object. One that is gone takes none.
     fn tell_of(
         &self,
         (key, name): (ConfigurationId, &Name),

@@ -437,6 +437,38 @@ fn a_lost_version_is_written_over_by_one_that_comes_after_it() {
     }
 }
 
+/// A member abstains for its element and has a wrong mark. Others join that while it abstains, so that none comes out later, when a
+/// write ends the abstention.
+#[test]
+fn one_that_abstains_goes_on_saying_its_marks() {
+    const WRONG: u64 = 50;
+    let (world, writer, reader) = world();
+    writer.put("k", LONG);
+    world.settle();
+    world.crash(1);
+    let bent = world.disk(1, |disk| {
+        disk.rot(is_element);
+        disk.bend(|header| {
+            if let Header::Marks { marks, .. } = header {
+                marks.stable.number = WRONG;
+            }
+        })
+    });
+    assert!(bent > 0, "there is such a record");
+    world.restart(1, false);
+    assert_eq!(world.status(1).damaged, 1);
+    pass(&world, NOTES);
+    assert_eq!(world.status(1).damaged, 1, "a quorum can do without it");
+    for number in [0, 2, 3, 4] {
+        assert_eq!(world.held(number, "k").stable.number, WRONG);
+    }
+    let after = writer.put("k", "after");
+    assert_eq!(after.number, WRONG + 1);
+    world.settle();
+    assert_eq!(damaged(&world), 0);
+    assert_eq!(reader.get("k"), (after, Some("after".into())));
+}
+
 /// An element in the record of an impossible version is found rotten, by a scrub: the object abstains for that record already. The tag is
 /// that of no version, and is not remembered as one that was held.
 #[test]
