@@ -35,9 +35,22 @@ pub(super) struct Recorder {
 pub(super) struct Progress {
     asked: Option<Instant>,
     put: Option<(Tag, Operation)>,
-    /// Members that acknowledged that it is finalized, and know no later configuration.
+    /// Members that acknowledged that the put version is finalized, and know no later configuration.
     finalized: BTreeSet<(ConfigurationId, usize)>,
     ended: bool,
+}
+
+impl Progress {
+    /// The member acknowledged that this version is finalized. Returns whether the put version is at a quorum of that configuration. An
+    /// acknowledgement of the version that the put is based on, which the update read before, does not count.
+    fn finalizes(&mut self, tag: Tag, member: (ConfigurationId, usize), quorum: usize) -> bool {
+        if self.put.as_ref().is_none_or(|(version, _)| *version != tag) {
+            return false;
+        }
+        self.finalized.insert(member);
+        let here = self.finalized.iter().filter(|(c, _)| *c == member.0);
+        here.count() >= quorum
+    }
 }
 
 impl Recorder {
@@ -115,11 +128,10 @@ impl Watch for Recorder {
                 let Some(progress) = blocks.get_mut(name) else {
                     continue;
                 };
-                progress.finalized.insert((*configuration, position));
-                let here = progress.finalized.iter();
-                let here = here.filter(|(c, _)| c == configuration).count();
+                let quorum = self.world.quorum(configuration);
+                let is_at_quorum = progress.finalizes(*tag, (*configuration, position), quorum);
                 drop(blocks);
-                if here >= self.world.quorum(configuration) {
+                if is_at_quorum {
                     self.ends(name, *tag);
                 }
             }
@@ -148,5 +160,33 @@ impl Recorder {
             let now = self.world.now();
             self.history.borrow_mut().end_block(now, operation, tag);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use areo_core::object::DomainId;
+    use areo_core::tag::Writer;
+
+    #[test]
+    fn a_base_that_is_finalized_does_not_end_the_write() {
+        let writer = Writer::default();
+        let [base, version] = [1, 2].map(|number| Tag { number, writer });
+        let object = (0, FILE.to_owned());
+        let removal = History::default().begin_removal(Instant::default(), 0, object, FILE);
+        let mut progress = Progress::default();
+        let c = ConfigurationId {
+            domain: DomainId(1),
+            partition: 0,
+            index: 0,
+            digest: 0,
+        };
+        let member = |position| (c, position);
+        assert!(!progress.finalizes(base, member(0), 2), "nothing was put");
+        progress.put = Some((version, removal));
+        assert!(!progress.finalizes(base, member(1), 2));
+        assert!(!progress.finalizes(version, member(0), 2), "one of two");
+        assert!(progress.finalizes(version, member(2), 2));
     }
 }
