@@ -148,19 +148,20 @@ impl Search {
             if number.is_multiple_of(TOLD) {
                 progress(number.into(), self.hashes.len() as u64);
             }
+            if self.engine.is_over(&state) {
+                // No client can see what servers do from here on.
+                self.leaf(&state);
+                continue;
+            }
             self.engine.successors(&state, &mut next)?;
-            if next.is_empty() {
-                if self.engine.is_over(&state) {
-                    self.leaf(&state);
-                } else if !self.engine.unstick(&state, &mut next)? {
-                    let rule = "liveness: an operation cannot end".to_owned();
-                    let violation = self.violation(number, None, rule)?;
-                    return Ok(self.end(false, Some(violation)));
-                }
+            if next.is_empty() && !self.engine.unstick(&state, &mut next)? {
+                let rule = "liveness: an operation cannot end".to_owned();
+                let violation = self.violation(number, None, rule)?;
+                return Ok(self.end(false, Some(violation)));
             }
             for (successor, step) in std::mem::take(&mut next) {
                 self.transitions += 1;
-                if let Some(rule) = self.broken(&state, &successor, &step) {
+                if let Some(rule) = self.broken(&state, &successor) {
                     let violation = self.violation(number, Some((&successor, &step)), rule)?;
                     return Ok(self.end(false, Some(violation)));
                 }
@@ -168,6 +169,7 @@ impl Search {
             }
         }
         self.engine.check_spent()?;
+        assert!(self.leaves > 0, "a schedule ends");
         Ok(self.end(true, None))
     }
 
@@ -183,19 +185,24 @@ impl Search {
 
     fn leaf(&mut self, state: &State) {
         self.leaves += 1;
-        if let Entry::Vacant(place) = self.outcomes.entry(self.engine.outcome(state)) {
-            let observed = self.engine.observed(state);
-            place.insert(observed);
+        let outcome = self.engine.outcome(state);
+        let verdict = self.verdicts.get(&outcome);
+        assert_eq!(
+            verdict,
+            Some(&None),
+            "it was judged when the last one ended"
+        );
+        if let Entry::Vacant(place) = self.outcomes.entry(outcome) {
+            place.insert(self.engine.observed(state));
         }
     }
 
     /// The rule that a step breaks at whose end an operation ended.
-    fn broken(&mut self, before: &State, after: &State, step: &Step) -> Option<String> {
-        let (client, _) = step.reads.as_ref()?;
-        let ended = self.engine.seen(after, *client).ended.len();
-        if ended == self.engine.seen(before, *client).ended.len() {
-            return None;
-        }
+    fn broken(&mut self, before: &State, after: &State) -> Option<String> {
+        let ended = |state, client| self.engine.seen(state, client).ended.len();
+        let has_ended = |client: &usize| ended(after, *client) > ended(before, *client);
+        let client = (0..after.clients.len()).find(has_ended)?;
+        let number = ended(before, client);
         let outcome = self.engine.outcome(after);
         let judge = &self.engine.case.judge;
         let verdict = match self.verdicts.entry(outcome) {
@@ -206,7 +213,7 @@ impl Search {
             }
         };
         verdict.or_else(|| {
-            let observed = self.engine.observed_of(after, *client, ended - 1);
+            let observed = self.engine.observed_of(after, client, number);
             let views = self.engine.views(after);
             let views: Vec<&[_]> = views.iter().map(AsRef::as_ref).collect();
             (judge.held)(&self.engine.case, &observed, &views)

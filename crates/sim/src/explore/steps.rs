@@ -86,7 +86,16 @@ impl Engine {
         if !step.invokes.iter().all(matters) {
             return Ok(());
         }
-        self.drop_spent(&mut next)?;
+        if self.is_over(&next) {
+            // Nothing that is still on its way can be seen by any client.
+            for part in &mut next.clients {
+                part.pending.clear();
+                part.unread.clear();
+            }
+            next.said.clear();
+        } else {
+            self.drop_spent(&mut next)?;
+        }
         out.push((next, step));
         Ok(())
     }
@@ -141,7 +150,7 @@ impl Engine {
         out: &mut Vec<(State, Step)>,
     ) -> Result<(), String> {
         let crashed = state.servers.iter().filter(|server| is_crashed(**server));
-        if crashed.count() >= self.case.crashes || self.is_over(state) {
+        if crashed.count() >= self.case.crashes {
             return Ok(());
         }
         for server in 0..state.servers.len() {
@@ -201,14 +210,6 @@ impl Engine {
                 let mut next = state.clone();
                 next.clients[client].unread.clone_from(unread);
                 self.put(&mut next, client, *node);
-                if self.is_over(&next) {
-                    // Nothing that is still on its way can be seen by any client.
-                    for part in &mut next.clients {
-                        part.pending.clear();
-                        part.unread.clear();
-                    }
-                    next.said.clear();
-                }
                 let reads = Some((client, fed.clone()));
                 let step = Step {
                     reads,
