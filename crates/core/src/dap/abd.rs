@@ -60,16 +60,15 @@ impl Kind for Abd {
     /// returned that is listed, as with erasure codes.
     fn accepted(
         c: &Configuration,
-        held: &[Option<HeldVersions>],
+        held: &[&HeldVersions],
         have: Tag,
         passed: &PassedVersions,
     ) -> Option<Tag> {
-        let replies: Vec<&HeldVersions> = held.iter().flatten().collect();
         assert!(
-            replies.len() >= c.quorums().quorum(),
+            held.len() >= c.quorums().quorum(),
             "the rule judges quorums"
         );
-        let listed = replies.iter().flat_map(|held| &held.stored);
+        let listed = held.iter().flat_map(|held| &held.stored);
         let listed = listed.map(|(tag, _)| *tag).chain([Tag::INITIAL, have]);
         let candidate = listed.filter(|tag| !passed.contains(*tag)).max()?;
         assert!(
@@ -77,7 +76,7 @@ impl Kind for Abd {
             "no older version is returned than the asker has"
         );
         let accepted =
-            passed.unplaced.is_empty() || super::is_newest_complete(c, &replies, candidate, passed);
+            passed.unplaced.is_empty() || super::is_newest_complete(c, held, candidate, passed);
         accepted.then_some(candidate)
     }
 

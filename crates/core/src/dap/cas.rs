@@ -60,11 +60,11 @@ impl Kind for Cas {
     /// The largest mark of a quorum. Nothing else is asked of it: where it was raised, the elements were at a quorum before.
     fn accepted(
         _: &Configuration,
-        held: &[Option<HeldVersions>],
+        held: &[&HeldVersions],
         _: Tag,
         passed: &PassedVersions,
     ) -> Option<Tag> {
-        let marks = held.iter().flatten().map(|held| held.stable);
+        let marks = held.iter().map(|held| held.stable);
         marks.max().filter(|mark| !passed.unplaced.contains(mark))
     }
 

@@ -56,7 +56,7 @@ impl Kind for CasSs {
     /// newest version that EC-DAP would take (`[EC-11 acceptance-test]`), and puts it before it finalizes it.
     fn accepted(
         c: &Configuration,
-        held: &[Option<HeldVersions>],
+        held: &[&HeldVersions],
         have: Tag,
         passed: &PassedVersions,
     ) -> Option<Tag> {

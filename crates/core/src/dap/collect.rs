@@ -188,54 +188,56 @@ impl Collect {
             return Decision::Pending;
         }
         if self.accepted.is_none() {
-            // Lent to the rule, not copied.
-            let answers = self.members.iter_mut().map(|member| member.held.take());
-            let held: Vec<Option<HeldVersions>> = answers.collect();
-            let c = &self.configuration;
-            self.accepted = of_kind!(c, K => K::accepted(c, &held, self.have, &self.passed));
+            let (held, c) = (self.held(), &self.configuration);
+            let accepted = of_kind!(c, K => K::accepted(c, &held, self.have, &self.passed));
             assert!(
-                self.accepted.is_none_or(|tag| self.is_known(&held, tag)),
+                accepted.is_none_or(|tag| self.is_known(&held, tag)),
                 "a version that is accepted was listed by a member, or the asker has it"
             );
-            for (member, held) in self.members.iter_mut().zip(held) {
-                member.held = held;
+            self.accepted = accepted;
+            if accepted.is_some() {
+                self.ticks = 0;
             }
-            self.ticks = if self.accepted.is_some() {
-                0
-            } else {
-                self.ticks
-            };
         }
         let Some(tag) = self.accepted else {
             // More answers may allow a version; without any to come, only asking again can.
             return self.hope_for(|member| member.held.is_none());
         };
-        if self.needs_none(tag) || self.enough(tag) {
-            return Decision::Done(Outcome::Found(self.collected(tag)));
+        let alike = match self.needs_none(tag) {
+            true => Vec::new(),
+            false => self.alike(tag),
+        };
+        if self.needs_none(tag) || self.enough(&alike) {
+            return Decision::Done(Outcome::Found(self.collected(tag, alike)));
         }
         let c = &self.configuration;
         if super::finalizes(c) && !collects_unfinalized(c, &self.passed) {
             // Another round is worth while only where the version is not known to be complete, or no element is to come.
             return match self.is_complete(tag) && self.missing(tag) == 0 {
                 true => Decision::Pending,
-                false => Decision::Done(Outcome::Found(self.collected(tag))),
+                false => Decision::Done(Outcome::Found(self.collected(tag, alike))),
             };
         }
         self.fetch_missing(tag)
     }
 
+    /// What members answered.
+    fn held(&self) -> Vec<&HeldVersions> {
+        let members = self.members.iter();
+        members.filter_map(|member| member.held.as_ref()).collect()
+    }
+
     /// Whether a member listed the version. None needs to list the initial one, or the one that the asker has.
-    fn is_known(&self, held: &[Option<HeldVersions>], tag: Tag) -> bool {
-        let listed = held.iter().flatten().flat_map(|held| &held.stored);
-        let is_mark = held.iter().flatten().any(|held| held.stable == tag);
-        let is_listed = listed.into_iter().any(|(listed, _)| *listed == tag);
+    fn is_known(&self, held: &[&HeldVersions], tag: Tag) -> bool {
+        let mut listed = held.iter().flat_map(|held| &held.stored);
+        let is_mark = held.iter().any(|held| held.stable == tag);
+        let is_listed = listed.any(|(listed, _)| *listed == tag);
         tag.is_initial() || tag == self.have || is_listed || is_mark
     }
 
     /// Whether the answers show that the version is at a quorum.
     fn is_complete(&self, tag: Tag) -> bool {
-        let held = self.members.iter().filter_map(|m| m.held.as_ref());
-        let (held, c): (Vec<&HeldVersions>, _) = (held.collect(), &self.configuration);
+        let (held, c) = (self.held(), &self.configuration);
         // What nobody wrote is at every quorum.
         tag.is_initial() || of_kind!(c, K => K::is_complete(c, &held, tag))
     }
@@ -303,26 +305,19 @@ impl Collect {
         tag.is_initial() || tag == self.have || self.scope == Scope::Version
     }
 
-    /// Whether the elements here make the value of `tag`.
-    fn enough(&self, tag: Tag) -> bool {
-        elements::enough(&self.configuration, self.scope, &self.given(tag))
-    }
-
-    /// What members gave of `tag`, by position.
-    fn given(&self, tag: Tag) -> Vec<Option<&Element>> {
-        let members = self.members.iter();
-        let of_version = members.map(|it| it.element.as_ref().filter(|_| it.has(tag)));
-        of_version
-            .map(|it| it.map(|(_, element)| element))
-            .collect()
-    }
-
     /// Of the members that gave an element of `tag`, those whose elements can be of one value.
     fn alike(&self, tag: Tag) -> Vec<usize> {
-        elements::alike(&self.given(tag))
+        elements::alike(self.members.len(), |it| self.members[it].element_of(tag))
     }
 
-    fn collected(&mut self, tag: Tag) -> CollectedVersion {
+    /// Whether the elements of these members make the value.
+    fn enough(&self, alike: &[usize]) -> bool {
+        let elements = alike.iter().flat_map(|it| &self.members[*it].element);
+        elements::enough(&self.configuration, self.scope, elements.map(|(_, it)| it))
+    }
+
+    /// The version, with the elements of these members.
+    fn collected(&mut self, tag: Tag, alike: Vec<usize>) -> CollectedVersion {
         let holds = |member: &Member| member.held.as_ref().is_some_and(|held| held.stores(tag));
         let holders: Vec<bool> = self.members.iter().map(holds).collect();
         let held = self.members.iter().filter(|member| member.held.is_some());
@@ -331,11 +326,7 @@ impl Collect {
             "a version is returned after a quorum answered"
         );
         let complete = self.is_complete(tag);
-        let is_enough = self.needs_none(tag) || self.enough(tag);
-        let alike = match self.needs_none(tag) {
-            true => Vec::new(),
-            false => self.alike(tag),
-        };
+        let is_enough = self.needs_none(tag) || self.enough(&alike);
         let gave = || (0..self.members.len()).map(|position| alike.contains(&position));
         let lacking = (!is_enough).then(|| gave().collect());
         let elements = alike.into_iter();

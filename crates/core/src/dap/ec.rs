@@ -80,13 +80,12 @@ impl Kind for Ec {
     /// one can be complete ([`super::is_newest_complete`]).
     fn accepted(
         c: &Configuration,
-        held: &[Option<HeldVersions>],
+        held: &[&HeldVersions],
         have: Tag,
         passed: &PassedVersions,
     ) -> Option<Tag> {
-        let replies: Vec<&HeldVersions> = held.iter().flatten().collect();
-        let readable = |tag: Tag| tag.is_initial() || tag == have || decodable(c, &replies, tag);
-        let listed = replies.iter().flat_map(|held| &held.stored);
+        let readable = |tag: Tag| tag.is_initial() || tag == have || decodable(c, held, tag);
+        let listed = held.iter().flat_map(|held| &held.stored);
         let mut tags: Vec<Tag> = listed.map(|(tag, _)| *tag).collect();
         tags.extend([Tag::INITIAL, have]);
         tags.sort_unstable();
@@ -98,7 +97,7 @@ impl Kind for Ec {
             candidate >= have || passed.contains(have),
             "no older version is returned than the asker has"
         );
-        super::is_newest_complete(c, &replies, candidate, passed).then_some(candidate)
+        super::is_newest_complete(c, held, candidate, passed).then_some(candidate)
     }
 
     /// A small value is a copy; of others at least k fragments make it.

@@ -81,22 +81,20 @@ pub async fn get<E: Env>(
 
 /// The version that these answers allow to return at once.
 fn complete(c: &Arc<Configuration>, held: Vec<Option<HeldVersions>>, have: Tag) -> Option<Header> {
-    let quorum = c.quorums().quorum();
     assert_eq!(held.len(), c.n(), "a place for the answer of each member");
-    if held.iter().flatten().count() < quorum {
+    let listed: Vec<&HeldVersions> = held.iter().flatten().collect();
+    if listed.len() < c.quorums().quorum() {
         return None;
     }
-    let tag = of_kind!(c, K => K::accepted(c, &held, have, &PassedVersions::default()))?;
+    let tag = of_kind!(c, K => K::accepted(c, &listed, have, &PassedVersions::default()))?;
     if tag < have {
         // No member holds what the asker claims to have.
         return None;
     }
-    let answers = || held.iter().flatten();
-    let listed: Vec<&HeldVersions> = answers().collect();
     if !tag.is_initial() && !of_kind!(c, K => K::is_complete(c, &listed, tag)) {
         return None;
     }
-    let unaware = answers().any(|held| is_unaware(held, tag));
+    let unaware = listed.iter().any(|held| is_unaware(held, tag));
     if tag == have || tag.is_initial() {
         return Some(Header {
             tag,

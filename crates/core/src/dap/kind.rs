@@ -60,10 +60,10 @@ pub(crate) trait Kind {
         attempt: u32,
     ) -> Vec<Want>;
 
-    /// Which version the answers of a quorum, by position, allow get-data to return; `None`: none yet.
+    /// Which version the answers of a quorum allow get-data to return; `None`: none yet.
     fn accepted(
         c: &Configuration,
-        held: &[Option<HeldVersions>],
+        held: &[&HeldVersions],
         have: Tag,
         passed: &PassedVersions,
     ) -> Option<Tag>;
@@ -160,7 +160,7 @@ macro_rules! as_in {
     (@accepted $of:ty) => {
         fn accepted(
             c: &$crate::config::Configuration,
-            held: &[Option<$crate::message::HeldVersions>],
+            held: &[&$crate::message::HeldVersions],
             have: $crate::tag::Tag,
             passed: &$crate::dap::PassedVersions,
         ) -> Option<$crate::tag::Tag> {

@@ -156,6 +156,10 @@ impl Visit {
     fn fork(&self) -> Option<Fork> {
         self.0.heard.borrow().fork.clone()
     }
+
+    fn is_forked(&self) -> bool {
+        self.0.heard.borrow().fork.is_some()
+    }
 }
 
 /// Gathers from the members of a configuration. Every call to a configuration goes through here: a server that does not
@@ -269,7 +273,7 @@ impl<T: ConfiguredTally> AddressedTally<T> {
     /// The decision of the tally, unless what is asked for is elsewhere. `None` stands for that.
     fn conclude(&self, decision: Decision<T::Output>) -> Decision<Option<T::Output>> {
         let decision = match decision {
-            _ if self.at.fork().is_some() || self.moved() => Decision::Done(None),
+            _ if self.at.is_forked() || self.moved() => Decision::Done(None),
             // The others refuse for good; one who knows where to go on is enough.
             Decision::Impossible if self.one_is_enough() => Decision::Done(None),
             Decision::Pending => Decision::Pending,
@@ -279,7 +283,7 @@ impl<T: ConfiguredTally> AddressedTally<T> {
         };
         if let Decision::Done(output) = &decision {
             assert!(
-                output.is_some() || self.has_successor() || self.at.fork().is_some(),
+                output.is_some() || self.has_successor() || self.at.is_forked(),
                 "a call without an answer ends where a successor is known"
             );
             self.at.hear(self.shown());

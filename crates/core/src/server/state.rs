@@ -159,7 +159,7 @@ impl ConfigurationState {
         announced: Option<usize>,
     ) -> Result<HeldVersions, Refusal> {
         let c = self.configuration().expect(ADMITTED);
-        let Some(versions) = self.objects.get(name.as_bytes()) else {
+        let Some(versions) = self.sound(name)? else {
             // An object never touched is not an error: it holds the initial value ([C-7 describe-unknown]).
             return Ok(HeldVersions::default());
         };
@@ -172,7 +172,6 @@ impl ConfigurationState {
         if announced.is_some_and(is_busy) {
             return Err(Refusal::Busy);
         }
-        self.sound(name)?;
         let bounds = bounds(c, usize::MAX);
         let held = of_kind!(c, K => K::held(versions, want, have, bounds));
         let newest = held.element.as_ref().map(|(tag, _)| *tag);

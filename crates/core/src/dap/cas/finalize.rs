@@ -130,12 +130,16 @@ impl Finalize {
 
     /// Whether the elements make what is wanted.
     fn has_enough(&self) -> bool {
-        let enough = |scope| elements::enough(&self.configuration, scope, &self.given());
-        self.scope.is_none_or(enough)
+        let alike = self.alike();
+        let elements = alike.iter().flat_map(|it| &self.members[*it].element);
+        self.scope
+            .is_none_or(|scope| elements::enough(&self.configuration, scope, elements))
     }
 
-    fn given(&self) -> Vec<Option<&Element>> {
-        self.members.iter().map(|it| it.element.as_ref()).collect()
+    /// The members whose elements are of one value.
+    fn alike(&self) -> Vec<usize> {
+        let given = |position: usize| self.members[position].element.as_ref();
+        elements::alike(self.members.len(), given)
     }
 
     fn evaluate(&mut self) -> Decision<Outcome> {
@@ -150,7 +154,7 @@ impl Finalize {
             "each answers once"
         );
         if acknowledged >= quorum && has_enough {
-            let alike = elements::alike(&self.given());
+            let alike = self.alike();
             let members = self.members.iter_mut().enumerate();
             let elements = members.map(|(position, it)| {
                 let element = it.element.take();

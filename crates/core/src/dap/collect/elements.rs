@@ -36,13 +36,15 @@ pub(in crate::dap) fn fits(
     scope == Scope::Metadata || element.payload.len() == bytes
 }
 
-/// Of these elements of one version, by position, those that can be of one value: as many as there are that state the same
+/// Of the elements of one version that `n` members have given, those that can be of one value: as many as there are that state the same
 /// of it ([`Element::is_alike`]). In an execution all do; a member that does not is out of order, and must not keep others
 /// from being read.
-pub(in crate::dap) fn alike(elements: &[Option<&Element>]) -> Vec<usize> {
-    let is_there = |position: &usize| elements[*position].is_some();
-    let mut alike: Vec<usize> = (0..elements.len()).filter(is_there).collect();
-    let are_alike = |a: usize, b: usize| match (elements[a], elements[b]) {
+pub(in crate::dap) fn alike<'a>(
+    n: usize,
+    given: impl Fn(usize) -> Option<&'a Element>,
+) -> Vec<usize> {
+    let mut alike: Vec<usize> = (0..n).filter(|it| given(*it).is_some()).collect();
+    let are_alike = |a: usize, b: usize| match (given(a), given(b)) {
         (Some(a), Some(b)) => a.is_alike(b),
         _ => false,
     };
@@ -55,18 +57,20 @@ pub(in crate::dap) fn alike(elements: &[Option<&Element>]) -> Vec<usize> {
     alike
 }
 
-/// Whether these elements of one version, by position, make its value: one copy, or k distinct fragments of this
-/// configuration's form, of one value. One of any form has the metadata.
-pub(in crate::dap) fn enough(
+/// Whether these elements, which are of one value, make it: one copy, or k distinct fragments of this configuration's form.
+/// One of any form has the metadata.
+pub(in crate::dap) fn enough<'a>(
     c: &Configuration,
     scope: Scope,
-    elements: &[Option<&Element>],
+    alike: impl Iterator<Item = &'a Element>,
 ) -> bool {
-    let alike = alike(elements);
     let needed = match scope {
         Scope::Metadata => 1,
         Scope::Whole | Scope::Version => usize::from(c.dap().k()),
     };
-    let mut forms = alike.iter().filter_map(|position| elements[*position]);
-    alike.len() >= needed || forms.any(|element| element.form.is_whole())
+    let (mut count, mut is_copy) = (0, false);
+    for element in alike {
+        (count, is_copy) = (count + 1, is_copy || element.form.is_whole());
+    }
+    count >= needed || is_copy
 }

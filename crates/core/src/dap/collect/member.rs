@@ -38,8 +38,13 @@ pub(super) const AWAITED_PATIENCE: u32 =
     (timing::HOLDINGS_PATIENCE.as_millis() / timing::HEDGE.as_millis()) as u32;
 
 impl Member {
+    pub(super) fn element_of(&self, tag: Tag) -> Option<&Element> {
+        let (held, element) = self.element.as_ref()?;
+        (*held == tag).then_some(element)
+    }
+
     pub(super) fn has(&self, tag: Tag) -> bool {
-        self.element.as_ref().is_some_and(|(held, _)| *held == tag)
+        self.element_of(tag).is_some()
     }
 
     /// Whether an element of `tag` may still come without asking for it.

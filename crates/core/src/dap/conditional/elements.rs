@@ -1,7 +1,7 @@
 //! The tally that fetches the elements of one version from members that list it.
 
 use crate::config::Configuration;
-use crate::dap::collect::elements::{enough, fits};
+use crate::dap::collect::elements::{alike, enough, fits};
 use crate::dap::{Scope, single};
 use crate::element::{Element, ReplyElement};
 use crate::gather::{ConfiguredTally, Decision, Event};
@@ -62,14 +62,14 @@ impl Fetch {
     }
 
     fn evaluate(&mut self) -> Decision<Option<Vec<Element>>> {
-        let given = self.members.iter().map(|member| match member {
+        let given = |position: usize| match &self.members[position] {
             State::Given(element) => Some(element),
             _ => None,
-        });
-        let given: Vec<Option<&Element>> = given.collect();
-        if enough(&self.c, self.scope, &given) {
-            let given = given.into_iter().flatten();
-            return Decision::Done(Some(given.cloned().collect()));
+        };
+        let alike = alike(self.members.len(), given);
+        let elements = alike.iter().filter_map(|position| given(*position));
+        if enough(&self.c, self.scope, elements.clone()) {
+            return Decision::Done(Some(elements.cloned().collect()));
         }
         let is_open = |member: &State| matches!(member, State::Spare | State::Asked);
         match self.members.iter().any(is_open) {

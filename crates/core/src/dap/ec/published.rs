@@ -40,11 +40,10 @@ impl Kind for EcPublished {
     /// is in every list, and so is, for whoever brought it there, the version that the asker has.
     fn accepted(
         c: &Configuration,
-        held: &[Option<HeldVersions>],
+        lists: &[&HeldVersions],
         have: Tag,
         _: &PassedVersions,
     ) -> Option<Tag> {
-        let lists: Vec<&HeldVersions> = held.iter().flatten().collect();
         assert!(
             lists.len() >= c.quorums().quorum(),
             "the rule judges quorums"

@@ -31,11 +31,11 @@ impl Kind for All {
     /// The largest version that a member holds.
     fn accepted(
         _: &Configuration,
-        held: &[Option<HeldVersions>],
+        held: &[&HeldVersions],
         have: Tag,
         _: &PassedVersions,
     ) -> Option<Tag> {
-        let stored = held.iter().flatten().flat_map(|held| &held.stored);
+        let stored = held.iter().flat_map(|held| &held.stored);
         stored.map(|(tag, _)| *tag).chain([have]).max()
     }
 

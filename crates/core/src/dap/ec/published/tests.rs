@@ -36,8 +36,12 @@ fn list(position: usize, numbers: &[i64]) -> HeldVersions {
 fn decoded(lists: &[&[i64]]) -> Option<u64> {
     let held: Vec<Option<HeldVersions>> =
         (0..).zip(lists).map(|(i, it)| Some(list(i, it))).collect();
-    EcPublished::accepted(&c(), &held, Tag::INITIAL, &PassedVersions::default())
-        .map(|tag| tag.number)
+    judge(&c(), &held, Tag::INITIAL).map(|tag| tag.number)
+}
+
+fn judge(c: &Configuration, lists: &[Option<HeldVersions>], have: Tag) -> Option<Tag> {
+    let lists: Vec<&HeldVersions> = lists.iter().flatten().collect();
+    EcPublished::accepted(c, &lists, have, &PassedVersions::default())
 }
 
 #[test]
@@ -72,41 +76,18 @@ fn a_larger_version_that_was_lost_by_damage_counts_as_listed() {
             Some(list(3, &[1])),
         ]
     };
-    assert_eq!(
-        EcPublished::accepted(&c, &lists(&[1]), Tag::INITIAL, &PassedVersions::default()),
-        Some(tag(1))
-    );
-    assert_eq!(
-        EcPublished::accepted(
-            &c,
-            &lists(&[1, 2]),
-            Tag::INITIAL,
-            &PassedVersions::default()
-        ),
-        None
-    );
+    assert_eq!(judge(&c, &lists(&[1]), Tag::INITIAL), Some(tag(1)));
+    assert_eq!(judge(&c, &lists(&[1, 2]), Tag::INITIAL), None);
 }
 
 #[test]
 fn whoever_has_a_version_is_told_of_larger_ones_only() {
     let c = c();
     let lists = |numbers: &[i64]| (0..4).map(|i| Some(list(i, numbers))).collect::<Vec<_>>();
-    assert_eq!(
-        EcPublished::accepted(&c, &lists(&[]), tag(5), &PassedVersions::default()),
-        Some(tag(5))
-    );
-    assert_eq!(
-        EcPublished::accepted(&c, &lists(&[5]), tag(5), &PassedVersions::default()),
-        Some(tag(5))
-    );
-    assert_eq!(
-        EcPublished::accepted(&c, &lists(&[5, 6]), tag(5), &PassedVersions::default()),
-        Some(tag(6))
-    );
-    assert_eq!(
-        EcPublished::accepted(&c, &lists(&[5, -6]), tag(5), &PassedVersions::default()),
-        None
-    );
+    assert_eq!(judge(&c, &lists(&[]), tag(5)), Some(tag(5)));
+    assert_eq!(judge(&c, &lists(&[5]), tag(5)), Some(tag(5)));
+    assert_eq!(judge(&c, &lists(&[5, 6]), tag(5)), Some(tag(6)));
+    assert_eq!(judge(&c, &lists(&[5, -6]), tag(5)), None);
 }
 
 fn admit(versions: &Versions, tag: Tag, delta: u16) -> Admission {
