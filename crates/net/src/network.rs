@@ -12,7 +12,6 @@ use areo_core::message::{Directory, Note, Reply, Request, ServerRecord};
 use areo_wire::codec;
 use areo_wire::frame::{Refusal, TraceContext};
 use areo_wire::hello::Role;
-use bytes::Bytes;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
 use tracing::Span;
@@ -357,10 +356,8 @@ impl Sink for Once {
             return;
         };
         let result = match answer {
-            Answer::Reply(incoming) => {
-                codec::decode_reply(&Bytes::copy_from_slice(incoming.body), Vec::new())
-                    .map_err(|_| BootstrapError::Malformed)
-            }
+            Answer::Reply(incoming) => codec::decode_reply(incoming.body, Vec::new())
+                .map_err(|_| BootstrapError::Malformed),
             Answer::Refused { refusal, .. } => Err(BootstrapError::Refused { refusal }),
             Answer::Unreachable { .. } => Err(BootstrapError::Unreachable {
                 error: String::new(),

@@ -29,8 +29,7 @@ impl Service for NodeService {
 
     fn on_request(&self, request: Incoming<'_>, responder: Responder) {
         let (remaining, trace) = (request.remaining(), request.header.trace);
-        let body = Bytes::copy_from_slice(request.body);
-        match codec::decode_request(&body, pairs(request.payload)) {
+        match codec::decode_request(request.body, pairs(request.payload)) {
             // What a server knows of others comes from the registry and from themselves: decision record 0033.
             Ok(Request::Know(_)) => responder.refuse(Refusal::Unauthorised, &[][..]),
             Ok(decoded) => {
@@ -46,8 +45,7 @@ impl Service for NodeService {
     }
 
     fn on_note(&self, note: Incoming<'_>) {
-        let body = Bytes::copy_from_slice(note.body);
-        match codec::decode_note(&body, pairs(note.payload)) {
+        match codec::decode_note(note.body, pairs(note.payload)) {
             Ok(note) => self.worker.note(note),
             Err(error) => tracing::warn!(%error, "a note that cannot be read"),
         }

@@ -2,7 +2,7 @@
 //!
 //! A message is a *body*, small and copied freely, and a *payload*: one segment per element, the very bytes that the
 //! element holds, with the checksum that it has had since it was made. Reading is the same in reverse: names, keys and
-//! metadata of a decoded message are slices of its body, elements are its segments.
+//! metadata of a decoded message are copies out of its body, elements are its segments.
 //!
 //! Every body begins with a kind and a flags byte. A flag that this version does not know is refused, because it may
 //! change what follows; this is the room for what later versions attach to a message. Every byte and every segment has
@@ -76,12 +76,12 @@ pub fn encode_note(note: &Note) -> EncodedMessage {
     }
 }
 
-/// Reads a request. Its names and metadata share `body`; its elements are the segments of `payload`, whose checksums
+/// Reads a request. Its names and metadata do not keep `body`; its elements are the segments of `payload`, whose checksums
 /// must have been verified.
 ///
 /// # Errors
 /// The first rule that the bytes break; [`DecodeError::refusal`] says what to answer.
-pub fn decode_request(body: &Bytes, payload: Vec<(Bytes, u32)>) -> Result<Request, DecodeError> {
+pub fn decode_request(body: &[u8], payload: Vec<(Bytes, u32)>) -> Result<Request, DecodeError> {
     decode(body, payload, request::request)
 }
 
@@ -89,7 +89,7 @@ pub fn decode_request(body: &Bytes, payload: Vec<(Bytes, u32)>) -> Result<Reques
 ///
 /// # Errors
 /// The first rule that the bytes break.
-pub fn decode_reply(body: &Bytes, payload: Vec<(Bytes, u32)>) -> Result<Reply, DecodeError> {
+pub fn decode_reply(body: &[u8], payload: Vec<(Bytes, u32)>) -> Result<Reply, DecodeError> {
     decode(body, payload, reply::reply)
 }
 
@@ -97,12 +97,12 @@ pub fn decode_reply(body: &Bytes, payload: Vec<(Bytes, u32)>) -> Result<Reply, D
 ///
 /// # Errors
 /// The first rule that the bytes break.
-pub fn decode_note(body: &Bytes, payload: Vec<(Bytes, u32)>) -> Result<Note, DecodeError> {
+pub fn decode_note(body: &[u8], payload: Vec<(Bytes, u32)>) -> Result<Note, DecodeError> {
     decode(body, payload, note::note)
 }
 
 fn decode<'a, T>(
-    body: &'a Bytes,
+    body: &'a [u8],
     payload: Vec<(Bytes, u32)>,
     message: impl Fn(&mut Reader<'a>) -> Result<T, DecodeError>,
 ) -> Result<T, DecodeError> {

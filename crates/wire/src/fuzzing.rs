@@ -115,9 +115,9 @@ pub fn note(input: &[u8]) -> bool {
 }
 
 fn message<T: PartialEq + std::fmt::Debug>(
-    body: &Bytes,
+    body: &[u8],
     payload: &[(Bytes, u32)],
-    decode: impl Fn(&Bytes, Vec<(Bytes, u32)>) -> Result<T, DecodeError>,
+    decode: impl Fn(&[u8], Vec<(Bytes, u32)>) -> Result<T, DecodeError>,
     encode: impl Fn(&T) -> EncodedMessage,
     look: impl Fn(&T),
 ) -> bool {

@@ -59,7 +59,7 @@ pub fn encode_header(header: &Header) -> Vec<u8> {
     bytes
 }
 
-/// Reads a whole header. Copies it once; its names and metadata share that copy.
+/// Reads a whole header. Its names and metadata are copies.
 ///
 /// # Errors
 /// The first rule that the bytes break.

@@ -3,7 +3,6 @@
 use areo_core::message::Refusal;
 use areo_core::tally::Event;
 use areo_wire::codec;
-use bytes::Bytes;
 
 use crate::message::Segment;
 use crate::peer::{Answer, CallRefusal};
@@ -16,7 +15,7 @@ pub(super) fn event_of(answer: Answer<'_>) -> Event {
         Answer::Reply(incoming) => {
             let pair = |segment: Segment| (segment.bytes, segment.crc32c);
             let payload = incoming.payload.into_iter().map(pair).collect();
-            match codec::decode_reply(&Bytes::copy_from_slice(incoming.body), payload) {
+            match codec::decode_reply(incoming.body, payload) {
                 Ok(reply) => Event::Reply(reply),
                 Err(error) => {
                     tracing::warn!(%error, "a reply that cannot be read");

@@ -72,11 +72,11 @@ impl Calls {
         if slot.generation != generation_of(id) {
             return None;
         }
-        let entry = slot.entry.take()?;
+        let entry = slot.entry.as_ref()?;
+        self.held_bytes -= entry.message.queue_bytes();
         slot.generation = slot.generation.wrapping_add(1);
         self.free.push(slot_of(id) as u32);
-        self.held_bytes -= entry.message.queue_bytes();
-        Some(entry)
+        slot.entry.take()
     }
 
     /// The calls in the table, with their ids.

@@ -1,24 +1,30 @@
 //! Reading: every access is checked, and nothing is allocated that the bytes at hand do not pay for. What is read of a
-//! message is shared with it, what is read of a record is a copy of its own.
+//! long message shares one copy of it; what is read of a short one, or of a record, is a copy of its own.
 
 use super::error::DecodeError;
 use bytes::Bytes;
 use std::ops::Range;
 
+/// Of a body that is no longer than this there is not much to copy: few short parts, and often none.
+const SHORT_BYTES: usize = 256;
+
 /// A place in a body, and the payload segments that came with it.
 pub(crate) struct Reader<'a> {
     body: &'a [u8],
-    /// The body, if what is read may keep it in memory.
-    shared: Option<&'a Bytes>,
+    /// What is read may keep a copy of the whole body in memory.
+    shares: bool,
+    /// That copy, once there is a part that shares it.
+    shared: Option<Bytes>,
     at: usize,
     segments: std::vec::IntoIter<(Bytes, u32)>,
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(body: &'a Bytes, payload: Vec<(Bytes, u32)>) -> Reader<'a> {
+    pub(crate) fn new(body: &'a [u8], payload: Vec<(Bytes, u32)>) -> Reader<'a> {
         Reader {
             body,
-            shared: Some(body),
+            shares: body.len() > SHORT_BYTES,
+            shared: None,
             at: 0,
             segments: payload.into_iter(),
         }
@@ -28,17 +34,19 @@ impl<'a> Reader<'a> {
     pub(crate) fn copying(body: &'a [u8]) -> Reader<'a> {
         Reader {
             body,
+            shares: false,
             shared: None,
             at: 0,
             segments: Vec::new().into_iter(),
         }
     }
 
-    fn part(&self, range: Range<usize>) -> Bytes {
-        match self.shared {
-            Some(body) => body.slice(range),
-            None => Bytes::copy_from_slice(&self.body[range]),
+    fn part(&mut self, range: Range<usize>) -> Bytes {
+        if !self.shares {
+            return Bytes::copy_from_slice(&self.body[range]);
         }
+        let copy = || Bytes::copy_from_slice(self.body);
+        self.shared.get_or_insert_with(copy).slice(range)
     }
 
     fn left(&self) -> usize {
@@ -219,6 +227,19 @@ mod tests {
         for count in [6, 1 << 16, usize::MAX] {
             let short = read(count, usize::MAX);
             assert!(matches!(short, Err(DecodeError::CutShort { .. })));
+        }
+    }
+
+    /// Parts of a long body are parts of one copy; each part of a short one is a copy.
+    #[test]
+    fn only_long_bodies_are_kept_by_what_is_read_of_them() {
+        for (length, shares) in [(SHORT_BYTES, false), (SHORT_BYTES + 1, true)] {
+            let body: Vec<u8> = (0..length).map(|at| at as u8).collect();
+            let mut reader = Reader::new(&body, Vec::new());
+            let parts = [(); 2].map(|()| reader.bytes(8).expect("it is there"));
+            assert_eq!(parts.concat(), body[..16]);
+            let follows = parts[0].as_ptr().wrapping_add(8) == parts[1].as_ptr();
+            assert_eq!(reader.shared.is_some() && follows, shares, "{length} bytes");
         }
     }
 

@@ -197,11 +197,11 @@ fn kinds_of_a_later_version_are_refused_as_such() {
     }
     let mut body = encode_request(&example("query-tags")).body.to_vec();
     body[36] = 99;
-    unknown(decode_request(&body.into(), Vec::new()).unwrap_err());
+    unknown(decode_request(&body, Vec::new()).unwrap_err());
     let refused = Reply::Access(vec![Answer::Refused(Refusal::Full)]);
     let mut body = encode_reply(&refused).body.to_vec();
     body[6] = 200;
-    unknown(decode_reply(&body.into(), Vec::new()).unwrap_err());
+    unknown(decode_reply(&body, Vec::new()).unwrap_err());
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn limits_hold_when_reading() {
     // More accesses than are allowed cannot be written; only announced.
     let mut body = encode_request(&example("query-tags")).body.to_vec();
     body[34..36].copy_from_slice(&(limits::ACCESSES as u16 + 1).to_le_bytes());
-    let error = decode_request(&body.into(), Vec::new()).unwrap_err();
+    let error = decode_request(&body, Vec::new()).unwrap_err();
     assert_eq!(error.refusal(), Refusal::TooLarge);
     let huge = Bytes::from(vec![0; frame::MAX_BODY_BYTES as usize + 1]);
     assert_eq!(
@@ -274,7 +274,7 @@ fn elements_that_cannot_be_are_refused() {
     let with = |at: usize, bytes: &[u8], payload: &[(Bytes, u32)]| {
         let mut body = body.to_vec();
         body[element + at..element + at + bytes.len()].copy_from_slice(bytes);
-        decode_request(&body.into(), payload.to_vec()).map(|_| ())
+        decode_request(&body, payload.to_vec()).map(|_| ())
     };
     assert_eq!(with(6, &[3], &payload), Ok(()));
     let wrong = |length, payload_bytes| {
@@ -310,7 +310,7 @@ fn versions_out_of_order_are_refused() {
             let at = 4 + 2 + 48 + 4 + 28 * index;
             body[at..at + 8].copy_from_slice(&number.to_le_bytes());
         }
-        decode_reply(&body.into(), Vec::new()).map(|_| ())
+        decode_reply(&body, Vec::new()).map(|_| ())
     };
     assert_eq!(versions([1, 2]), Ok(()));
     assert_eq!(versions([2, 2]), Err(DecodeError::VersionsOutOfOrder));
