@@ -22,14 +22,14 @@ struct Staged {
 }
 
 impl Staged {
-    /// It makes `next` of `known`, and stops after so many calls.
+    /// It makes `next` of `known`, and stops after so many calls. Planning the change takes one more.
     fn begin(
         world: &World,
         known: &Arc<Configuration>,
         next: &Arc<Configuration>,
         calls: usize,
     ) -> Staged {
-        Staged::spawn(world, calls, |client| {
+        Staged::spawn(world, 1 + calls, |client| {
             let ended = reconfigure(client, known, next);
             async move { ended.await.map(Some) }
         })
