@@ -44,6 +44,35 @@ fn read_knowing(world: &World, actor: &Actor, found: &FoundVersion) -> FoundVers
     world.run(read).expect("a quorum is up")
 }
 
+/// `[A-5 withheld-hop]`: what a pending configuration was asked ahead, and answered before the transfer, does not count where the
+/// configuration before it withholds the object.
+#[test]
+fn what_was_answered_ahead_of_the_transfer_does_not_count() {
+    let c = with(Collect::On, Dap::Abd);
+    let next = successor(&c, 4, 4, Dap::Abd);
+    let world = World::of(&c, 8, 1);
+    world.actor(&c).put("k", "u");
+    let before = world.actor(&c).put("k", "v");
+    pend(&world, &c, &next);
+    world.settle();
+    let writer = world.actor(&c);
+    writer.get("other");
+    world.settle();
+    // It knows what comes next, and asks both for their largest tag.
+    let written = world.spawn(writer.write("k", "w"));
+    let late = world.set_aside(|m| m.at(&[0, 1, 2, 3]));
+    assert!(!late.is_empty(), "the first configuration is asked");
+    let asked = world.deliver(|m| !m.is_reply() && m.at(&[4, 5, 6, 7]));
+    assert!(asked >= 3, "so is a quorum of the next one");
+    world.deliver(|m| m.is_reply() && m.at(&[4, 5, 6, 7]));
+    let done = world.run(resume(world.actor(&c).client(), &c));
+    assert_eq!(done, Ok(Some(next)));
+    assert!(written.borrow().is_none(), "it waits for the first one");
+    world.put_back(late);
+    let written = world.finish(&written).expect("a quorum is up");
+    assert!(written > before, "{written} comes after {before}");
+}
+
 /// Schedule T11, `[EC-9 distinct-absences]`, `[EC-4 known-not-sent]`: a reader that has the value gets it again, without a
 /// byte sent, from a configuration that has a pending successor, one that has a final one, and one that was collected; "you
 /// have it" is never taken for "withheld", nor the other way round; and it learns of a newer value.
