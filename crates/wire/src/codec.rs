@@ -39,6 +39,11 @@ use bytes::Bytes;
 use reader::Reader;
 use writer::Encode;
 
+/// What is read of a request that is no longer than this is copied: a question about one object has one part, its name.
+const SHORT_REQUEST_BYTES: usize = 96;
+/// What is read of such a reply is copied: the answer about one object has one part, its metadata, and often none.
+const SHORT_REPLY_BYTES: usize = 256;
+
 /// A message as it goes into a frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EncodedMessage {
@@ -82,7 +87,7 @@ pub fn encode_note(note: &Note) -> EncodedMessage {
 /// # Errors
 /// The first rule that the bytes break; [`DecodeError::refusal`] says what to answer.
 pub fn decode_request(body: &[u8], payload: Vec<(Bytes, u32)>) -> Result<Request, DecodeError> {
-    decode(body, payload, request::request)
+    decode(body, payload, SHORT_REQUEST_BYTES, request::request)
 }
 
 /// Reads a reply, as [`decode_request`] does a request.
@@ -90,7 +95,7 @@ pub fn decode_request(body: &[u8], payload: Vec<(Bytes, u32)>) -> Result<Request
 /// # Errors
 /// The first rule that the bytes break.
 pub fn decode_reply(body: &[u8], payload: Vec<(Bytes, u32)>) -> Result<Reply, DecodeError> {
-    decode(body, payload, reply::reply)
+    decode(body, payload, SHORT_REPLY_BYTES, reply::reply)
 }
 
 /// Reads a note, as [`decode_request`] does a request.
@@ -98,12 +103,13 @@ pub fn decode_reply(body: &[u8], payload: Vec<(Bytes, u32)>) -> Result<Reply, De
 /// # Errors
 /// The first rule that the bytes break.
 pub fn decode_note(body: &[u8], payload: Vec<(Bytes, u32)>) -> Result<Note, DecodeError> {
-    decode(body, payload, note::note)
+    decode(body, payload, SHORT_REQUEST_BYTES, note::note)
 }
 
 fn decode<'a, T>(
     body: &'a [u8],
     payload: Vec<(Bytes, u32)>,
+    short_bytes: usize,
     message: impl Fn(&mut Reader<'a>) -> Result<T, DecodeError>,
 ) -> Result<T, DecodeError> {
     let limit_bytes = frame::MAX_BODY_BYTES as usize;
@@ -114,7 +120,7 @@ fn decode<'a, T>(
             limit_bytes,
         });
     }
-    let mut reader = Reader::new(body, payload);
+    let mut reader = Reader::new(body, payload, short_bytes);
     let message = message(&mut reader)?;
     reader.finish()?;
     Ok(message)

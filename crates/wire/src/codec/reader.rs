@@ -5,9 +5,6 @@ use super::error::DecodeError;
 use bytes::Bytes;
 use std::ops::Range;
 
-/// Of a body that is no longer than this there is not much to copy: few short parts, and often none.
-const SHORT_BYTES: usize = 256;
-
 /// A place in a body, and the payload segments that came with it.
 pub(crate) struct Reader<'a> {
     body: &'a [u8],
@@ -20,10 +17,15 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(body: &'a [u8], payload: Vec<(Bytes, u32)>) -> Reader<'a> {
+    /// What is read of a body that is longer than `short_bytes` shares a copy of it.
+    pub(crate) fn new(
+        body: &'a [u8],
+        payload: Vec<(Bytes, u32)>,
+        short_bytes: usize,
+    ) -> Reader<'a> {
         Reader {
             body,
-            shares: body.len() > SHORT_BYTES,
+            shares: body.len() > short_bytes,
             shared: None,
             at: 0,
             segments: payload.into_iter(),
@@ -210,7 +212,7 @@ mod tests {
     fn a_list_sets_nothing_aside_that_its_bytes_do_not_pay_for() {
         let body = Bytes::from(vec![0; 10]);
         let read = |count, limit| {
-            let mut reader = Reader::new(&body, Vec::new());
+            let mut reader = Reader::new(&body, Vec::new(), 0);
             reader.list("things", count, limit, 2, |reader| {
                 assert!(count <= 5, "no item is read of a list that cannot be there");
                 reader.u16()
@@ -233,22 +235,22 @@ mod tests {
     /// Parts of a long body are parts of one copy; each part of a short one is a copy.
     #[test]
     fn only_long_bodies_are_kept_by_what_is_read_of_them() {
-        for (length, shares) in [(SHORT_BYTES, false), (SHORT_BYTES + 1, true)] {
-            let body: Vec<u8> = (0..length).map(|at| at as u8).collect();
-            let mut reader = Reader::new(&body, Vec::new());
+        let body: Vec<u8> = (0..100).collect();
+        for (short_bytes, shares) in [(100, false), (99, true)] {
+            let mut reader = Reader::new(&body, Vec::new(), short_bytes);
             let parts = [(); 2].map(|()| reader.bytes(8).expect("it is there"));
             assert_eq!(parts.concat(), body[..16]);
             let follows = parts[0].as_ptr().wrapping_add(8) == parts[1].as_ptr();
-            assert_eq!(reader.shared.is_some() && follows, shares, "{length} bytes");
+            assert_eq!(reader.shared.is_some() && follows, shares, "{short_bytes}");
         }
     }
 
     #[test]
     fn whatever_is_left_over_is_an_error() {
         let body = Bytes::from_static(b"ab");
-        let mut reader = Reader::new(&body, vec![(Bytes::from_static(b"c"), 1)]);
+        let mut reader = Reader::new(&body, vec![(Bytes::from_static(b"c"), 1)], 0);
         assert_eq!(reader.u8(), Ok(b'a'));
-        let left = Reader::new(&body, Vec::new()).finish();
+        let left = Reader::new(&body, Vec::new(), 0).finish();
         assert_eq!(left, Err(DecodeError::TrailingBytes { bytes: 2 }));
         assert_eq!(reader.rest(), "b");
         let unused = DecodeError::UnusedSegments { segments: 1 };
