@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use areo_core::instant::Instant;
 use areo_core::message::{Note, Refusal, Reply, Request};
-use areo_core::server::record::{ElementHeader, Step};
+use areo_core::server::record::Step;
 use areo_core::shard::{ReleasedBatch, Shard, completes, frees, writes};
 use areo_store::records::Records;
 use areo_store::{Commit, CommitError, CommitProof, Disk, StepOutcome};
@@ -26,6 +26,7 @@ use crate::keep::{Keep, Purpose};
 use crate::room::{self, Room};
 use crate::watch::Watch;
 
+use scrub::DamageReports;
 pub use scrub::{ScrubCursor, ScrubProgress};
 
 /// How often the store is looked after.
@@ -110,6 +111,7 @@ pub struct Node<K: Keep, C> {
     commits: u64,
     commits_at_upkeep: u64,
     scrubbing: ScrubCursor,
+    damage: DamageReports,
 }
 
 impl<K: Keep, C> Node<K, C> {
@@ -126,6 +128,7 @@ impl<K: Keep, C> Node<K, C> {
             commits: 0,
             commits_at_upkeep: 0,
             scrubbing: ScrubCursor::default(),
+            damage: DamageReports::default(),
         }
     }
 
@@ -450,17 +453,6 @@ impl<K: Keep, C> Node<K, C> {
             }
         }
         Ok(true)
-    }
-
-    fn damaged(
-        &mut self,
-        headers: impl IntoIterator<Item = ElementHeader>,
-        watch: &mut impl Watch<C>,
-    ) {
-        for header in headers {
-            watch.damaged(&header);
-            self.shard.damaged(&header);
-        }
     }
 
     /// Proves the last batch durable, so that rot in it is never taken for an unfinished write. A node that is idle does so

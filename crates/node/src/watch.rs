@@ -17,7 +17,7 @@ pub trait Watch<C> {
     /// The store has the steps, and closed its batch or did not.
     fn applied(&mut self) {}
 
-    /// An element is damaged: the server abstains for its object.
+    /// An element is damaged: the server abstains for its object. Once for each element, however often it is found.
     fn damaged(&mut self, _header: &ElementHeader) {}
 }
 

@@ -7,11 +7,11 @@ use areo_core::message::{Access, Body, ServerRecord};
 use areo_core::object::{DomainId, Name};
 use areo_core::pointer::Successors;
 use areo_core::server::Identity;
-use areo_core::server::record::Header;
+use areo_core::server::record::{ElementHeader, Header};
 use areo_core::starts::Starts;
 use areo_core::tag::{Tag, Writer};
 use areo_store::records::MemoryRecords;
-use areo_store::{LogOptions, MemoryDisk};
+use areo_store::{Disk, LogOptions, MemoryDisk};
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -317,4 +317,43 @@ fn verification_keeps_its_rate_and_says_how_far_it_is() {
         others => panic!("{others:?}"),
     };
     assert_eq!(unscrubbed, Some(60_000));
+}
+
+/// Verification finds what is damaged in each round, as long as it is not repaired.
+#[test]
+fn damage_is_reported_once() {
+    struct Damaged(u32);
+    impl Watch<u32> for Damaged {
+        fn damaged(&mut self, _header: &ElementHeader) {
+            self.0 += 1;
+        }
+    }
+    let disk = MemoryDisk::new();
+    let mut node = node_on(&disk);
+    for object in 0..2 {
+        push(&mut node, object, put(object, 10 << 10));
+        let turn = node.turn(NOW, &mut ()).expect("the disk works");
+        let commit = turn.commit.expect("a record is to be written");
+        let _ = node.committed(commit.run()).expect("it is written");
+    }
+    let segments = disk.list().expect("the disk works");
+    let payload = [7; 1 << 10];
+    for segment in &segments {
+        let content = disk.content(segment).expect("it is listed");
+        if let Some(at) = content.windows(payload.len()).position(|it| it == payload) {
+            disk.flip(segment, at, 1);
+        }
+    }
+    let (mut damaged, mut rounds, mut oldest) = (Damaged(0), 0, None);
+    for now in 1..1000 {
+        let upkeep = node.upkeep(Instant(now), &mut damaged).expect("it works");
+        if let Some(commit) = upkeep.turn.and_then(|turn| turn.commit) {
+            let _ = node.committed(commit.run()).expect("it is written");
+        }
+        let verified = node.scrubbing().oldest(Instant(now));
+        rounds += u32::from(verified.is_some() && verified <= oldest);
+        oldest = verified;
+    }
+    assert!(rounds > 2, "{rounds}");
+    assert_eq!(damaged.0, 1);
 }
