@@ -156,3 +156,38 @@ pub(super) fn needed(c: &Configuration, scope: Scope) -> usize {
         Scope::Metadata | Scope::Version => 1,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Dap;
+    use crate::config::testing::configuration;
+    use crate::element::Value;
+    use crate::message::Reply;
+    use crate::tag::Writer;
+    use bytes::Bytes;
+
+    /// A member that states another length than the others of a version does not keep it from being read.
+    #[test]
+    fn elements_that_state_something_else_are_left_out() {
+        let c = configuration(4, Dap::Conditional { k: 2 });
+        let name = Name::user("key").expect("it is short");
+        let writer = Writer::default();
+        let tag = Tag { number: 1, writer };
+        let of = |length: usize| {
+            let value = Value::new(Bytes::new(), Bytes::from(vec![3; length]));
+            crate::dap::elements(&c, &name, &value)
+        };
+        let mut fetch = Fetch::new(&c, &name, (tag, Scope::Whole), &[true; 4]);
+        let mut give = |from: usize, elements: &[Element]| {
+            let element = ReplyElement::Whole(elements[from].clone());
+            let reply = Reply::Access(vec![Answer::Fetched(element)]);
+            fetch.add(from, Event::Reply(reply))
+        };
+        let (shorter, elements) = (of(40), of(100));
+        assert_eq!(give(0, &shorter), Decision::Pending);
+        assert_eq!(give(1, &elements), Decision::Pending);
+        let found = elements[1..3].to_vec();
+        assert_eq!(give(2, &elements), Decision::Done(Some(found)));
+    }
+}
