@@ -159,7 +159,10 @@ impl Workload {
             copy_bytes: [0, 24, 24, 1000][random.index(4)],
             keys: [1, 2, 4][random.index(3)],
             timeout: Duration::from_millis(random.between(200, 1500)),
-            least_conditional: Duration::from_secs(u64::from(!options.faults)),
+            least_conditional: match options.faults {
+                true => Duration::ZERO,
+                false => Duration::from_secs(1),
+            },
             think_us: [1, 1000, 10_000][random.index(3)],
             large_per_mille: [0, 100][random.index(2)],
             blocks_per_mille: [0, 300, 700][random.index(3)],
