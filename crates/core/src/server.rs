@@ -343,11 +343,10 @@ impl Server {
         }
     }
 
-    /// A record that a reply needs turned out to be damaged.
-    pub(crate) fn damage(&mut self, key: ConfigurationId, name: &Name, tag: Tag) {
-        if let Some(state) = self.states.get_mut(&key) {
-            state.damage(key, name, tag, &mut self.ledger);
-        }
+    /// The record of an element turned out to be damaged. False: that was known, or it is not needed any more.
+    pub(crate) fn damage(&mut self, key: ConfigurationId, name: &Name, tag: Tag) -> bool {
+        let state = self.states.get_mut(&key);
+        state.is_some_and(|state| state.damage(key, name, tag, &mut self.ledger))
     }
 
     /// No member lists these blocks of uploads any more: their tombstones go (`[X-30 dropped-tombstones]`), of those whose records no

@@ -36,6 +36,8 @@ pub struct Shard<C> {
     reads: Vec<Read>,
     /// What the closed batch says to other servers.
     sends: Vec<(ServerId, Note)>,
+    /// Versions whose records turned out to be damaged.
+    damaged: Vec<Tag>,
     /// The batch's steps were taken, and are not durable yet.
     committing: bool,
 }
@@ -78,6 +80,7 @@ impl<C> Shard<C> {
             replies: Vec::new(),
             reads: Vec::new(),
             sends: Vec::new(),
+            damaged: Vec::new(),
             committing: false,
         }
     }
@@ -213,7 +216,14 @@ impl<C> Shard<C> {
 
     /// A record turned out to be damaged while nobody needed it.
     pub fn damaged(&mut self, header: &ElementHeader) {
-        self.distrust(header.key, &header.name, header.tag);
+        if self.server.damage(header.key, &header.name, header.tag) {
+            self.damaged.push(header.tag);
+        }
+    }
+
+    /// The versions whose records turned out to be damaged since this was last asked: by a read, or by [`Shard::damaged`]. Each once.
+    pub fn take_damaged(&mut self) -> Vec<Tag> {
+        std::mem::take(&mut self.damaged)
     }
 
     /// The element of this version is not one of the version's value, although its checksum is right: it counts as damaged.
@@ -264,7 +274,9 @@ impl<C> Shard<C> {
                 let answers = reply.as_mut().ok().and_then(Reply::answers_mut);
                 let answers = answers.expect("only accesses read elements");
                 if carry(&mut answers[read.answer], heap) == Err(LostRecord) {
-                    self.server.damage(read.key, &read.name, read.tag);
+                    if self.server.damage(read.key, &read.name, read.tag) {
+                        self.damaged.push(read.tag);
+                    }
                     answers[read.answer] = Answer::Refused(Refusal::Damaged);
                 }
             }

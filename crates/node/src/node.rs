@@ -26,7 +26,6 @@ use crate::keep::{Keep, Purpose};
 use crate::room::{self, Room};
 use crate::watch::Watch;
 
-use scrub::DamageReports;
 pub use scrub::{ScrubCursor, ScrubProgress};
 
 /// How often the store is looked after.
@@ -111,7 +110,6 @@ pub struct Node<K: Keep, C> {
     commits: u64,
     commits_at_upkeep: u64,
     scrubbing: ScrubCursor,
-    damage: DamageReports,
 }
 
 impl<K: Keep, C> Node<K, C> {
@@ -128,7 +126,6 @@ impl<K: Keep, C> Node<K, C> {
             commits: 0,
             commits_at_upkeep: 0,
             scrubbing: ScrubCursor::default(),
-            damage: DamageReports::default(),
         }
     }
 
@@ -418,9 +415,12 @@ impl<K: Keep, C> Node<K, C> {
         if self.shard.is_due(now) && self.has_room_for_owed(owed)? {
             self.shard.tick(now, &self.keep);
         }
-        let has_more = self.step(watch)?;
+        let has_more = self.step()?;
         if !has_more {
-            self.scrub(now, watch);
+            self.scrub(now);
+        }
+        for version in self.shard.take_damaged() {
+            watch.damaged(version);
         }
         let batch = match self.has_room_for_owed(self.owed_bytes())? {
             true => Batch::Closes,
@@ -438,14 +438,16 @@ impl<K: Keep, C> Node<K, C> {
     }
 
     /// A few pieces of the store's housekeeping; true if there is more.
-    fn step(&mut self, watch: &mut impl Watch<C>) -> Result<bool, NodeError> {
+    fn step(&mut self) -> Result<bool, NodeError> {
         for _ in 0..UPKEEP_STEPS {
             let Some(log) = self.keep.log_mut() else {
                 return Ok(false);
             };
             let step = log.step();
             let (outcome, damaged) = step.map_err(|error| self.error(NodeError::Step(error)))?;
-            self.damaged(damaged, watch);
+            if let Some(header) = &damaged {
+                self.shard.damaged(header);
+            }
             match outcome {
                 StepOutcome::Idle => return Ok(false),
                 StepOutcome::CommitFirst => return Ok(true),

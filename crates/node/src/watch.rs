@@ -1,7 +1,8 @@
 //! What looks on while a node works.
 
 use areo_core::message::Request;
-use areo_core::server::record::{ElementHeader, Step};
+use areo_core::server::record::Step;
+use areo_core::tag::Tag;
 
 /// What looks on: the metrics and traces of a server, the invariants of a simulator.
 pub trait Watch<C> {
@@ -17,8 +18,8 @@ pub trait Watch<C> {
     /// The store has the steps, and closed its batch or did not.
     fn applied(&mut self) {}
 
-    /// An element is damaged: the server abstains for its object. Once for each element, however often it is found.
-    fn damaged(&mut self, _header: &ElementHeader) {}
+    /// The element of this version is damaged: the server abstains for its object. Once for each element, however often it is found.
+    fn damaged(&mut self, _version: Tag) {}
 }
 
 /// Looks at nothing.

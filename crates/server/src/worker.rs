@@ -13,7 +13,7 @@ use areo_core::manager::repair::{RepairHost, Round};
 use areo_core::message::{Note, Reply, Request, ServerRecord, ServerStatus};
 use areo_core::object::{DomainId, Name};
 use areo_core::reconfig::transfer::Progress;
-use areo_core::server::record::{ElementHeader, Step};
+use areo_core::server::record::Step;
 use areo_core::shard::{ReleasedBatch, Shard};
 use areo_core::tag::Tag;
 use areo_net::network::Network;
@@ -76,8 +76,8 @@ impl Watch<Caller> for Observer<'_> {
         self.appending.clear();
     }
 
-    fn damaged(&mut self, header: &ElementHeader) {
-        tracing::error!(version = %header.tag, "an element is damaged: abstaining for its object until it is repaired");
+    fn damaged(&mut self, version: Tag) {
+        tracing::error!(%version, "an element is damaged: abstaining for its object until it is repaired");
         self.metrics.corrupted.inc();
     }
 }

@@ -367,7 +367,7 @@ impl ConfigurationState {
         name: &Name,
         tag: Tag,
         ledger: &mut Ledger,
-    ) {
+    ) -> bool {
         if self.is_ranked(name) {
             return self.lose_element(name, tag, ledger);
         }
@@ -379,6 +379,7 @@ impl ConfigurationState {
         let record = versions.damage(tag);
         forget(key, name, versions, record, ledger);
         self.found_damage(name);
+        true
     }
 
     // ---- cells ----

@@ -1,14 +1,9 @@
 //! Verifying the records on disk at a rate, so that rot is found while others can still mend it.
 
 use super::Node;
-use crate::{Keep, Watch};
-use areo_core::config::ConfigurationId;
+use crate::Keep;
 use areo_core::instant::{Instant, PastMoment};
-use areo_core::object::Name;
-use areo_core::server::record::ElementHeader;
-use areo_core::tag::Tag;
 use areo_store::{ScrubOutcome, ScrubPlace};
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// How far verification is.
@@ -64,26 +59,6 @@ impl ScrubCursor {
     }
 }
 
-/// The damaged elements that were found in the round that is under way, and in the one before it: each round finds again what is not
-/// repaired yet, and what watches hears of it once.
-#[derive(Debug, Default)]
-pub(super) struct DamageReports {
-    found: BTreeSet<(ConfigurationId, Name, Tag)>,
-    before: BTreeSet<(ConfigurationId, Name, Tag)>,
-}
-
-impl DamageReports {
-    fn is_news(&mut self, header: &ElementHeader) -> bool {
-        let element = (header.key, header.name.clone(), header.tag);
-        let was_found = self.before.contains(&element);
-        self.found.insert(element) && !was_found
-    }
-
-    fn end_round(&mut self) {
-        self.before = std::mem::take(&mut self.found);
-    }
-}
-
 impl<K: Keep, C> Node<K, C> {
     /// How far verification is.
     pub fn scrubbing(&self) -> &ScrubCursor {
@@ -125,7 +100,7 @@ impl<K: Keep, C> Node<K, C> {
         self.shard.verified(self.scrubbing.all_since);
     }
 
-    pub(super) fn scrub(&mut self, now: Instant, watch: &mut impl Watch<C>) {
+    pub(super) fn scrub(&mut self, now: Instant) {
         let budget = self.scrubbing.budget(self.sizes.scrub);
         let Some(log) = self.keep.log_mut().filter(|_| budget > 0) else {
             return;
@@ -133,22 +108,8 @@ impl<K: Keep, C> Node<K, C> {
         let (done, damaged) = log.scrub(budget);
         self.scrubbing.add(done, now);
         self.shard.verified(self.scrubbing.all_since);
-        self.damaged(damaged, watch);
-        if done.is_round_complete {
-            self.damage.end_round();
-        }
-    }
-
-    pub(super) fn damaged(
-        &mut self,
-        headers: impl IntoIterator<Item = ElementHeader>,
-        watch: &mut impl Watch<C>,
-    ) {
-        for header in headers {
-            if self.damage.is_news(&header) {
-                watch.damaged(&header);
-            }
-            self.shard.damaged(&header);
+        for header in &damaged {
+            self.shard.damaged(header);
         }
     }
 }

@@ -3,7 +3,7 @@ use crate::{may_be_replaced, may_start};
 use areo_core::config::{Configuration, ConfigurationId, Dap, Descriptor, ServerId};
 use areo_core::element::{Element, Form};
 use areo_core::limits;
-use areo_core::message::{Access, Body, ServerRecord};
+use areo_core::message::{Access, Body, ServerRecord, Want};
 use areo_core::object::{DomainId, Name};
 use areo_core::pointer::Successors;
 use areo_core::server::Identity;
@@ -319,15 +319,17 @@ fn verification_keeps_its_rate_and_says_how_far_it_is() {
     assert_eq!(unscrubbed, Some(60_000));
 }
 
-/// Verification finds what is damaged in each round, as long as it is not repaired.
-#[test]
-fn damage_is_reported_once() {
-    struct Damaged(u32);
-    impl Watch<u32> for Damaged {
-        fn damaged(&mut self, _header: &ElementHeader) {
-            self.0 += 1;
-        }
+#[derive(Default)]
+struct Damaged(u32);
+
+impl Watch<u32> for Damaged {
+    fn damaged(&mut self, _version: Tag) {
+        self.0 += 1;
     }
+}
+
+/// A node of two objects, of which the first one is damaged on its disk.
+fn node_with_damage() -> Node<Records<MemoryDisk>, u32> {
     let disk = MemoryDisk::new();
     let mut node = node_on(&disk);
     for object in 0..2 {
@@ -336,24 +338,62 @@ fn damage_is_reported_once() {
         let commit = turn.commit.expect("a record is to be written");
         let _ = node.committed(commit.run()).expect("it is written");
     }
-    let segments = disk.list().expect("the disk works");
     let payload = [7; 1 << 10];
-    for segment in &segments {
+    for segment in &disk.list().expect("the disk works") {
         let content = disk.content(segment).expect("it is listed");
         if let Some(at) = content.windows(payload.len()).position(|it| it == payload) {
             disk.flip(segment, at, 1);
         }
     }
-    let (mut damaged, mut rounds, mut oldest) = (Damaged(0), 0, None);
+    node
+}
+
+fn upkeep(node: &mut Node<Records<MemoryDisk>, u32>, now: u64, watch: &mut Damaged) {
+    let upkeep = node.upkeep(Instant(now), watch).expect("it works");
+    if let Some(commit) = upkeep.turn.and_then(|turn| turn.commit) {
+        let _ = node.committed(commit.run()).expect("it is written");
+    }
+}
+
+/// Verification finds what is damaged in each round, as long as it is not repaired.
+#[test]
+fn damage_is_reported_once() {
+    let mut node = node_with_damage();
+    let (mut damaged, mut rounds, mut oldest) = (Damaged::default(), 0, None);
     for now in 1..1000 {
-        let upkeep = node.upkeep(Instant(now), &mut damaged).expect("it works");
-        if let Some(commit) = upkeep.turn.and_then(|turn| turn.commit) {
-            let _ = node.committed(commit.run()).expect("it is written");
-        }
+        upkeep(&mut node, now, &mut damaged);
         let verified = node.scrubbing().oldest(Instant(now));
         rounds += u32::from(verified.is_some() && verified <= oldest);
         oldest = verified;
     }
     assert!(rounds > 2, "{rounds}");
+    assert_eq!(damaged.0, 1);
+}
+
+#[test]
+fn damage_that_a_read_finds_is_reported() {
+    let mut node = node_with_damage();
+    node.sizes.scrub = 0;
+    let mut damaged = Damaged::default();
+    upkeep(&mut node, 1, &mut damaged);
+    assert_eq!(damaged.0, 0, "nothing was read");
+    for object in [0, 0, 1] {
+        let name = Name::user(&object.to_string()).expect("a key");
+        let query = Access::query(Want::Element, Tag::INITIAL);
+        let request = Request::Configured {
+            configuration: root().id(),
+            descriptor: None,
+            successors: Successors::default(),
+            body: Body::Access(vec![(name, query)]),
+        };
+        push(&mut node, object, request);
+        let turn = node.turn(NOW, &mut damaged).expect("the disk works");
+        let [(_, Ok(reply))] = &turn.released.replies[..] else {
+            panic!("a query changes nothing, and is answered at once")
+        };
+        let refusal = (object == 0).then_some(Refusal::Damaged);
+        assert_eq!(reply.refusal(), refusal);
+    }
+    upkeep(&mut node, NOW.0 + 1, &mut damaged);
     assert_eq!(damaged.0, 1);
 }

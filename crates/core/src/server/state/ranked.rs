@@ -143,11 +143,14 @@ impl ConfigurationState {
         }
     }
 
-    /// The record of an element turned out to be damaged. The version stays accepted: only its element is not here any more.
-    pub(super) fn lose_element(&mut self, name: &Name, tag: Tag, ledger: &mut Ledger) {
+    /// The record of an element turned out to be damaged. The version stays accepted: only its element is not here any more. False:
+    /// it was not here before.
+    pub(super) fn lose_element(&mut self, name: &Name, tag: Tag, ledger: &mut Ledger) -> bool {
         let versions = self.objects.get_mut(name.as_bytes());
         let lost = versions.and_then(|versions| versions.take(tag));
+        let was_here = lost.is_some();
         ledger.supersede(lost.map(|lost| lost.handle));
+        was_here
     }
 
     /// A record that says what no execution produces is damaged, and what was promised is not known: the register abstains

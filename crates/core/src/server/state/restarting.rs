@@ -43,13 +43,13 @@ impl Restarts {
         records.push(ImpossibleRecord { handle, element });
     }
 
-    /// The element in the record of an impossible version cannot be read.
-    pub(super) fn lose_element(&mut self, name: &Name, tag: Tag) {
+    /// The element in the record of an impossible version cannot be read. False: there is no such element, or it was lost before.
+    pub(super) fn lose_element(&mut self, name: &Name, tag: Tag) -> bool {
         let records = self.impossible.get_mut(name.as_bytes());
         let is_lost = |stored: &mut StoredVersion| stored.tag == tag;
-        for record in records.into_iter().flatten() {
-            record.element.take_if(is_lost);
-        }
+        let records = records.into_iter().flatten();
+        let lost = records.filter_map(|record| record.element.take_if(is_lost));
+        lost.count() > 0
     }
 
     /// The damaged object after the last one that was named, in turn.
