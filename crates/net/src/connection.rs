@@ -64,8 +64,10 @@ pub enum CloseReason {
         /// What had piled up, in bytes.
         queued_bytes: usize,
     },
-    /// The other side began a frame and did not go on, or answers nothing.
+    /// The other side began a frame and did not go on.
     Stalled,
+    /// The other side gives no sign of life.
+    Silent,
     /// This side had no more use for it.
     Finished,
 }
@@ -84,6 +86,7 @@ impl fmt::Display for CloseReason {
                 )
             }
             CloseReason::Stalled => formatter.write_str("no progress"),
+            CloseReason::Silent => formatter.write_str("no sign of life from the other side"),
             CloseReason::Finished => formatter.write_str("finished"),
         }
     }
@@ -158,6 +161,8 @@ struct Shared {
     bytes_read: Cell<u64>,
     bytes_written: Cell<u64>,
     last_received: Cell<Instant>,
+    /// When a socket that was full took bytes again.
+    last_drained: Cell<Option<Instant>>,
     unanswered: Cell<usize>,
 }
 
@@ -189,7 +194,8 @@ impl Connection {
                 mid_frame: Cell::new(false),
                 bytes_read: Cell::new(0),
                 bytes_written: Cell::new(0),
-                last_received: Cell::new(Instant::now()),
+                last_received: Cell::new(now()),
+                last_drained: Cell::new(None),
                 unanswered: Cell::new(0),
             }),
         }
@@ -299,6 +305,14 @@ impl Connection {
         self.shared.last_received.get()
     }
 
+    /// When the other side last did something: it sent bytes, or made room for them where there was none. That the operating
+    /// system takes bytes says nothing of the other side.
+    pub fn last_sign_of_life(&self) -> Instant {
+        let received = self.shared.last_received.get();
+        let drained = self.shared.last_drained.get();
+        drained.map_or(received, |drained| drained.max(received))
+    }
+
     /// Closes the connection; what is queued is dropped unless the kernel takes it at once.
     pub fn close(&self, reason: CloseReason) {
         self.shared.closing.borrow_mut().get_or_insert(reason);
@@ -343,6 +357,11 @@ impl Connection {
             waker.wake_by_ref();
         }
     }
+}
+
+/// The present, which tests may hold still.
+pub(crate) fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
 }
 
 impl Shared {

@@ -36,6 +36,7 @@ pub mod network;
 pub mod outside;
 pub mod peer;
 pub mod pool;
+mod sockets;
 pub mod trace;
 
 pub use areo_wire::checksum::crc32c;

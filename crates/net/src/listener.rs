@@ -32,6 +32,7 @@ use crate::handshake::{read_hello, write_welcome};
 use crate::message::Incoming;
 use crate::peer::Traffic;
 use crate::pool::Pool;
+use crate::sockets;
 pub use identity::Identity;
 pub use responder::Responder;
 
@@ -266,9 +267,8 @@ impl<S: Service> Shared<S> {
     /// One connection, from its hello to its end.
     async fn serve(self: &Rc<Self>, mut stream: TcpStream, remote: SocketAddr) {
         let patience = self.config.hello_timeout;
-        // Small calls must not wait for the delayed acknowledgement of the ones before.
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%remote, %error, "no TCP_NODELAY");
+        if let Err(error) = sockets::prepare_accepted(&stream, self.config.stall_timeout) {
+            tracing::debug!(%remote, %error, "options of a socket not set");
         }
         let hello = match read_hello(&mut stream, patience).await {
             Ok(hello) => hello,

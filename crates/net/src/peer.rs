@@ -19,6 +19,7 @@ mod backoff;
 mod calls;
 mod known;
 mod link;
+mod liveness;
 mod standing;
 
 use std::fmt;
@@ -141,7 +142,7 @@ pub struct PeerConfig {
     pub connect_timeout: Duration,
     /// How long the hello may take.
     pub hello_timeout: Duration,
-    /// A server that owes an answer and has sent nothing for a third of this is pinged, and cut off after it.
+    /// A server that has given no sign of life for a third of this is pinged, and cut off before it ends.
     pub silence_timeout: Duration,
     /// Read window of the connection of small calls, in bytes.
     pub window_bytes: usize,

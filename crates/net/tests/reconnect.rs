@@ -268,6 +268,75 @@ fn a_server_that_says_nothing_is_cut_off() {
     });
 }
 
+/// How long a connected peer stays so, in virtual time, and how many pings it sends meanwhile.
+async fn silence_of(peer: &Peer, mut server: Raw) -> (Duration, usize) {
+    until("the hello was answered", || {
+        peer.status() == Status::Connected
+    })
+    .await;
+    // Time goes on when nothing else does.
+    tokio::time::pause();
+    let begun = tokio::time::Instant::now();
+    while peer.status() == Status::Connected {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let silent = begun.elapsed();
+    tokio::time::resume();
+    let mut pings = 0;
+    while let Some((header, _)) = server.receive().await {
+        pings += usize::from(header.kind == Kind::Ping);
+    }
+    (silent, pings)
+}
+
+/// The operating system takes the pings of a server that is gone for minutes, and that counted as a sign of life.
+#[test]
+fn bytes_that_the_system_takes_are_no_sign_of_life() {
+    local(async {
+        let limit = Duration::from_secs(15);
+        let (listener, peer, record) = listening().await;
+        peer.call(message(b"x"), record.clone(), 1).unwrap();
+        let owing = Raw::accept(&listener).await;
+        let (silent, pings) = silence_of(&peer, owing).await;
+        assert!(silent <= limit && silent > limit / 2, "{silent:?}");
+        assert!(pings > 3, "{pings} pings");
+        assert_eq!(record.of(1), [Told::Retrying]);
+    });
+}
+
+/// A server that owes no answer stayed *connected* for as long as TCP waits, which is 15 minutes.
+#[test]
+fn a_server_that_owes_nothing_is_missed_too() {
+    local(async {
+        let (listener, peer, _) = listening().await;
+        peer.connect();
+        let idle = Raw::accept(&listener).await;
+        let (silent, pings) = silence_of(&peer, idle).await;
+        assert!(silent <= Duration::from_secs(15), "{silent:?}");
+        assert!(pings > 3, "{pings} pings");
+    });
+}
+
+/// An upload to a server that reads slowly, and says nothing before it has all of it.
+#[test]
+fn a_slow_reader_is_no_silent_server() {
+    local(async {
+        let (listener, peer, record) = listening().await;
+        peer.call(message_with(b"x", &[64 << 20]), record.clone(), 1)
+            .unwrap();
+        let mut server = Raw::accept(&listener).await;
+        tokio::time::pause();
+        let mut buffer = vec![0; 4 << 20];
+        for _ in 0..7 {
+            tokio::time::sleep(Duration::from_secs(4)).await;
+            let read = tokio::io::AsyncReadExt::read_exact(&mut server.stream, &mut buffer).await;
+            assert_eq!(read.ok(), Some(buffer.len()), "it is not cut off");
+        }
+        assert_eq!(record.of(1), []);
+        assert_eq!(peer.state().bulk_status, Status::Connected);
+    });
+}
+
 #[test]
 fn dropping_the_peer_closes_its_connections() {
     local(async {

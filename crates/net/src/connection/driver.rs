@@ -6,13 +6,12 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
 
 use areo_wire::frame::{FrameError, Header, Kind, Refusal};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::connection::reader::{Next, Reader};
-use crate::connection::{CloseReason, Connection, ConnectionConfig, Handler, SendError};
+use crate::connection::{CloseReason, Connection, ConnectionConfig, Handler, SendError, now};
 use crate::message::Incoming;
 
 /// How many slices one write takes; what is left goes with the next one.
@@ -36,6 +35,7 @@ where
     let reader = Reader::new(config.window_bytes, config.limits, config.pool.clone());
     let driver = Driver {
         stream,
+        is_full: false,
         reader,
         handler,
         connection: connection.clone(),
@@ -46,6 +46,8 @@ where
 /// The future that reads and writes; see [`drive`].
 pub struct Driver<S, H> {
     stream: S,
+    /// The operating system took no more bytes when it was last asked to.
+    is_full: bool,
     reader: Reader,
     handler: H,
     connection: Connection,
@@ -127,9 +129,14 @@ where
             let mut slices = [IoSlice::new(&[]); SLICES_PER_WRITE];
             let count = outbox.slices(&mut slices);
             let stream = Pin::new(&mut self.stream);
-            let written = ready!(stream.poll_write_vectored(context, &slices[..count]))?;
+            let taken = stream.poll_write_vectored(context, &slices[..count]);
+            let was_full = std::mem::replace(&mut self.is_full, taken.is_pending());
+            let written = ready!(taken)?;
             if written == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            if was_full {
+                shared.last_drained.set(Some(now()));
             }
             outbox.advance(written);
             shared
@@ -159,7 +166,7 @@ where
         shared
             .bytes_read
             .set(shared.bytes_read.get() + count as u64);
-        shared.last_received.set(Instant::now());
+        shared.last_received.set(now());
         Poll::Ready(Ok(()))
     }
 

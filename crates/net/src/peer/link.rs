@@ -11,17 +11,23 @@ use tokio::sync::Notify;
 use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
 
-use crate::connection::{CloseReason, Connection, ConnectionConfig, Handler, SendError, drive};
+use crate::connection::{
+    CloseReason, Connection, ConnectionConfig, Handler, SendError, drive, now,
+};
 use crate::handshake::{HandshakeError, greet};
 use crate::message::{Incoming, Outgoing};
 use crate::peer::backoff::Backoff;
 use crate::peer::calls::{Calls, Entry};
 use crate::peer::known::{HelloAnswer, PeerKnowledge};
+use crate::peer::liveness::{Liveness, Verdict};
 use crate::peer::standing::Standing;
 use crate::peer::{Answer, CallRefusal, PeerConfig, Sink, Status, Traffic};
+use crate::sockets;
 
-/// How often deadlines and silence are looked at.
+/// How often deadlines and silence are looked at, at least.
 const TICK_PERIOD: Duration = Duration::from_secs(1);
+/// Looks within the time after which a silent server is cut off, at least.
+const LOOKS: u32 = 15;
 
 /// A connection that is kept up, and its table of calls.
 pub(crate) struct Link {
@@ -34,8 +40,7 @@ pub(crate) struct Link {
     last_error: RefCell<Option<String>>,
     /// Since when an answer has been owed; forgotten calls are owed one too.
     owed_since: Cell<Option<Instant>>,
-    /// When the server was last seen to take bytes, and how many it had taken by then: a long upload is no silence.
-    taken: Cell<(Option<Instant>, u64)>,
+    liveness: RefCell<Liveness>,
     /// Ends a wait between two attempts.
     hurry: Notify,
     stopped: Cell<bool>,
@@ -48,6 +53,7 @@ pub(crate) struct Link {
 
 impl Link {
     pub(crate) fn new(channel: Channel, config: PeerConfig, known: Rc<PeerKnowledge>) -> Rc<Link> {
+        let limit = config.silence_timeout.saturating_sub(tick_period(&config));
         Rc::new_cyclic(|myself| Link {
             channel,
             config,
@@ -57,7 +63,7 @@ impl Link {
             connection: RefCell::default(),
             last_error: RefCell::default(),
             owed_since: Cell::new(None),
-            taken: Cell::new((None, 0)),
+            liveness: RefCell::new(Liveness::new(limit, now())),
             hurry: Notify::new(),
             stopped: Cell::new(false),
             connections_made: Cell::new(0),
@@ -262,8 +268,7 @@ impl Link {
         let address = self.known.address.borrow().clone();
         let connecting = timeout(self.config.connect_timeout, TcpStream::connect(address));
         let mut stream = connecting.await.map_err(|_| HandshakeError::TimedOut)??;
-        // Small calls must not wait for the delayed acknowledgement of the ones before.
-        stream.set_nodelay(true)?;
+        sockets::prepare(&stream, self.config.silence_timeout)?;
         let hello = Hello {
             cluster: self.config.cluster,
             expected_server: self.config.server,
@@ -400,12 +405,12 @@ impl Link {
         }
     }
 
-    /// Once a period: ends calls whose deadline has passed, sends off notes that found no company, pings and
-    /// cuts off a server that says nothing.
+    /// Once a period: ends calls whose deadline has passed, sends off notes that found no company, pings and cuts off a server
+    /// without a sign of life, also one that owes no answer: others are shown whether it is there.
     async fn keep_time(self: Rc<Self>) {
         while !self.stopped.get() {
-            sleep(TICK_PERIOD).await;
-            let now = Instant::now();
+            sleep(tick_period(&self.config)).await;
+            let now = now();
             let passed = |entry: &Entry| {
                 entry
                     .message
@@ -426,27 +431,26 @@ impl Link {
     }
 
     fn look_after_connection(&self, now: Instant) {
-        let mut silent_for = self.silent_for(now);
         let connection = self.connection.borrow();
         let Some(connection) = connection.as_ref() else {
             return;
         };
         connection.flush();
-        let (mut taken_at, taken) = self.taken.get();
-        if connection.bytes_written() != taken {
-            taken_at = Some(now);
-            self.taken.set((taken_at, connection.bytes_written()));
-        }
-        if let Some(taken_at) = taken_at {
-            silent_for = silent_for.min(now.saturating_duration_since(taken_at));
-        }
-        if silent_for >= self.config.silence_timeout {
-            connection.close(CloseReason::Stalled);
-        } else if silent_for >= self.config.silence_timeout / 3 {
+        let last_sign = connection.last_sign_of_life();
+        match self.liveness.borrow_mut().look(now, last_sign) {
+            Verdict::Alive => {}
             // A full queue needs no ping: it already waits for the other side.
-            let _ = connection.send(&Header::new(Kind::Ping, 0), &[][..], &[]);
+            Verdict::Doubtful => {
+                let _ = connection.send(&Header::new(Kind::Ping, 0), &[][..], &[]);
+            }
+            Verdict::Dead => connection.close(CloseReason::Silent),
         }
     }
+}
+
+/// A server is silent for no longer than it may be when it is cut off by the look before that.
+fn tick_period(config: &PeerConfig) -> Duration {
+    TICK_PERIOD.min(config.silence_timeout / LOOKS)
 }
 
 fn moved_by(connection: &Connection) -> Traffic {
