@@ -35,15 +35,20 @@ use values::{KeyParser, parse_basis, parse_copy_limit, parse_pair};
 pub const SCREEN: &str =
     "{about-with-newline}\n{usage-heading} {usage}\n\n{subcommands}{after-help}";
 
+/// The revision of the source that this is built from; `unknown` without git.
+pub const REVISION: &str = env!("BUILD_COMMIT");
+/// The version, and the revision.
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BUILD_COMMIT"), ")");
+
 /// Atomic, reconfigurable, erasure-coded objects on your servers.
 #[derive(Parser, Debug)]
 #[command(
     name = "areo",
-    version,
+    version = VERSION,
     max_term_width = 100,
     subcommand_required = true
 )]
-#[command(arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(arg_required_else_help = true)]
 #[command(help_template = SCREEN)]
 #[command(after_help = "\
 Begin with `areo up`. Of every command (see `areo ls --help`): -v -q --cluster
@@ -75,7 +80,8 @@ pub(crate) enum Command {
     ///
     /// Also show what each server holds of it.
     Stat(Stat),
-    /// Delete an object
+    /// Delete objects
+    #[command(aliases = ["delete", "del", "remove"])]
     Rm(Rm),
     /// Push, pull and compare files that many people edit
     ///
@@ -116,6 +122,8 @@ pub(crate) enum Command {
         /// The shell
         shell: Shell,
     },
+    /// Print the version of this program, and the revision of its source
+    Version,
 }
 
 /// How values are kept.
@@ -274,14 +282,18 @@ pub(crate) struct Get {
     /// Key of the object
     #[arg(value_parser = KeyParser)]
     pub(crate) key: String,
-    /// Write the value to a file, which appears complete or not at all; `-` or nothing: standard output
-    #[arg(short, long, value_name = "FILE")]
+    /// File for the value, which appears complete or not at all; in a directory it has the last part of the key as its name; `-` or
+    /// nothing: standard output
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// The file for the value, as an option
+    #[arg(short, long, value_name = "FILE", conflicts_with = "file")]
     pub(crate) output: Option<PathBuf>,
     /// Only these bytes, counted from 0, both included; `A-`: from A to the end
     #[arg(long, value_name = "A-B", value_parser = parse_range)]
     pub(crate) range: Option<ByteRange>,
     /// Print the version and not the value
-    #[arg(long, conflicts_with_all = ["output", "range"])]
+    #[arg(long, conflicts_with_all = ["output", "file", "range"])]
     pub(crate) version_only: bool,
     #[command(flatten)]
     pub(crate) stats: Stats,
@@ -320,10 +332,10 @@ pub(crate) struct Stat {
 
 #[derive(Args, Debug, Clone)]
 pub(crate) struct Rm {
-    /// Key of the object
-    #[arg(value_parser = KeyParser)]
-    pub(crate) key: String,
-    /// Delete only if this is the newest version. Otherwise ends with 4; as `put --if-version`
+    /// Keys of the objects; a key without an object does not keep the others
+    #[arg(required = true, value_name = "KEY", value_parser = KeyParser)]
+    pub(crate) keys: Vec<String>,
+    /// Delete only if this is the newest version, of one object. Otherwise ends with 4; as `put --if-version`
     #[arg(long, value_name = "VERSION")]
     pub(crate) if_version: Option<Version>,
     /// With --if-version: refuse where several concurrent writes on one version may succeed
@@ -399,15 +411,42 @@ pub fn report(program: &str, error: &clap::Error) -> ExitCode {
     if error.use_stderr() && asked_for_json {
         return Failure::new(Code::Usage, sentence(error)).report(program, true);
     }
+    if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
+        && tip(name).is_some()
+    {
+        return Failure::new(Code::Usage, sentence(error)).report(program, false);
+    }
     // A reader that is gone reads nothing more.
     let _ = error.print();
     ExitCode::from(u8::try_from(error.exit_code()).expect("clap exits with 0 or 2"))
 }
 
+/// Advice for a command of other programs that is none of ours.
+fn tip(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "cp" | "copy" | "sync" | "upload" | "download" => {
+            "`areo put KEY FILE` writes a file, `areo get KEY FILE` reads one"
+        }
+        "mv" | "rename" => "`areo get` it, `areo put` it under the other key, then `areo rm` it",
+        "cat" => "`areo get KEY` prints a value",
+        "list" | "dir" => "`areo ls` lists objects",
+        "mb" | "mkdir" => "`areo domain create NAME` makes a domain; keys need no directories",
+        "rb" | "rmdir" => "`areo domain rm NAME` removes a domain; keys need no directories",
+        "man" | "info" => "`areo help` and `areo help COMMAND` explain the commands",
+        "start" | "serve" | "run" => {
+            "`areo up` runs a cluster on this machine, `areo server` one server"
+        }
+        _ => return None,
+    })
+}
+
 /// The first paragraph of clap's message, on one line.
 pub(crate) fn sentence(error: &clap::Error) -> String {
     if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) {
-        return format!("there is no command '{name}'");
+        return match tip(name) {
+            Some(tip) => format!("there is no command '{name}': {tip}"),
+            None => format!("there is no command '{name}'"),
+        };
     }
     let text = error.to_string();
     let paragraph = text.split("\n\n").next().unwrap_or_default();

@@ -28,12 +28,13 @@ use std::process::ExitCode;
 /// Does what the command line says.
 pub(crate) fn run(cli: Cli) -> ExitCode {
     let Cli { global, command } = cli;
-    if let Command::Completion { shell } = command {
-        return program::ended(
-            program::completion(Cli::command(), shell),
-            "areo",
-            global.common.json,
-        );
+    let without_settings = match command {
+        Command::Completion { shell } => Some(program::completion(Cli::command(), shell)),
+        Command::Version => Some(program::version("areo", global.common.json)),
+        _ => None,
+    };
+    if let Some(outcome) = without_settings {
+        return program::ended(outcome, "areo", global.common.json);
     }
     let watching = match command {
         Command::Server(ref args) if args.verb.is_none() => WatchMode::Callers,
@@ -63,6 +64,8 @@ fn perform(session: &Session, command: Command, recorder: &Recorder) -> Outcome 
         Command::Reconfig(command) => reconfig::run(session, command),
         Command::Status(args) => status::run(session, &args),
         Command::Trace(args) => trace::run(session, &args),
-        Command::Completion { .. } => unreachable!("needs no settings, done above"),
+        Command::Completion { .. } | Command::Version => {
+            unreachable!("needs no settings, done above")
+        }
     }
 }

@@ -253,7 +253,7 @@ fn variable_of(key: &str) -> String {
     format!("{PREFIX}{}", name.to_ascii_uppercase())
 }
 
-/// Keys with their values as text.
+/// Keys with their values as text; an array as its values with commas between.
 fn flatten(prefix: &str, value: &toml::Value, leaves: &mut Vec<(String, String)>) {
     match value {
         toml::Value::Table(table) => {
@@ -263,6 +263,13 @@ fn flatten(prefix: &str, value: &toml::Value, leaves: &mut Vec<(String, String)>
             }
         }
         toml::Value::String(text) => leaves.push((prefix.into(), text.clone())),
+        toml::Value::Array(values) => {
+            let text = values.iter().map(|value| match value.as_str() {
+                Some(text) => text.to_owned(),
+                None => value.to_string(),
+            });
+            leaves.push((prefix.into(), text.collect::<Vec<_>>().join(",")));
+        }
         other => leaves.push((prefix.into(), other.to_string())),
     }
 }

@@ -83,6 +83,13 @@ impl Failure {
         Failure::other(format!("cannot {what} {path}: {}", plain(error)))
     }
 
+    /// Several failures as one: all their sentences, under the code of the first. `None` if there is none.
+    pub(crate) fn together(failures: Vec<Failure>) -> Option<Failure> {
+        let code = failures.first()?.code;
+        let sentences: Vec<String> = failures.into_iter().map(|one| one.message).collect();
+        Some(Failure::new(code, sentences.join("; ")))
+    }
+
     /// Ctrl-C: the shell knows why, so nothing is printed.
     pub(crate) fn interrupted() -> Failure {
         Failure {
@@ -158,6 +165,16 @@ mod tests {
             object,
             serde_json::json!({ "error": "no quorum for 'a\nb'", "kind": "unavailable", "code": 5 })
         );
+    }
+
+    #[test]
+    fn several_failures_end_with_the_code_of_the_first() {
+        assert_eq!(Failure::together(Vec::new()), None);
+        let missing = Failure::new(Code::NotFound, "there is no 'a'");
+        let away = Failure::new(Code::Unavailable, "no quorum");
+        let both = Failure::together(vec![missing, away]).unwrap();
+        assert_eq!(both.code, Code::NotFound);
+        assert_eq!(both.message, "there is no 'a'; no quorum");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a program does before and after a command, and running this program once more.
 
-use crate::args::{Common, Global};
+use crate::args::{Common, Global, REVISION, VERSION};
 use crate::cmd::trace;
 use crate::config::{Places, Settings};
 use crate::exit::Outcome;
@@ -82,6 +82,22 @@ pub fn completion(mut command: clap::Command, shell: Shell) -> Outcome {
     let (mut script, name) = (Vec::new(), command.get_name().to_owned());
     clap_complete::generate(shell, &mut command, name, &mut script);
     std::io::stdout().write_all(&script).map_err(cannot_print)
+}
+
+/// Prints the name and the version of the program of this name.
+///
+/// # Errors
+/// The output cannot take it.
+pub fn version(name: &str, json: bool) -> Outcome {
+    let out = Output::new(json, false, 0);
+    match json {
+        true => out.object(&serde_json::json!({
+            "program": name,
+            "version": env!("CARGO_PKG_VERSION"),
+            "revision": REVISION,
+        })),
+        false => out.line(&format!("{name} {VERSION}")),
+    }
 }
 
 /// How the program of this name ends with its command.

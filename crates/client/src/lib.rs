@@ -1,66 +1,42 @@
-//! What users import: connect, domains, put, get, stat, delete, list; asynchronous, or with [`blocking::wait`].
+//! The library for programs that use a cluster: objects, files, domains and their changes.
 //!
-//! Every operation is linearizable, listings excepted (those are regular: they contain every put that completed before
-//! they began). It ends within its deadline as done, as [`Error::Unavailable`] (nothing was written) or as
-//! [`Error::Unknown`] (it may have been). The algorithms are those of `areo_core`: `dsm::atomic` for objects,
-//! `dsm::listing` for listings, `consensus::paxos` for the names of domains.
+//! ```no_run
+//! use areo_client::{Client, PutOptions};
 //!
-//! ```text
-//! ConnectOptions                                     From<&str>: "host:port,host:port"
-//!   addresses: Vec<String>     cluster: Option<ClusterId>     timeout: Duration
-//!   metrics: Option<Metrics>                         where it is counted, together with other clients
-//!   trace_source: Option<TraceSource>                fn(&tracing::Span) -> Option<TraceContext>: servers join your traces
-//!   decide_outside: Option<DecideOutside>            fn(Question) -> Decision: asks etcd, where a domain has it decide
-//!
-//! Client                                             Clone + Send + Sync
-//!   async connect(ConnectOptions) -> Result<Client, ConnectError>
-//!   metrics(&self) -> &Metrics                       text(&self) -> String: what its operations come to, for Prometheus
-//!   with_timeout(&self, Duration) -> Client          timeout(&self) -> Duration
-//!   cluster(&self) -> ClusterId
-//!   async domain(&self, &str) -> Result<Domain, Error>
-//!   async create_domain(&self, &str, DomainOptions) -> Result<Domain, CreateDomainError>     its shape: domain.configuration()
-//!   async root_domain(&self) -> Domain               for its configurations, not for objects
-//!   async remove_domain(&self, &str) -> Result<(), Error>
-//!   async domains(&self) -> Result<Vec<DomainInfo>, Error>
-//!   async servers(&self) -> Result<Vec<ServerInfo>, Error>
-//!   async status(&self) -> ClusterStatus
-//!   async traffic(&self) -> Traffic                  bytes sent and received so far
-//!   async close(self)                                sends off what waits; before the process ends
-//!
-//! Domain                                             Clone + Send + Sync
-//!   name(&self) -> &str        id(&self) -> String     configuration(&self) -> ConfigurationInfo
-//!   with_timeout(&self, Duration) -> Domain
-//!   async put(&self, &str, impl Into<Bytes>, PutOptions) -> Result<Version, Error>
-//!   async write_if(&self, &str, impl Into<Bytes>, Option<Version>, PutOptions) -> Result<Version, Error>     weak: coverable
-//!   async get(&self, &str) -> Result<Object, Error>
-//!   async put_stream(&self, &str, impl AsyncRead, PutOptions) -> Result<Version, StreamError>     of any length
-//!   async get_stream(&self, &str) -> Result<ObjectStream, Error>
-//!   async get_range(&self, &str, impl RangeBounds<u64>) -> Result<ObjectStream, Error>
-//!   async get_to(&self, &str, impl AsyncWrite) -> Result<Streamed, StreamError>
-//!   async stat(&self, &str) -> Result<ObjectInfo, Error>
-//!   async delete(&self, &str) -> Result<Version, Error>
-//!   async list(&self, prefix: &str, after: &str, limit: usize) -> Result<Page, Error>
-//!   async list_with(&self, ListOptions) -> Result<Page, Error>      with common prefixes
-//!   async plan(&self, &Change) -> Result<Plan, ReconfigError>
-//!   async reconfigure(&self, &Change, impl Fn(Progress)) -> Result<Reconfigured, ReconfigError>
-//!   async resume(&self, impl Fn(Progress)) -> Result<Option<ConfigurationInfo>, ReconfigError>
-//!   async sequence(&self) -> Result<Vec<SequenceEntry>, Error>
-//!   async graph(&self) -> Result<ConfigurationGraph, Error>      the same, and which of them is known to come after which
-//!   file(&self, &str) -> Result<file::File, Error>    lists of blocks that many people edit: push, pull, read, diff
-//!   async files(&self, prefix: &str, after: &str) -> Result<(Vec<FileEntry>, Option<String>), Error>
-//!   async sweep(&self, SweepOptions) -> Result<SweepReport, Error>      blocks that are not needed
-//!   async repair(&self, progress) -> Result<Redundancy, Error>    brings objects to the members that lack them
-//!   async repair_object(&self, &str) -> Result<Redundancy, Error>
-//!   async redundancy(&self, progress) -> Result<Redundancy, Error>
-//!   async orphans(&self) -> Result<SweepReport, Error>
-//!   measured(&self) -> (Domain, Arc<Statistics>)     rounds, configurations and bytes of its operations
-//!
-//! blocking::wait(impl Future) -> its output          the same without async
-//! blocking::Local(impl Read or Write)                what it streams from or to
+//! # async fn program() -> Result<(), Box<dyn std::error::Error>> {
+//! let client = Client::connect("127.0.0.1:7400,127.0.0.1:7401").await?;
+//! let photos = client.domain("default").await?;
+//! let version = photos.put("cats/1", "a cat", PutOptions::default()).await?;
+//! let object = photos.get("cats/1").await?;
+//! assert_eq!(object.version, version);
+//! client.close().await;
+//! # Ok(())
+//! # }
 //! ```
 //!
-//! What operations return to be shown (infos, statuses, plans, pages) implements `serde::Serialize`, with the keys of
-//! `areo --json`.
+//! Every operation is linearizable; a listing is regular: it contains every put that completed before the listing began. An
+//! operation ends within its deadline as done, as [`Error::Unavailable`] (nothing was written) or as [`Error::Unknown`] (it
+//! may have been written). [`blocking::wait`] runs an operation without async.
+//!
+//! | to | call |
+//! |---|---|
+//! | connect | [`Client::connect`] with addresses or [`ConnectOptions`]; [`Client::close`] sends off what waits |
+//! | find, create, list and remove domains | [`Client::domain`], [`Client::create_domain`] with [`DomainOptions`], [`Client::domains`], [`Client::remove_domain`] |
+//! | look at servers | [`Client::servers`], [`Client::status`], [`Client::departures`], [`Client::forget_server`] |
+//! | write, read, delete | [`Domain::put`], [`Domain::get`], [`Domain::stat`], [`Domain::delete`] |
+//! | write on a condition, one winner (conditional domains) | [`Domain::has_one_winner`], [`Domain::compare_and_put`], [`Domain::compare_and_delete`], [`Domain::update`] |
+//! | write on a condition, weak (coverable) | [`Domain::write_if`], [`Domain::delete_if`] |
+//! | stream large values | [`Domain::put_stream`], [`Domain::get_stream`], [`Domain::get_range`], [`Domain::get_to`] |
+//! | list | [`Domain::list`], [`Domain::list_with`] with common prefixes |
+//! | edit files that many people share | [`Domain::file`], [`Domain::files`] |
+//! | see where elements are, and what an operation costs | [`Domain::inspect`], [`Domain::measured`] |
+//! | change a domain | [`Domain::plan`], [`Domain::reconfigure`] with a [`Change`], [`Domain::resume`], [`Domain::sequence`], [`Domain::graph`] |
+//! | repair, and remove blocks that nothing needs | [`Domain::redundancy`], [`Domain::repair`], [`Domain::sweep`], [`Domain::orphans`] |
+//! | count and trace | [`Client::metrics`], [`Client::traffic`], [`ConnectOptions`] |
+//!
+//! [`Client`] and [`Domain`] are cheap to clone and are shared between threads. Infos, statuses, plans and pages implement
+//! `serde::Serialize` with the keys of `areo --json`. The algorithms are those of `areo_core`: `dsm::atomic` for objects,
+//! `dsm::listing` for listings, `consensus::paxos` for the names of domains.
 
 pub mod blocking;
 mod checksum;

@@ -57,7 +57,14 @@ pub(crate) enum Command {
     Measure(Measure),
     /// Judge a history
     ///
-    /// Is it linearizable, coverable, is there one winner per version?
+    /// Is it linearizable, coverable, is there one winner per version? Each operation has two lines, its begin and its end:
+    ///
+    /// {"t":10,"client":"a","op":1,"event":"invoke","kind":"write","domain":"d","key":"k","value":"a"}
+    ///
+    /// {"t":25,"client":"a","op":1,"event":"ok","kind":"write","domain":"d","key":"k","value":"a","version":"1-a"}
+    ///
+    /// `t` is in nanoseconds; other events are `fail` and `unknown`; other kinds `read`, `regular_read`, `cvr_write`,
+    /// `conditional_write`, `delete` and `reconfig`; `based_on` is the version that a conditional write names.
     Check {
         /// Events, one JSON object per line; `-` is standard input
         #[arg(value_name = "HISTORY", value_parser = OsStringValueParser::new().map(PathBuf::from))]

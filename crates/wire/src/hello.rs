@@ -190,7 +190,7 @@ pub struct Welcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HelloError {
     /// The magic is missing: something else speaks on this connection.
-    #[error("not Areo's protocol: begins with {found:02x?}")]
+    #[error("not Areo's protocol: begins with {}", beginning(*found))]
     NotAreo {
         /// The first four bytes.
         found: [u8; 4],
@@ -231,6 +231,15 @@ pub enum HelloError {
         /// The highest.
         high: u8,
     },
+}
+
+/// The first bytes of another protocol as a person may know them. HTTP most often is an admin port.
+fn beginning(found: [u8; 4]) -> String {
+    let text = found.escape_ascii();
+    match &found {
+        b"HTTP" => format!("'{text}', as an admin port does: servers listen on another port"),
+        _ => format!("'{text}'"),
+    }
 }
 
 /// The length of the message that begins with `prefix`, in bytes, at most [`MAX_BYTES`].

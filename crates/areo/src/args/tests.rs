@@ -43,7 +43,8 @@ fn the_help_names_every_command() {
             "reconfig",
             "status",
             "trace",
-            "completion"
+            "completion",
+            "version",
         ]
     );
     for name in names {
@@ -109,6 +110,11 @@ fn errors_are_one_sentence() {
     for (line, why) in [
         ("put", "required arguments were not provided: <KEY>"),
         ("pit a", "there is no command 'pit'"),
+        ("cp a b", "there is no command 'cp': `areo put KEY FILE`"),
+        ("man", "`areo help`"),
+        ("rm", "<KEY>"),
+        ("get a f -o g", "cannot be used with"),
+        ("get a f --version-only", "cannot be used with"),
         ("get a --timeout 5", "'5' is not a time"),
         ("get a --timeout 0s", "no time"),
         ("up --max-object 2GiB", "more than 1GiB"),

@@ -54,9 +54,9 @@ pub(crate) struct Trace {
     /// One line for each trace
     #[arg(long, conflicts_with = "html")]
     pub(crate) list: bool,
-    /// For `summary`: operations that ended within this time
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_time)]
-    pub(crate) since: Duration,
+    /// For `summary`: operations that ended within this time [default: 10m]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(crate) since: Option<Duration>,
     /// Write a page with pictures for a browser
     #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) html: Option<PathBuf>,

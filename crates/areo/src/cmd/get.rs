@@ -30,19 +30,15 @@ struct Read<'a> {
 }
 
 pub(super) fn run(session: &Session, args: &args::Get) -> Outcome {
-    let file = args
-        .output
-        .as_deref()
-        .filter(|path| *path != Path::new("-"));
+    let file = args.file.as_deref().or(args.output.as_deref());
+    let file = file.filter(|path| *path != Path::new("-"));
     if session.out.json && file.is_none() && !args.version_only {
         return Err(Failure::usage(
             "with --json the value needs a place of its own: pass -o FILE, or --version-only",
         ));
     }
-    if let Some(file) = file {
-        check_place(file)?;
-    }
-    session::run(get(session, args, file), "")
+    let file = file.map(|file| place(file, &args.key)).transpose()?;
+    session::run(get(session, args, file.as_deref()), "")
 }
 
 async fn get(session: &Session, args: &args::Get, file: Option<&Path>) -> Outcome {
@@ -89,7 +85,7 @@ async fn value(out: Output, domain: &Domain, args: &args::Get, file: Option<&Pat
     let mut stream = stream.map_err(failure)?;
     let Some(path) = file else {
         // Said in full, `-o -` means it.
-        let checks = out.terminal && args.output.is_none();
+        let checks = out.terminal && args.output.is_none() && args.file.is_none();
         return print(out, &mut stream, checks).await.map(|()| {
             statistics::print(out, cost(args, &statistics));
         });
@@ -137,14 +133,26 @@ fn check_text(piece: &[u8], length: u64) -> Outcome {
     }
 }
 
-/// Finds out before the value is read that it could not be written.
-fn check_place(path: &Path) -> Outcome {
+/// The file for the value of this key: `path`, or in the directory `path` the last part of the key. Finds out before the value is read
+/// that it could not be written.
+fn place(path: &Path, key: &str) -> Outcome<PathBuf> {
     let refused = |why: &str| Failure::other(format!("cannot write {}: {why}", path.display()));
     if path.is_dir() {
-        return Err(refused("it is a directory; name a file in it"));
+        let name = key.rsplit('/').next().unwrap_or(key);
+        return match name {
+            "" | "." | ".." => Err(refused("it is a directory; name a file in it")),
+            name if name.contains('\0') => Err(refused("the key is no name of a file")),
+            name => match path.join(name) {
+                file if file.is_dir() => Err(refused(&format!(
+                    "'{}' in it is a directory; name another file",
+                    name.escape_default()
+                ))),
+                file => Ok(file),
+            },
+        };
     }
     if folder(path).is_dir() {
-        Ok(())
+        Ok(path.into())
     } else {
         Err(refused("there is no such directory"))
     }

@@ -1,11 +1,11 @@
-//! `areo rm`: deletes an object.
+//! `areo rm`: deletes objects.
 
 use super::put::Promise;
 use super::statistics;
 use crate::args;
-use crate::exit::Outcome;
+use crate::exit::{Code, Failure, Outcome};
 use crate::session::{self, Session, failure};
-use areo_client::Statistics;
+use areo_client::{Domain, Statistics};
 use serde::Serialize;
 
 /// What is printed with `--json`.
@@ -21,14 +21,41 @@ struct RemovalReport<'a> {
 }
 
 pub(super) fn run(session: &Session, args: &args::Rm) -> Outcome {
-    let key = &args.key;
-    let interrupted = format!("interrupted: the delete of '{key}' may have been applied");
+    if args.if_version.is_some() && args.keys.len() > 1 {
+        return Err(Failure::usage(
+            "--if-version is the version of one object: delete the others by commands of their own",
+        ));
+    }
+    let interrupted = match &args.keys[..] {
+        [key] => format!("interrupted: the delete of '{key}' may have been applied"),
+        _ => "interrupted: some of the objects are deleted".into(),
+    };
     session::run(rm(session, args), &interrupted)
 }
 
 async fn rm(session: &Session, args: &args::Rm) -> Outcome {
-    let key = &args.key;
     let (client, domain) = session.domain_to_write(args.keep_replaced).await?;
+    let mut failures = Vec::new();
+    for key in &args.keys {
+        match rm_one(session, args, &domain, key).await {
+            Ok(()) => {}
+            Err(failure) if args.keys.len() > 1 && failure.code == Code::NotFound => {
+                failures.push(failure);
+            }
+            Err(failure) => {
+                failures.push(failure);
+                break;
+            }
+        }
+    }
+    client.close().await;
+    match Failure::together(failures) {
+        None => Ok(()),
+        Some(failure) => Err(failure),
+    }
+}
+
+async fn rm_one(session: &Session, args: &args::Rm, domain: &Domain, key: &str) -> Outcome {
     let (domain, statistics) = domain.measured();
     let (version, promise) = match args.if_version {
         None => (domain.delete(key).await, None),
@@ -63,6 +90,5 @@ async fn rm(session: &Session, args: &args::Rm) -> Outcome {
         }
         (false, false) => out.line(&deleted.version)?,
     }
-    client.close().await;
     Ok(())
 }

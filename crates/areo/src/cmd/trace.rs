@@ -12,12 +12,15 @@ use areo_client::ServerInfo;
 use areo_telemetry::summary::{Row, Share, summarize};
 use areo_telemetry::waterfall::{draw, duration};
 use areo_telemetry::{Recorder, SpanRecord, Trace, TraceId, view};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How long a server's memory is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Operations that a summary adds up, unless `--since` says otherwise: those that ended within this time.
+const SUMMARY: Duration = Duration::from_mins(10);
 /// Columns of a waterfall where no terminal says how many there are.
 const COLUMNS: usize = 120;
 
@@ -27,6 +30,7 @@ pub(super) fn run(session: &Session, args: &args::Trace) -> Outcome {
             "one trace is shown; two of them by `areo trace compare A B`",
         ));
     }
+    check_options(session.out, args)?;
     let records = session::run(collect(session, args), "")?;
     let traces = Trace::assemble(records);
     if let Which::Summary = args.which {
@@ -55,10 +59,25 @@ pub(super) fn run(session: &Session, args: &args::Trace) -> Outcome {
     }
     match (session.out.json, args.list) {
         _ if args.which == Which::Compare => compared::show(session.out, &traces[0], &traces[1]),
-        (true, _) => json(session.out, &traces),
-        (false, true) => list(session.out, &traces),
+        (_, true) => list(session.out, &traces),
+        (true, false) => json(session.out, &traces),
         (false, false) => show(session.out, &traces),
     }
+}
+
+/// Refuses options that would do nothing.
+fn check_options(out: Output, args: &args::Trace) -> Outcome {
+    let shows_traces = !matches!(args.which, Which::Summary | Which::Compare);
+    let refused = match args.which {
+        Which::Summary if args.html.is_some() => {
+            "a summary makes no page: `--json` prints all its figures"
+        }
+        _ if args.list && !shows_traces => "--list lists the traces of `last`, `slow` or an id",
+        _ if args.since.is_some() && args.which != Which::Summary => "--since is for `summary`",
+        Which::Compare if out.json && args.html.is_some() => "either --json or --html",
+        _ => return Ok(()),
+    };
+    Err(Failure::usage(refused))
 }
 
 /// After a command with `--trace`: shows its operations, on standard error.
@@ -101,7 +120,9 @@ async fn collect(session: &Session, args: &args::Trace) -> Outcome<Vec<SpanRecor
             let since_1970 = SystemTime::now()
                 .duration_since(UNIX_EPOCH)
                 .unwrap_or_default();
-            let since = since_1970.saturating_sub(args.since).as_nanos();
+            let since = since_1970
+                .saturating_sub(args.since.unwrap_or(SUMMARY))
+                .as_nanos();
             records.retain(|span| u128::from(span.end_ns()) >= since);
             format!("/traces/since/{since}")
         }
@@ -222,7 +243,26 @@ fn columns() -> usize {
         .unwrap_or(COLUMNS)
 }
 
+/// One line of `--list --json`.
+#[derive(Serialize)]
+struct Listed<'a> {
+    trace: String,
+    operation: &'a str,
+    duration_ns: u64,
+    spans: usize,
+}
+
 fn list(out: Output, traces: &[Trace]) -> Outcome {
+    if out.json {
+        return traces.iter().try_for_each(|trace| {
+            out.object(&Listed {
+                trace: trace.id.to_string(),
+                operation: trace.name(),
+                duration_ns: trace.duration_ns(),
+                spans: trace.walk().len(),
+            })
+        });
+    }
     let columns = [
         Column::Text("TRACE"),
         Column::Text("OPERATION"),

@@ -146,3 +146,19 @@ fn wrong_values_say_where_they_stand() {
     assert!(refused.contains("areo.toml, line 2: "), "{refused}");
     assert!(!refused.contains('\n'), "one sentence: {refused}");
 }
+
+#[test]
+fn a_list_is_its_values_with_commas_between() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("areo.toml");
+    fs::write(&file, "cluster = ['a:1', \"b:2\"]\nhardware-id = [7]\n").unwrap();
+    let settings = Settings::load(None, &places(directory.path(), &[])).unwrap();
+    assert_eq!(
+        settings.get(None, "cluster", text).unwrap().as_deref(),
+        Some("a:1,b:2")
+    );
+    assert_eq!(
+        settings.get(None, "hardware-id", number::<u32>).unwrap(),
+        Some(7)
+    );
+}

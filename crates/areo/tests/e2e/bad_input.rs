@@ -49,9 +49,11 @@ fn places_that_cannot_be_written() {
     cluster
         .run(&["get", "key", "-o", &path("no/file")])
         .refused(1, &["no such directory"]);
+    fs::create_dir(path("key")).unwrap();
     cluster
-        .run(&["get", "key", "-o", &path("")])
-        .refused(1, &["is a directory"]);
+        .run(&["get", "key", &path("")])
+        .refused(1, &["'key' in it is a directory"]);
+    fs::remove_dir(path("key")).unwrap();
     cluster
         .run(&["get", "key", "-o", "/dev/full"])
         .refused(1, &["/dev/full", "no space"]);
@@ -66,6 +68,25 @@ fn places_that_cannot_be_written() {
         .objects();
     assert_eq!(read[0]["bytes"], 100_000);
     assert_eq!(fs::read(path("key")).unwrap(), vec![7; 100_000]);
+    cluster.run_with(&["put", "deep/down/value"], b"v").done();
+    cluster.run(&["get", "deep/down/value", &path("")]).done();
+    assert_eq!(fs::read(path("value")).unwrap(), b"v");
+}
+
+#[test]
+fn a_key_without_an_object_does_not_keep_the_others() {
+    let cluster = Cluster::start(&["--durability", "memory"]);
+    for key in ["a", "b", "c"] {
+        cluster.run_with(&["put", key], b"v").done();
+    }
+    let removed = cluster.run(&["rm", "a", "none", "b", "neither", "--json"]);
+    assert_eq!(removed.code, 3, "{}", removed.stderr);
+    for missing in ["'none'", "'neither'"] {
+        assert!(removed.stderr.contains(missing), "{}", removed.stderr);
+    }
+    let keys: Vec<_> = removed.objects().iter().map(|o| o["key"].clone()).collect();
+    assert_eq!(keys, ["a", "b"]);
+    assert_eq!(cluster.run(&["ls"]).done().text(), "c");
 }
 
 #[test]
@@ -152,5 +173,20 @@ fn configuration_that_cannot_be() {
         (&2.into(), &"usage".into())
     );
     let version = areo(&["--version"], b"").done();
-    assert!(version.text().starts_with("areo "), "{}", version.text());
+    assert_eq!(version.text(), areo(&["version"], b"").done().text());
+    let known = areo(&["version", "--json"], b"").done().objects();
+    let revision = known[0]["revision"].as_str().expect("it has one");
+    assert!(version.text().starts_with("areo ") && version.text().contains(revision));
+    let help = areo(&["help", "put"], b"").done();
+    assert!(help.text().contains("areo put"), "{}", help.text());
+    areo(&["cp", "a", "b"], b"").refused(2, &["no command 'cp'", "areo put KEY FILE"]);
+    let idle: [&[&str]; 4] = [
+        &["trace", "summary", "--html", "page"],
+        &["trace", "summary", "--list"],
+        &["trace", "last", "--since", "1h"],
+        &["rm", "a", "b", "--if-version", "1-a"],
+    ];
+    for arguments in idle {
+        areo(arguments, b"").refused(2, &[]);
+    }
 }

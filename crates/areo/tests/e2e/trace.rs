@@ -327,6 +327,10 @@ fn traces_are_shown_as_pictures_lists_and_sums() {
     let traces = cluster
         .run(&["trace", "last", "--count", "10", "--list"])
         .done();
+    let listed = cluster.run(&["trace", "last", "--count", "10", "--list", "--json"]);
+    let listed = listed.done().objects();
+    assert_eq!(listed.len(), 2, "one line for each trace");
+    assert_eq!(listed[0]["operation"], "areo.read");
     let operations: Vec<&str> = traces
         .text()
         .lines()

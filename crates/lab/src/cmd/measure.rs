@@ -30,7 +30,10 @@ struct Shown<'a> {
 
 pub(super) fn run(lab: &Lab<'_>, args: &Measure) -> Outcome {
     let Some(name) = &args.name else {
-        return list(lab);
+        return match args.html {
+            Some(_) => Err(Failure::usage("--html is for an experiment: name one")),
+            None => list(lab),
+        };
     };
     if let Some(found) = registers().find(|of| of.name.eq_ignore_ascii_case(name)) {
         return of_register(lab, found, args);
@@ -43,6 +46,12 @@ pub(super) fn run(lab: &Lab<'_>, args: &Measure) -> Outcome {
             names.join(", ")
         )));
     };
+    if args.html.is_some() {
+        return Err(Failure::usage(format!(
+            "experiment {} makes no --html: --json prints all its figures",
+            experiment.name
+        )));
+    }
     let bar = progress::count(lab.out, "measuring", experiment.rows() as u64);
     let of_row = |way: &str, reconfigurers| {
         bar.inc(1);

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// The commit that this was built from: a seed means something for one version of the source only.
-const COMMIT: &str = env!("BUILD_COMMIT");
+const COMMIT: &str = areo::args::REVISION;
 /// Lines of a schedule that are shown.
 const LINES: usize = 400;
 

@@ -159,6 +159,10 @@ fn a_stranger_is_recognised_by_its_first_bytes() {
         message_bytes(b"GET / "),
         Err(HelloError::NotAreo { found: *b"GET " })
     );
+    let sentence = |found: &[u8; 4]| HelloError::NotAreo { found: *found }.to_string();
+    assert!(sentence(b"HTTP").contains("'HTTP', as an admin port does"));
+    assert!(sentence(b"SSH-").ends_with("begins with 'SSH-'"));
+    assert!(sentence(b"\x16\x03\x01\x1b").ends_with(r"'\x16\x03\x01\x1b'"));
     assert_eq!(
         message_bytes(b"AREO\x02\x00"),
         Err(HelloError::WrongLength { bytes: 2 })

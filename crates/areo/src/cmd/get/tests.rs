@@ -64,12 +64,29 @@ fn devices_are_written_to() {
 #[test]
 fn a_place_that_cannot_be_is_found_out_first() {
     let folder = tempfile::tempdir().unwrap();
-    assert_eq!(check_place(&folder.path().join("new")), Ok(()));
-    assert_eq!(check_place(Path::new("new")), Ok(()));
-    for wrong in [folder.path().to_owned(), folder.path().join("no/file")] {
-        let refused = check_place(&wrong).unwrap_err();
+    let of = |path: &Path| place(path, "key");
+    assert_eq!(
+        of(&folder.path().join("new")),
+        Ok(folder.path().join("new"))
+    );
+    assert_eq!(of(Path::new("new")), Ok("new".into()));
+    let refused = of(&folder.path().join("no/file")).unwrap_err();
+    assert_eq!(refused.code, Code::Other);
+    assert!(refused.message.contains("no such directory"), "{refused}");
+}
+
+#[test]
+fn a_directory_gets_a_file_named_by_the_last_part_of_the_key() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("taken")).unwrap();
+    for key in ["value", "a/b/value"] {
+        let file = place(folder.path(), key).unwrap();
+        assert_eq!(file, folder.path().join("value"), "{key}");
+    }
+    for key in ["a/", "..", "a/..", ".", "a/\0", "a/taken"] {
+        let refused = place(folder.path(), key).unwrap_err();
         assert_eq!(refused.code, Code::Other);
-        assert!(refused.message.contains("directory"), "{refused}");
+        assert!(refused.message.starts_with("cannot write"), "{refused}");
     }
 }
 
