@@ -15,6 +15,7 @@
 //! | `repair` | rounds of repair of its own objects |
 //! | `leading` | makes what is posted in domains that it leads |
 //! | `scrubbing` | how far verification is, kept over restarts |
+//! | `signals` | the signals that end a process in order |
 //! | `admin` | live and ready |
 //! | `cluster` | whether quorums of the domains serve |
 
@@ -31,8 +32,10 @@ mod repair;
 mod run;
 mod scrubbing;
 mod service;
+mod signals;
 mod worker;
 
 pub use error::ServeError;
 pub use identity::{ClusterIdentity, Identity, NewServer, initialise_cluster, read_identity};
 pub use run::{Durability, Options, Start, run};
+pub use signals::StopSignals;

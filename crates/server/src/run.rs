@@ -20,7 +20,6 @@ use areo_store::{Directory, LogOptions};
 use areo_telemetry::Recorder;
 use tokio::net::TcpListener;
 use tokio::runtime;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{LocalSet, spawn_local};
 
@@ -33,6 +32,7 @@ use crate::naming;
 use crate::registration::{self, Registrar};
 use crate::scrubbing;
 use crate::service::NodeService;
+use crate::signals::StopSignals;
 use crate::worker::{Durable, Worker};
 
 /// How long a stopping server waits for what it was asked before.
@@ -93,7 +93,7 @@ pub struct Options {
     pub seeds: Vec<String>,
 }
 
-/// Runs a server until SIGTERM or SIGINT comes, and it has drained.
+/// Runs a server until SIGTERM, SIGINT or SIGHUP comes, and it has drained.
 ///
 /// # Errors
 /// [`ServeError`] if it does not come up, or must not go on.
@@ -114,8 +114,7 @@ async fn serve(options: Options) -> Result<(), ServeError> {
     if let Some(name) = &options.name {
         manager::check_server_name(name).map_err(ServeError::InvalidName)?;
     }
-    let mut terminate = signal(SignalKind::terminate()).map_err(system("waiting for SIGTERM"))?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(system("waiting for SIGINT"))?;
+    let mut signals = StopSignals::new().map_err(system("waiting for signals"))?;
     let listen = resolve(&options.listen, options.insecure)?;
     let admin_address = resolve(&options.admin, options.insecure)?;
     let admin = TcpListener::bind(admin_address)
@@ -176,8 +175,7 @@ async fn serve(options: Options) -> Result<(), ServeError> {
             path: directory.path().into(),
             error,
         }),
-        _ = terminate.recv() => Ok(()),
-        _ = interrupt.recv() => Ok(()),
+        () = signals.next() => Ok(()),
     };
     health.set_ready(false);
     stop(&worker, &listener, &directory, outcome.is_ok()).await;
