@@ -37,6 +37,10 @@ const CHECKS: &[Check] = &[
         find: code::unfinished,
     },
     Check {
+        name: "printing",
+        find: code::printing,
+    },
+    Check {
         name: "ignored-test",
         find: code::ignored_tests,
     },

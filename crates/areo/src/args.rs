@@ -7,6 +7,7 @@ mod trace;
 pub(crate) use large::{ByteRange, Repair, Sweep};
 
 use crate::exit::{Code, Failure};
+use crate::output;
 use crate::units::{parse_size, parse_timeout};
 use areo_client::{Decider, Version};
 use clap::error::{ContextKind, ContextValue};
@@ -54,7 +55,7 @@ pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BUILD_C
 Begin with `areo up`. Of every command (see `areo ls --help`): -v -q --cluster
 --domain --timeout --json --hardware-id --trace --trace-keys --metrics --config
 Exit codes: 1 other, 2 usage, 3 not found, 4 precondition, 5 no quorum, not applied, 6 not authorised, 7 corrupted data, \
-8 outcome unknown, 130 interrupted.")]
+8 outcome unknown, 130 interrupted, 141 output closed.")]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -416,9 +417,10 @@ pub fn report(program: &str, error: &clap::Error) -> ExitCode {
     {
         return Failure::new(Code::Usage, sentence(error)).report(program, false);
     }
-    // A reader that is gone reads nothing more.
-    let _ = error.print();
-    ExitCode::from(u8::try_from(error.exit_code()).expect("clap exits with 0 or 2"))
+    match output::styled(&error.render(), error.use_stderr()) {
+        Ok(()) => ExitCode::from(u8::try_from(error.exit_code()).expect("clap exits with 0 or 2")),
+        Err(failure) => failure.report(program, asked_for_json),
+    }
 }
 
 /// Advice for a command of other programs that is none of ours.

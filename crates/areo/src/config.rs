@@ -3,11 +3,12 @@
 //! The file is the one given by `--config` or `AREO_CONFIG`, else `./areo.toml`, else `areo/config.toml` in
 //! `$XDG_CONFIG_HOME` (`~/.config`); an empty name means none. Its keys are those of [`KEYS`]; a key with a dot is in
 //! the table before the dot. In the environment, `up.max-object` is `AREO_UP_MAX_OBJECT`. A key that is not known is an
-//! error, in the environment too: a mistyped variable that is silently ignored costs an afternoon.
+//! error, in the environment too: a mistyped variable that is silently ignored costs an afternoon. An empty variable is one
+//! that is not set, and those that a container engine makes for a service called `areo` are not meant for this program.
 
 use crate::exit::{Failure, Outcome, plain};
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -149,7 +150,7 @@ impl Settings {
             let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else {
                 continue;
             };
-            if name == FILE_VARIABLE {
+            if name == FILE_VARIABLE || value.is_empty() || is_of_a_service(name, value) {
                 continue;
             }
             let Some(key) = KEYS.iter().find(|key| variable_of(key) == name) else {
@@ -246,6 +247,25 @@ pub(crate) fn path(text: &str) -> Result<PathBuf, String> {
         "" => Err("an empty path names nothing".into()),
         path => Ok(path.into()),
     }
+}
+
+/// Whether a container engine has made the variable for a service whose name begins with that of this program: Kubernetes for each
+/// service of a namespace (`AREO_SERVICE_HOST`, `AREO_PORT=tcp://...`, `AREO_PORT_7400_TCP_ADDR`), Docker for each link
+/// (`AREO_NAME=/web/areo`, `AREO_ENV_...`).
+fn is_of_a_service(name: &str, value: &OsStr) -> bool {
+    let name = &name[PREFIX.len() - 1..];
+    let value = value.to_string_lossy();
+    let is_url = ["tcp://", "udp://", "sctp://"]
+        .iter()
+        .any(|scheme| value.starts_with(scheme));
+    let of_port = name.split_once("_PORT_").map(|(_, of_port)| of_port);
+    name.ends_with("_SERVICE_HOST")
+        || name.ends_with("_SERVICE_PORT")
+        || name.contains("_SERVICE_PORT_")
+        || name.contains("_ENV_")
+        || of_port.is_some_and(|of_port| of_port.starts_with(|c: char| c.is_ascii_digit()))
+        || (name.ends_with("_PORT") && is_url)
+        || (name == "_NAME" && value.starts_with('/'))
 }
 
 fn variable_of(key: &str) -> String {

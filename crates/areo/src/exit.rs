@@ -1,5 +1,6 @@
 //! How a command ends: an exit code and, unless it is done, one sentence.
 
+use crate::output::{json, say, visible};
 use std::fmt;
 use std::process::ExitCode;
 
@@ -7,8 +8,6 @@ use std::process::ExitCode;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Code {
-    /// The reader of the output is gone, so that the rest is not needed.
-    Done = 0,
     /// Anything without a code of its own: a local file, a failing disk.
     Other = 1,
     /// What was asked for can never be done: a wrong flag, key, value or configuration.
@@ -27,13 +26,14 @@ pub enum Code {
     Unknown = 8,
     /// Ctrl-C.
     Interrupted = 130,
+    /// The reader of the output was gone before all of it was written. As a shell reports a program that SIGPIPE has ended.
+    Closed = 141,
 }
 
 impl Code {
     /// The word for it in JSON.
     fn word(self) -> &'static str {
         match self {
-            Code::Done => "done",
             Code::Other => "other",
             Code::Usage => "usage",
             Code::NotFound => "not-found",
@@ -43,6 +43,7 @@ impl Code {
             Code::Corrupted => "corrupted",
             Code::Unknown => "unknown",
             Code::Interrupted => "interrupted",
+            Code::Closed => "closed",
         }
     }
 }
@@ -101,18 +102,19 @@ impl Failure {
     /// Prints the sentence on stderr, after the program's name; with `json` as one JSON object on one line.
     pub(crate) fn report(&self, program: &str, json: bool) -> ExitCode {
         if !self.message.is_empty() {
-            eprintln!("{}", self.line(program, json));
+            say(&self.line(program, json));
         }
         ExitCode::from(self.code as u8)
     }
 
-    fn line(&self, program: &str, json: bool) -> String {
+    fn line(&self, program: &str, as_json: bool) -> String {
         let (word, code) = (self.code.word(), self.code as u8);
-        match json {
+        match as_json {
             true => {
-                serde_json::json!({ "error": self.message, "kind": word, "code": code }).to_string()
+                let line = serde_json::json!({ "error": self.message, "kind": word, "code": code });
+                json(line.to_string())
             }
-            false => format!("{program}: {self}"),
+            false => format!("{program}: {}", visible(&self.message)),
         }
     }
 }
@@ -138,7 +140,6 @@ mod tests {
     #[test]
     fn codes_are_those_of_the_manual() {
         let codes = [
-            (Code::Done, 0),
             (Code::Other, 1),
             (Code::Usage, 2),
             (Code::NotFound, 3),
@@ -148,6 +149,7 @@ mod tests {
             (Code::Corrupted, 7),
             (Code::Unknown, 8),
             (Code::Interrupted, 130),
+            (Code::Closed, 141),
         ];
         for (code, number) in codes {
             assert_eq!(code as u8, number, "{}", code.word());
@@ -157,7 +159,7 @@ mod tests {
     #[test]
     fn failures_are_a_sentence_or_a_json_line() {
         let failure = Failure::new(Code::Unavailable, "no quorum for 'a\nb'");
-        assert_eq!(failure.line("areo", false), "areo: no quorum for 'a\nb'");
+        assert_eq!(failure.line("areo", false), "areo: no quorum for 'a\\nb'");
         let line = failure.line("areo", true);
         assert!(!line.contains('\n'), "one line: {line}");
         let object: serde_json::Value = serde_json::from_str(&line).unwrap();

@@ -9,6 +9,7 @@ mod cmd;
 mod config;
 pub mod exit;
 pub mod fuzzing;
+mod interrupt;
 mod log;
 mod metrics;
 pub mod output;

@@ -4,7 +4,7 @@ mod limit;
 mod line;
 
 use crate::args::LogWord;
-use crate::output::Output;
+use crate::output::{self, Log, Output};
 use areo_client::TraceContext;
 use areo_telemetry::{Recorder, context_of};
 use limit::Limit;
@@ -21,6 +21,7 @@ pub(crate) fn of_server(out: Output, log: LogWord, recorder: &Recorder) {
         (false, 1) => LevelFilter::DEBUG,
         (false, _) => LevelFilter::TRACE,
     };
+    output::never_wait_for_readers();
     start(log, level, recorder);
 }
 
@@ -43,7 +44,9 @@ fn start(log: LogWord, level: LevelFilter, recorder: &Recorder) {
     };
     let lines = tracing_subscriber::fmt::layer()
         .event_format(format)
-        .with_writer(std::io::stderr);
+        // Its complaints of a writer would go to standard error, and panic there.
+        .log_internal_errors(false)
+        .with_writer(|| Log);
     let lines = tracing_subscriber::registry().with(lines.with_filter(events));
     tracing::subscriber::set_global_default(recorder.subscriber(lines))
         .expect("a process does this once");

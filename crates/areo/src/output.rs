@@ -1,9 +1,18 @@
 //! What a command prints: tables for people, tab-separated lines for pipes, JSON lines for programs.
 
+mod streams;
+mod text;
+
+pub(crate) use streams::{
+    Log, complain, lost_lines, never_wait_for_readers, width, write, write_to,
+};
+pub(crate) use text::{json, visible};
+
 use crate::exit::{Code, Failure, Outcome, plain};
+use clap::builder::StyledStr;
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use serde::Serialize;
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, ErrorKind, IsTerminal};
 
 /// How to print.
 #[derive(Clone, Copy, Debug)]
@@ -45,14 +54,12 @@ pub fn columns(head: &'static str) -> Vec<Column> {
 impl Output {
     /// As flags, environment and terminal allow.
     pub(crate) fn new(json: bool, quiet: bool, verbose: u8) -> Output {
-        let errors = io::stderr().is_terminal();
-        let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let errors = streams::errors_are_terminal();
         Output {
             json,
-            terminal: io::stdout().is_terminal() && !json,
-            progress: errors && !quiet && !json && !dumb,
-            colour: errors && !set("NO_COLOR") && !dumb,
+            terminal: streams::output_is_terminal() && !json,
+            progress: errors && !quiet && !json && !is_dumb(),
+            colour: errors && may_colour(),
             quiet,
             verbose,
         }
@@ -63,16 +70,20 @@ impl Output {
     /// # Errors
     /// The output cannot take them.
     pub fn bytes(self, bytes: &[u8]) -> Outcome {
-        io::stdout().lock().write_all(bytes).map_err(cannot_print)
+        write(bytes).map_err(cannot_print)
     }
 
-    /// One line on standard output.
+    /// One line on standard output. On a terminal only line breaks and colours in it command.
     ///
     /// # Errors
     /// The output cannot take it.
     pub fn line(self, text: &str) -> Outcome {
-        let mut out = io::stdout().lock();
-        writeln!(out, "{text}").map_err(cannot_print)
+        let mut line = match self.terminal {
+            true => text::composed(text),
+            false => text.to_owned(),
+        };
+        line.push('\n');
+        self.bytes(line.as_bytes())
     }
 
     /// One object on one line of standard output.
@@ -81,7 +92,7 @@ impl Output {
     /// The output cannot take it.
     pub fn object(self, object: &impl Serialize) -> Outcome {
         let line = serde_json::to_string(object).expect("our own records have text for keys");
-        self.line(&line)
+        self.line(&json(line))
     }
 
     /// Whether the user agrees. Without a terminal the user agrees by running the command.
@@ -92,7 +103,7 @@ impl Output {
         if !self.terminal || !io::stdin().is_terminal() {
             return Ok(true);
         }
-        eprint!("{question} [y/N] ");
+        complain(format!("{} [y/N] ", text::composed(question)).as_bytes());
         let mut answer = String::new();
         let read = io::stdin().read_line(&mut answer);
         read.map_err(|error| Failure::other(format!("cannot read the answer: {error}")))?;
@@ -102,7 +113,7 @@ impl Output {
     /// Something worth knowing that is no result: on standard error, unless `-q`.
     pub fn note(self, text: &str) {
         if !self.quiet && !self.json {
-            eprintln!("{text}");
+            say(text);
         }
     }
 
@@ -113,7 +124,7 @@ impl Output {
     pub fn table(self, columns: &[Column], rows: &[Vec<String>]) -> Outcome {
         assert!(rows.iter().all(|row| row.len() == columns.len()));
         if !self.terminal {
-            return rows.iter().try_for_each(|row| self.line(&row.join("\t")));
+            return rows.iter().try_for_each(|row| self.line(&fields(row)));
         }
         match rows {
             [] => Ok(()),
@@ -121,13 +132,54 @@ impl Output {
         }
     }
 
-    /// A text that others chose, such as a key: on a terminal without characters that would command it.
+    /// A text that others chose, such as a key, for standard output: on a terminal without characters that would command it, and
+    /// for programs as one field.
     pub(crate) fn foreign(self, text: &str) -> String {
         match self.terminal {
             true => visible(text),
-            false => text.to_owned(),
+            false => text::field(text).into_owned(),
         }
     }
+}
+
+/// A line on standard error, or none if that does not take it. Only line breaks and colours in it command a terminal.
+pub(crate) fn say(text: &str) {
+    complain((text::composed(text) + "\n").as_bytes());
+}
+
+/// A text of the command line's parser on the stream where it belongs, in colours where that shows them.
+///
+/// # Errors
+/// Standard output cannot take it.
+pub(crate) fn styled(text: &StyledStr, is_error: bool) -> Outcome {
+    let terminal = match is_error {
+        true => streams::errors_are_terminal(),
+        false => streams::output_is_terminal(),
+    };
+    let text = match terminal && may_colour() {
+        true => text.ansi().to_string(),
+        false => text.to_string(),
+    };
+    let text = text::composed(&text);
+    if is_error {
+        complain(text.as_bytes());
+        return Ok(());
+    }
+    write(text.as_bytes()).map_err(cannot_print)
+}
+
+fn may_colour() -> bool {
+    let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    !set("NO_COLOR") && !is_dumb()
+}
+
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
+}
+
+fn fields(row: &[String]) -> String {
+    let fields: Vec<_> = row.iter().map(|cell| text::field(cell)).collect();
+    fields.join("\t")
 }
 
 fn drawn(columns: &[Column], rows: &[Vec<String>]) -> String {
@@ -149,24 +201,13 @@ fn drawn(columns: &[Column], rows: &[Vec<String>]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A text without control characters.
-fn visible(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c.is_control() {
-            true => out.extend(c.escape_default()),
-            false => out.push(c),
-        }
-    }
-    out
-}
-
-/// A reader that went away has what it wanted; everything else is an error.
+/// The end of a command whose output was cut. A reader that went away wants no sentence, and learns from the exit code, if at
+/// all, that it has not got everything.
 #[allow(clippy::needless_pass_by_value)] // For `map_err`.
 pub fn cannot_print(error: io::Error) -> Failure {
     match error.kind() {
         ErrorKind::BrokenPipe => Failure {
-            code: Code::Done,
+            code: Code::Closed,
             message: String::new(),
         },
         _ => Failure::other(format!("cannot write the output: {}", plain(&error))),
@@ -176,11 +217,6 @@ pub fn cannot_print(error: io::Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn control_characters_are_shown_and_not_obeyed() {
-        assert_eq!(visible("a\tb\x1b[2J\u{9b}ä"), "a\\tb\\u{1b}[2J\\u{9b}ä");
-    }
 
     #[test]
     fn tables_are_aligned() {
@@ -196,12 +232,15 @@ mod tests {
         };
         assert_eq!(end("bytes"), end("1000"), "{table}");
         assert!(lines[2].contains("s\\n2"), "{table}");
+        let cells = [row("a\tb", "1"), row("c", "2")];
+        assert_eq!(fields(&cells[0]), "\"a\\tb\"\t1");
+        assert_eq!(fields(&cells[1]), "c\t2");
     }
 
     #[test]
     fn a_reader_that_went_away_is_told_nothing() {
         let gone = cannot_print(io::Error::from(ErrorKind::BrokenPipe));
-        assert_eq!((gone.code, gone.message.as_str()), (Code::Done, ""));
+        assert_eq!((gone.code, gone.message.as_str()), (Code::Closed, ""));
         let full = cannot_print(io::Error::from(ErrorKind::StorageFull));
         assert!(full.message.starts_with("cannot write the output: "));
     }

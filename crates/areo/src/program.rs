@@ -5,14 +5,15 @@ use crate::cmd::trace;
 use crate::config::{Places, Settings};
 use crate::exit::Outcome;
 use crate::log;
-use crate::output::{Output, cannot_print};
+use crate::output::{Output, cannot_print, write};
 use crate::session::Session;
 use crate::watch;
 use areo_telemetry::Recorder;
 use clap_complete::Shell;
-use std::ffi::OsString;
-use std::io::Write;
-use std::path::Path;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// Which operations of a process are watched, unless the environment or `--trace` asks for others.
@@ -81,7 +82,7 @@ fn prepare(common: &Common) -> Outcome<(Output, Settings)> {
 pub fn completion(mut command: clap::Command, shell: Shell) -> Outcome {
     let (mut script, name) = (Vec::new(), command.get_name().to_owned());
     clap_complete::generate(shell, &mut command, name, &mut script);
-    std::io::stdout().write_all(&script).map_err(cannot_print)
+    write(&script).map_err(cannot_print)
 }
 
 /// Prints the name and the version of the program of this name.
@@ -108,6 +109,61 @@ pub fn ended(outcome: Outcome, name: &str, json: bool) -> ExitCode {
     }
 }
 
+/// Where this program was found. Another one may be put there while it runs: that is what a server is started from then.
+#[derive(Clone, Debug)]
+pub(crate) struct Program {
+    /// As it was called: a link stays a link, which an upgrade turns to another file.
+    called: Option<PathBuf>,
+    /// The file that the system ran.
+    file: PathBuf,
+}
+
+/// The program of this process even if its file is gone (Linux).
+const RUNNING: &str = "/proc/self/exe";
+
+impl Program {
+    /// That of this process. To be asked early: the system names no file any more once it is replaced.
+    ///
+    /// # Errors
+    /// The system does not say which file it runs.
+    pub(crate) fn of_this_process() -> io::Result<Program> {
+        let file = std::env::current_exe()?;
+        let called = std::env::args_os().next().map(PathBuf::from);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let called = called.and_then(|called| find(&called, &path));
+        Ok(Program {
+            called: called.filter(|called| is_same_file(called, &file)),
+            file,
+        })
+    }
+
+    /// The file to run now.
+    pub(crate) fn path(&self) -> &Path {
+        let named = [self.called.as_deref(), Some(&self.file)];
+        let mut named = named.into_iter().flatten();
+        named
+            .find(|path| path.is_file())
+            .unwrap_or(Path::new(RUNNING))
+    }
+}
+
+/// The absolute path of a program that was called so, as a shell finds it in the directories of `path`.
+fn find(called: &Path, path: &OsStr) -> Option<PathBuf> {
+    if called.components().nth(1).is_some() || called.is_absolute() {
+        return std::path::absolute(called).ok();
+    }
+    let mut places = std::env::split_paths(path).map(|folder| folder.join(called));
+    std::path::absolute(places.find(|place| place.is_file())?).ok()
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let identity = |path: &Path| {
+        let about = path.metadata().ok()?;
+        Some((about.dev(), about.ino()))
+    };
+    identity(one).is_some_and(|one| Some(one) == identity(other))
+}
+
 /// A command that runs the product as a server of ours: everything is said by arguments, only this process speaks to the
 /// service manager, and a Ctrl-C in the terminal is for this process, which stops the others in order.
 pub fn server(path: &Path) -> Command {
@@ -119,4 +175,39 @@ pub fn server(path: &Path) -> Command {
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command.env_remove("NOTIFY_SOCKET");
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_program_is_run_from_where_it_was_called() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| folder.path().join(name);
+        for name in ["areo-1", "areo-2"] {
+            fs::write(place(name), name).unwrap();
+        }
+        symlink(place("areo-1"), place("areo")).unwrap();
+        let called = find(Path::new("areo"), folder.path().as_os_str()).unwrap();
+        assert_eq!(called, place("areo"), "found in the path");
+        assert!(is_same_file(&called, &place("areo-1")));
+        let program = Program {
+            called: Some(called),
+            file: place("areo-1"),
+        };
+        assert_eq!(program.path(), place("areo"));
+        fs::remove_file(place("areo")).unwrap();
+        assert_eq!(program.path(), place("areo-1"), "the file that runs");
+        symlink(place("areo-2"), place("areo")).unwrap();
+        fs::remove_file(place("areo-1")).unwrap();
+        assert_eq!(program.path(), place("areo"), "an upgrade");
+        fs::remove_file(place("areo")).unwrap();
+        assert_eq!(program.path(), Path::new(RUNNING), "all are gone");
+        assert_eq!(find(Path::new("missing"), folder.path().as_os_str()), None);
+        let relative = find(Path::new("./areo"), OsStr::new("")).unwrap();
+        assert!(relative.is_absolute());
+    }
 }

@@ -1,6 +1,6 @@
 //! Bars and spinners on standard error, on a terminal only.
 
-use crate::output::Output;
+use crate::output::{Output, visible};
 use areo_client::Client;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::convert::Infallible;
@@ -112,7 +112,7 @@ fn style(template: &str) -> ProgressStyle {
 fn shown(length: Option<u64>, style: ProgressStyle, what: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
     bar.set_style(style);
-    bar.set_message(what.to_owned());
+    bar.set_message(visible(what));
     bar.enable_steady_tick(TICK);
     bar
 }

@@ -4,6 +4,7 @@ use crate::args::Global;
 use crate::cluster_file::ClusterFile;
 use crate::config::{self, Settings};
 use crate::exit::{Code, Failure, Outcome};
+use crate::interrupt::Interrupt;
 use crate::log;
 use crate::output::Output;
 use crate::outside;
@@ -15,7 +16,6 @@ use areo_client::{
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use tokio::signal::unix::{SignalKind, signal};
 
 /// Where a cluster is looked for if nothing says where.
 const DEFAULT_FILE: &str = "areo-data/cluster.toml";
@@ -212,25 +212,30 @@ fn is_address(text: &str) -> bool {
     })
 }
 
-/// Runs an operation; Ctrl-C and SIGTERM end it, so that what it holds is cleaned up.
+/// Runs an operation; Ctrl-C, SIGTERM and SIGHUP end it, so that what it holds is cleaned up.
 ///
 /// # Errors
 /// Those of the operation; [`Code::Interrupted`], with `interrupted` as the sentence if it is not empty.
 pub fn run<T>(operation: impl Future<Output = Outcome<T>>, interrupted: &str) -> Outcome<T> {
-    let system = |error: std::io::Error| Failure::other(format!("cannot start: {error}"));
+    run_until(async |mut interrupt| {
+        tokio::select! {
+            outcome = operation => outcome,
+            () = interrupt.asked() => Err(stopped(interrupted)),
+        }
+    })
+}
+
+/// Runs an operation that ends by itself when it is interrupted.
+///
+/// # Errors
+/// Those of the operation.
+pub(crate) fn run_until<T>(operation: impl AsyncFnOnce(Interrupt) -> Outcome<T>) -> Outcome<T> {
+    let interrupt = Interrupt::watch()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    let runtime = runtime.map_err(system)?;
-    let outcome = runtime.block_on(async {
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(system)?;
-        let mut terminate = signal(SignalKind::terminate()).map_err(system)?;
-        tokio::select! {
-            outcome = operation => outcome,
-            _ = interrupt.recv() => Err(stopped(interrupted)),
-            _ = terminate.recv() => Err(stopped(interrupted)),
-        }
-    });
+    let runtime = runtime.map_err(|error| Failure::other(format!("cannot start: {error}")))?;
+    let outcome = runtime.block_on(operation(interrupt));
     // A thread that still waits for input is not waited for.
     runtime.shutdown_background();
     outcome

@@ -27,6 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let chunking = Chunking::new(Method::FastCdc, 4 << 10, 8 << 10, 16 << 10)?;
     let options = PushOptions {
         chunking: Some(chunking),
+        ..PushOptions::default()
     };
     let pushed = wait(file.push(&alice, None, options, |_| {}))?;
     println!("alice: {} of {} blocks", pushed.written, pushed.blocks);

@@ -159,6 +159,11 @@ fn outdated(path: &Path, (incarnation, registered): (u64, u64)) -> String {
 }
 
 impl ServeError {
+    /// Another process uses the directory, and may end.
+    pub fn is_locked(&self) -> bool {
+        matches!(self, ServeError::Directory(DirectoryError::Locked { .. }))
+    }
+
     /// The exit code of a process that ends with it.
     pub fn exit_code(&self) -> u8 {
         match self {

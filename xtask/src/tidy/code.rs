@@ -74,6 +74,41 @@ pub(crate) fn unfinished(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// The one file of the programs that writes to the standard streams.
+const PRINTER: &str = "crates/areo/src/output/streams.rs";
+
+/// A crate that tests alone use.
+const FOR_TESTS: &str = "crates/fuzzing/";
+
+/// Macros of the standard library that panic when a stream is closed or full, and the streams of it that keep errors to themselves.
+pub(crate) fn printing(tree: &Tree) -> Vec<Finding> {
+    let tests = test_files(tree);
+    let is_program = |path: &str| {
+        path.starts_with("crates/") && path.contains("/src/") && !path.starts_with(FOR_TESTS)
+    };
+    let files = tree.rust();
+    let files =
+        files.filter(|(path, _)| is_program(path) && *path != PRINTER && !tests.contains(*path));
+    let mut findings = Vec::new();
+    for (path, text) in files {
+        let shipped = Source::new(text).shipped;
+        let macros = ["println!", "eprintln!", "print!", "eprint!"];
+        let macros = macros.iter().flat_map(|name| find_word(&shipped, name));
+        let streams = ["stdout", "stderr"];
+        let streams = streams.iter().flat_map(|name| find_word(&shipped, name));
+        // The methods of a command of these names take where its output goes; a bar of progress sees to itself.
+        let streams = streams.filter(|at| {
+            shipped[at + "stdout".len()..].starts_with("()")
+                && !shipped[..*at].ends_with("ProgressDrawTarget::")
+        });
+        for at in macros.chain(streams) {
+            let message = "standard streams are written by `areo::output` alone: one that is closed must neither panic nor look full of success";
+            findings.push(Finding::new(path, line_of(text, at), message));
+        }
+    }
+    findings
+}
+
 /// Tests that look green because they do not run.
 pub(crate) fn ignored_tests(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();

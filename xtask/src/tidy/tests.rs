@@ -36,6 +36,18 @@ const PLANTED: &[(&str, &str, &str, &str)] = &[
     ),
     ("unfinished", "a.rs", "fn f() { dbg!(1); }\n", "a.rs:1"),
     (
+        "printing",
+        "crates/a/src/lib.rs",
+        "fn f() {\n    eprintln!(\"died\");\n}\n",
+        "crates/a/src/lib.rs:2",
+    ),
+    (
+        "printing",
+        "crates/areo/src/cmd/get.rs",
+        "fn f() {\n    let out = io::stdout();\n}\n",
+        "crates/areo/src/cmd/get.rs:2",
+    ),
+    (
         "ignored-test",
         "tests/a.rs",
         "#[test]\n#[ignore]\nfn f() {}\n",

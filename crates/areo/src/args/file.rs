@@ -11,7 +11,7 @@ pub(crate) enum File {
     ///
     /// Blocks that only other clients changed stay as they are. A block that another client changed, too, is a conflict: the
     /// command does not write it, names it, and ends with 4. The version on which a local file is based is kept in `areo/files`
-    /// of `$XDG_CACHE_HOME` (`~/.cache`); without it, the local file replaces the stored one.
+    /// of `$XDG_CACHE_HOME` (`~/.cache`), under its name; without it, a file that differs is written with --fresh alone.
     Push(Push),
     /// Copy the file to a local one, which appears complete or not at all
     Pull(Pull),

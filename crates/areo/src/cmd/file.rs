@@ -12,7 +12,6 @@ use crate::units::show_size;
 use areo_client::file::{Base, Chunking, Difference, DifferenceKind, File, FileError, Method};
 use areo_client::{Client, Domain};
 use serde::Serialize;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 pub(super) fn run(session: &Session, command: args::File) -> Outcome {
@@ -48,15 +47,12 @@ fn file_failure(error: FileError) -> Failure {
             format!("{sentence}: `areo file ls` lists those that exist"),
         ),
         FileError::IsObject { .. } | FileError::Chunking(_) => Failure::usage(sentence),
-        FileError::Modified { .. } => Failure::new(Code::Precondition, sentence),
+        FileError::Modified { .. } | FileError::NoBase { .. } => {
+            Failure::new(Code::Precondition, sentence)
+        }
         FileError::NotAFile { .. } | FileError::Changed { .. } => Failure::other(sentence),
         FileError::Local { path, what, source } => Failure::file(what, &path, &source),
-        FileError::Output { source } if source.kind() == std::io::ErrorKind::BrokenPipe => {
-            crate::output::cannot_print(source)
-        }
-        FileError::Output { source } => {
-            Failure::other(format!("cannot write the content: {}", plain(&source)))
-        }
+        FileError::Output { source } => crate::output::cannot_print(source),
     }
 }
 
@@ -84,7 +80,7 @@ fn keep(out: Output, base: &Base, place: Option<&Path>) {
     };
     if let Err(why) = kept {
         out.note(&format!(
-            "cannot remember what the local file is based on: {why}; the next push will replace what others write"
+            "cannot remember what the local file is based on: {why}; the next push needs --fresh, and replaces what others write"
         ));
     }
 }
@@ -110,12 +106,8 @@ async fn cat(session: &Session, name: &str) -> Outcome {
         ));
     }
     let (client, _, file) = open(session, name).await?;
-    let mut output = std::io::stdout();
-    let read = file.read(move |piece| output.write_all(piece)).await;
+    let read = file.read(|piece| crate::output::write(piece)).await;
     read.map_err(file_failure)?;
-    std::io::stdout()
-        .flush()
-        .map_err(crate::output::cannot_print)?;
     client.close().await;
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! `areo get`: reads an object.
 
+mod place;
+
 use super::statistics;
 use crate::args;
 use crate::exit::{Failure, Outcome};
@@ -8,13 +10,11 @@ use crate::progress;
 use crate::session::{self, Session, failure};
 use crate::units::show_size;
 use areo_client::{Domain, ObjectStream, Statistics};
-use indicatif::ProgressBar;
+use place::Place;
 use serde::Serialize;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
+use tokio::task::spawn_blocking;
 
 /// What is printed with `--json`.
 #[derive(Serialize)]
@@ -37,7 +37,10 @@ pub(super) fn run(session: &Session, args: &args::Get) -> Outcome {
             "with --json the value needs a place of its own: pass -o FILE, or --version-only",
         ));
     }
-    let file = file.map(|file| place(file, &args.key)).transpose()?;
+    let file = file.map(|file| file_for(file, &args.key)).transpose()?;
+    if let Some(file) = &file {
+        place::check(file)?;
+    }
     session::run(get(session, args, file.as_deref()), "")
 }
 
@@ -115,7 +118,9 @@ async fn print(out: Output, stream: &mut ObjectStream, checks: bool) -> Outcome 
         if checks {
             check_text(&piece, stream.length())?;
         }
-        out.bytes(&piece)?;
+        // Its reader may take as long as it likes, and a signal is to be noticed meanwhile.
+        let print = spawn_blocking(move || out.bytes(&piece)).await;
+        print.expect("printing does not panic")?;
     }
     Ok(())
 }
@@ -133,98 +138,41 @@ fn check_text(piece: &[u8], length: u64) -> Outcome {
     }
 }
 
-/// The file for the value of this key: `path`, or in the directory `path` the last part of the key. Finds out before the value is read
-/// that it could not be written.
-fn place(path: &Path, key: &str) -> Outcome<PathBuf> {
+/// The file for the value of this key: `path`, or in the directory `path` the last part of the key.
+fn file_for(path: &Path, key: &str) -> Outcome<PathBuf> {
     let refused = |why: &str| Failure::other(format!("cannot write {}: {why}", path.display()));
-    if path.is_dir() {
-        let name = key.rsplit('/').next().unwrap_or(key);
-        return match name {
-            "" | "." | ".." => Err(refused("it is a directory; name a file in it")),
-            name if name.contains('\0') => Err(refused("the key is no name of a file")),
-            name => match path.join(name) {
-                file if file.is_dir() => Err(refused(&format!(
-                    "'{}' in it is a directory; name another file",
-                    name.escape_default()
-                ))),
-                file => Ok(file),
-            },
-        };
+    if !path.is_dir() {
+        return Ok(path.into());
     }
-    if folder(path).is_dir() {
-        Ok(path.into())
-    } else {
-        Err(refused("there is no such directory"))
+    let name = key.rsplit('/').next().unwrap_or(key);
+    match name {
+        "" | "." | ".." => Err(refused("it is a directory; name a file in it")),
+        name if name.contains('\0') => Err(refused("the key is no name of a file")),
+        name => match path.join(name) {
+            file if file.is_dir() => Err(refused(&format!(
+                "'{name}' in it is a directory; name another file"
+            ))),
+            file => Ok(file),
+        },
     }
 }
 
-fn folder(path: &Path) -> &Path {
-    let parent = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty());
-    parent.unwrap_or(Path::new("."))
-}
-
-/// Puts the pieces into a file, which appears complete or not at all: they are written beside it under another name,
-/// which goes away with the process.
+/// Puts the pieces there.
 async fn write(out: Output, path: &Path, stream: &mut ObjectStream) -> Outcome {
     let bar = progress::bar(out, "reading", stream.length());
     let failed = |error: io::Error| Failure::file("write", path, &error);
-    let mut place = Place::open(path).map_err(failed)?;
+    let named = path.to_owned();
+    // A pipe is opened when its reader comes.
+    let place = spawn_blocking(move || Place::open(&named)).await;
+    let mut place = place.expect("opening does not panic").map_err(failed)?;
     while let Some(piece) = stream.next().await.map_err(failure)? {
-        fill(&bar, &mut place, &piece).map_err(failed)?;
+        let bytes = piece.len() as u64;
+        place.write(piece).await.map_err(failed)?;
+        bar.inc(bytes);
     }
     place.keep().map_err(failed)?;
     bar.finish_and_clear();
     Ok(())
-}
-
-fn fill(bar: &ProgressBar, place: &mut Place, piece: &[u8]) -> io::Result<()> {
-    place.file().write_all(piece)?;
-    bar.inc(piece.len() as u64);
-    Ok(())
-}
-
-/// Where a value is written to.
-enum Place {
-    /// A pipe or a device has no place beside it.
-    Device(File),
-    /// A file beside the one that it will be, and that one.
-    Beside(NamedTempFile, PathBuf),
-}
-
-impl Place {
-    fn open(path: &Path) -> io::Result<Place> {
-        // The file that a link names is replaced, not the link.
-        let target: PathBuf = fs::canonicalize(path).unwrap_or_else(|_| path.into());
-        if fs::metadata(&target).is_ok_and(|metadata| !metadata.is_file()) {
-            return Ok(Place::Device(OpenOptions::new().write(true).open(&target)?));
-        }
-        let everyone = fs::metadata(&target)
-            .map_or_else(|_| fs::Permissions::from_mode(0o666), |m| m.permissions());
-        let mut builder = tempfile::Builder::new();
-        let builder = builder.prefix(".areo-").permissions(everyone);
-        let beside = builder.tempfile_in(folder(&target))?;
-        Ok(Place::Beside(beside, target))
-    }
-
-    fn file(&mut self) -> &mut File {
-        match self {
-            Place::Device(file) => file,
-            Place::Beside(beside, _) => beside.as_file_mut(),
-        }
-    }
-
-    /// It is complete.
-    fn keep(self) -> io::Result<()> {
-        match self {
-            Place::Device(_) => Ok(()),
-            Place::Beside(beside, target) => {
-                beside.persist(&target)?;
-                Ok(())
-            }
-        }
-    }
 }
 
 #[cfg(test)]

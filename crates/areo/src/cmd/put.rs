@@ -1,6 +1,8 @@
 //! `areo put`: writes an object.
 
 mod content_type;
+mod source;
+pub(super) mod stage;
 
 use super::statistics;
 use crate::args::{self, parse_block_size};
@@ -14,13 +16,10 @@ use areo_client::{
 };
 use indicatif::ProgressBar;
 use serde::Serialize;
-use std::io::{self, IsTerminal};
-use std::path::{Path, PathBuf};
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use source::Source;
+use stage::{Stage, StageCell, given_up, interrupted};
+use std::path::Path;
 use std::time::Duration;
-use tokio::fs::File;
-use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 
 /// Values below this are through before a spinner could be read.
 const COPIED_BYTES: u64 = limits::DEFAULT_COPY_BYTES as u64;
@@ -86,27 +85,41 @@ pub(super) fn run(session: &Session, args: &args::Put) -> Outcome {
         block_bytes: block_bytes(session, args.block_size)?,
         request: 0,
     };
-    let key = &args.key;
-    let interrupted = format!("interrupted: the write of '{key}' may have been applied");
-    session::run(put(session, args, file, options), &interrupted)
+    session::run_until(async |interrupt| {
+        let stage = StageCell::default();
+        // Checked before a connection is made.
+        let source = Source::open(session.out, file.as_deref(), &interrupt, &stage);
+        let what = ("write", &*args.key);
+        let put = async {
+            let written = put(session, args, source.await?, (options, &stage)).await;
+            match interrupt.is_asked() {
+                true => Err(interrupted(stage.get(), what)),
+                false => written,
+            }
+        };
+        tokio::select! {
+            biased;
+            outcome = put => outcome,
+            failure = given_up(interrupt.clone(), &stage, what) => Err(failure),
+        }
+    })
 }
 
 async fn put(
     session: &Session,
     args: &args::Put,
-    file: Option<PathBuf>,
-    options: PutOptions,
+    mut source: Source,
+    (options, stage): (PutOptions, &StageCell),
 ) -> Outcome {
     let (out, key) = (session.out, &*args.key);
-    // Checked before a connection is made.
-    let mut source = Source::open(out, file).await?;
     let (client, domain) = session.domain_to_write(args.keep_replaced).await?;
+    stage.set(Stage::Reading);
     let (measured, statistics) = domain.measured();
     let block_bytes = u64::from(options.block_bytes);
     let conditional = args.if_version.is_some();
     let promise = conditional.then(|| Promise::of(&domain, args.require_one_winner));
     let promise = promise.transpose()?;
-    let bar = bar(out, &domain.configuration(), source.expected);
+    let bar = bar(out, &domain.configuration(), source.expected());
     let put = async {
         match &args.if_version {
             None => measured.put_stream(key, &mut source, options).await,
@@ -126,6 +139,7 @@ async fn put(
         StreamError::Store(error) => failure(error),
         StreamError::Local(error) => Failure::file("read", Path::new(&source.name), &error),
     })?;
+    stage.set(Stage::Written(version));
     let written = PutReport {
         domain: domain.name(),
         key,
@@ -134,12 +148,25 @@ async fn put(
         promise,
         cost: args.stats.stats.then_some(&*statistics),
     };
-    report(out, &written, version)?;
+    applied(report(out, &written, version), ("write", key), version)?;
     if written.bytes > block_bytes {
         sweep_a_little(&domain).await;
     }
     client.close().await;
     Ok(())
+}
+
+/// The end of a command whose write was applied, and whose output may not have taken that.
+pub(super) fn applied(printed: Outcome, (what, key): (&str, &str), version: Version) -> Outcome {
+    let said = |failure: Failure| {
+        let why = match failure.message.as_str() {
+            "" => "the reader of the output is gone",
+            why => why,
+        };
+        let message = format!("{why}; the {what} of '{key}' was applied, as version {version}");
+        Failure::new(failure.code, message)
+    };
+    printed.map_err(said)
 }
 
 /// Writers of large values remove what earlier ones left, as far as that is quickly done: `areo sweep` does all of it.
@@ -216,85 +243,11 @@ fn block_bytes(session: &Session, flag: Option<usize>) -> Outcome<u32> {
     }
 }
 
-/// Where the value comes from: a file, or standard input.
-struct Source {
-    name: String,
-    reader: Box<dyn AsyncRead + Unpin>,
-    /// Its length, if that is known.
-    expected: Option<u64>,
-    /// Bytes that came.
-    bytes: u64,
-}
-
-impl Source {
-    async fn open(out: Output, file: Option<PathBuf>) -> Outcome<Source> {
-        let Some(path) = file else {
-            if io::stdin().is_terminal() {
-                out.note("reading the value from the terminal, until Ctrl-D");
-            }
-            return Ok(Source {
-                name: "standard input".into(),
-                reader: Box::new(tokio::io::stdin()),
-                expected: None,
-                bytes: 0,
-            });
-        };
-        let failed = |error| Failure::file("read", &path, &error);
-        let file = File::open(&path).await.map_err(failed)?;
-        let metadata = file.metadata().await.map_err(failed)?;
-        if metadata.is_dir() {
-            return Err(Failure::other(format!(
-                "{} is a directory, an object holds one file: put its files one by one",
-                path.display()
-            )));
-        }
-        Ok(Source {
-            name: path.display().to_string(),
-            reader: Box::new(file),
-            expected: metadata.is_file().then_some(metadata.len()),
-            bytes: 0,
-        })
-    }
-}
-
-impl Source {
-    /// All of it, or one byte more than a coverable write takes.
-    async fn read_all(&mut self) -> io::Result<Vec<u8>> {
-        let mut value = Vec::new();
-        let most = limits::DEFAULT_VALUE_BYTES + 1;
-        self.take(most).read_to_end(&mut value).await?;
-        Ok(value)
-    }
-}
-
-impl AsyncRead for Source {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        out: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = out.filled().len();
-        ready!(Pin::new(&mut self.reader).poll_read(context, out))?;
-        self.bytes += (out.filled().len() - before) as u64;
-        Poll::Ready(Ok(()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exit::Code;
     use areo_client::experimental::Experimental;
     use areo_client::{Dap, Shape};
-
-    const OUT: Output = Output {
-        json: false,
-        terminal: false,
-        progress: false,
-        colour: false,
-        quiet: true,
-        verbose: 0,
-    };
 
     #[test]
     fn every_server_is_sent_a_copy_or_an_element() {
@@ -313,28 +266,5 @@ mod tests {
         assert_eq!(to_send(&coded, 16), 5 * 16, "a copy each");
         assert_eq!(to_send(&coded, 17), 5 * 6, "an element each");
         assert_eq!(to_send(&configuration(Dap::Abd, 3, 0), 17), 3 * 17);
-    }
-
-    #[test]
-    fn what_is_no_file_is_refused() {
-        let directory = tempfile::tempdir().unwrap();
-        let open = |path: PathBuf| {
-            let opened = session::run(Source::open(OUT, Some(path)), "");
-            opened.map(|source| source.expected)
-        };
-        let refused = open(directory.path().into()).unwrap_err();
-        assert_eq!(refused.code, Code::Other);
-        assert!(refused.message.contains("is a directory"), "{refused}");
-        let refused = open(directory.path().join("missing")).unwrap_err();
-        assert_eq!(refused.code, Code::Other);
-        assert!(
-            refused
-                .message
-                .ends_with("missing: no such file or directory")
-        );
-        let path = directory.path().join("value");
-        std::fs::write(&path, "seven..").unwrap();
-        assert_eq!(open(path), Ok(Some(7)));
-        assert_eq!(open("/dev/null".into()), Ok(None), "of any length");
     }
 }

@@ -1,6 +1,7 @@
 //! `areo rm`: deletes objects.
 
-use super::put::Promise;
+use super::put::stage::{Stage, StageCell, given_up};
+use super::put::{Promise, applied};
 use super::statistics;
 use crate::args;
 use crate::exit::{Code, Failure, Outcome};
@@ -26,18 +27,24 @@ pub(super) fn run(session: &Session, args: &args::Rm) -> Outcome {
             "--if-version is the version of one object: delete the others by commands of their own",
         ));
     }
-    let interrupted = match &args.keys[..] {
-        [key] => format!("interrupted: the delete of '{key}' may have been applied"),
-        _ => "interrupted: some of the objects are deleted".into(),
-    };
-    session::run(rm(session, args), &interrupted)
+    session::run_until(async |interrupt| {
+        let (stage, keys) = (StageCell::default(), &args.keys[..]);
+        tokio::select! {
+            biased;
+            outcome = rm(session, args, &stage) => outcome,
+            failure = given_up(interrupt, &stage, ("delete", &keys[0])) => Err(match keys {
+                [_] => failure,
+                _ => Failure::new(Code::Interrupted, "interrupted: some of the objects may be deleted"),
+            }),
+        }
+    })
 }
 
-async fn rm(session: &Session, args: &args::Rm) -> Outcome {
+async fn rm(session: &Session, args: &args::Rm, stage: &StageCell) -> Outcome {
     let (client, domain) = session.domain_to_write(args.keep_replaced).await?;
     let mut failures = Vec::new();
     for key in &args.keys {
-        match rm_one(session, args, &domain, key).await {
+        match rm_one(session, args, (&domain, stage), key).await {
             Ok(()) => {}
             Err(failure) if args.keys.len() > 1 && failure.code == Code::NotFound => {
                 failures.push(failure);
@@ -55,7 +62,13 @@ async fn rm(session: &Session, args: &args::Rm) -> Outcome {
     }
 }
 
-async fn rm_one(session: &Session, args: &args::Rm, domain: &Domain, key: &str) -> Outcome {
+async fn rm_one(
+    session: &Session,
+    args: &args::Rm,
+    (domain, stage): (&Domain, &StageCell),
+    key: &str,
+) -> Outcome {
+    stage.set(Stage::Sent);
     let (domain, statistics) = domain.measured();
     let (version, promise) = match args.if_version {
         None => (domain.delete(key).await, None),
@@ -69,6 +82,7 @@ async fn rm_one(session: &Session, args: &args::Rm, domain: &Domain, key: &str) 
         }
     };
     let version = version.map_err(failure)?;
+    stage.set(Stage::Written(version));
     let out = session.out;
     let deleted = RemovalReport {
         domain: domain.name(),
@@ -80,15 +94,16 @@ async fn rm_one(session: &Session, args: &args::Rm, domain: &Domain, key: &str) 
     if !out.json {
         statistics::print(out, deleted.cost);
     }
-    match (out.json, out.terminal) {
-        (true, _) => out.object(&deleted)?,
-        (false, true) if out.quiet => {}
+    let printed = match (out.json, out.terminal) {
+        (true, _) => out.object(&deleted),
+        (false, true) if out.quiet => Ok(()),
         (false, true) => {
             let promise = promise.map(|promise| format!(": {}", promise.sentence()));
             let promise = promise.unwrap_or_default();
-            out.line(&format!("'{}' is deleted{promise}", out.foreign(key)))?;
+            out.line(&format!("'{}' is deleted{promise}", out.foreign(key)))
         }
-        (false, false) => out.line(&deleted.version)?,
-    }
+        (false, false) => out.line(&deleted.version),
+    };
+    applied(printed, ("delete", key), version)?;
     Ok(())
 }

@@ -5,7 +5,7 @@ mod compared;
 use crate::admin;
 use crate::args::{self, Which};
 use crate::exit::{Code, Failure, Outcome};
-use crate::output::{Column, Output};
+use crate::output::{self, Column, Output, say, visible};
 use crate::session::{self, Session, failure};
 use crate::watch;
 use areo_client::ServerInfo;
@@ -100,7 +100,7 @@ pub(crate) fn of_this_process(session: &Session, recorder: &Recorder) {
         Ok(records) => {
             for trace in Trace::assemble(records) {
                 for line in draw(&trace, columns()).lines() {
-                    eprintln!("{}", session.out.foreign(line));
+                    say(&visible(line));
                 }
             }
         }
@@ -226,9 +226,7 @@ fn json(out: Output, traces: &[Trace]) -> Outcome {
 fn show(out: Output, traces: &[Trace]) -> Outcome {
     traces.iter().try_for_each(|trace| {
         let drawn = draw(trace, columns());
-        drawn
-            .lines()
-            .try_for_each(|line| out.line(&out.foreign(line)))
+        drawn.lines().try_for_each(|line| out.line(&visible(line)))
     })
 }
 
@@ -236,9 +234,8 @@ fn columns() -> usize {
     let width = std::env::var("COLUMNS")
         .ok()
         .and_then(|columns| columns.parse().ok());
-    let terminal = || rustix::termios::tcgetwinsize(std::io::stderr()).ok();
     width
-        .or_else(|| terminal().map(|size| usize::from(size.ws_col)))
+        .or_else(output::width)
         .filter(|columns| *columns > 0)
         .unwrap_or(COLUMNS)
 }

@@ -14,13 +14,16 @@ mod ready;
 
 use crate::args;
 use crate::exit::{Failure, Outcome};
+use crate::output;
 use crate::session::Session;
+use areo_server::StopSignals;
 use data::{Cluster, Data};
 use plan::Plan;
 use processes::Processes;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 pub(super) fn run(session: &Session, args: args::Up) -> Outcome {
+    // Its messages may lead nowhere; the servers go on.
+    output::never_wait_for_readers();
     let plan = Plan::new(session, args)?;
     let data = Data::take(&plan)?;
     let cluster = data.cluster(&plan, session.out)?;
@@ -29,7 +32,7 @@ pub(super) fn run(session: &Session, args: args::Up) -> Outcome {
         .enable_all()
         .build();
     runtime.map_err(system)?.block_on(async {
-        let mut stop = Stop::new().map_err(system)?;
+        let mut stop = StopSignals::new().map_err(system)?;
         let mut processes = Processes::start(&plan, &cluster, session.out)?;
         let outcome = serve(session, &plan, &cluster, &mut processes, &mut stop).await;
         session.out.note("stopping the servers");
@@ -44,45 +47,22 @@ async fn serve(
     plan: &Plan,
     cluster: &Cluster,
     processes: &mut Processes,
-    stop: &mut Stop,
+    stop: &mut StopSignals,
 ) -> Outcome {
     let timeout = session.timeout()?;
     let ready = ready::wait(session.out, plan, cluster, timeout);
     tokio::select! {
         outcome = ready => outcome?,
         outcome = processes.supervise() => return outcome,
-        () = stop.asked() => return Ok(()),
+        () = stop.next() => return Ok(()),
     }
-    ready::announce(session.out, plan, cluster, |name| processes.pid(name))?;
+    let announced = ready::announce(session.out, plan, cluster, |name| processes.pid(name));
+    // Where standard output is gone or full, the servers still serve those who know where they are.
+    if let Err(failure) = announced.as_ref().map_err(|it| it.message.as_str()) {
+        session.out.note(failure);
+    }
     tokio::select! {
         outcome = processes.supervise() => outcome,
-        () = stop.asked() => Ok(()),
-    }
-}
-
-/// Ctrl-C, SIGTERM, or the terminal went away.
-struct Stop {
-    signals: [Signal; 3],
-}
-
-impl Stop {
-    fn new() -> std::io::Result<Stop> {
-        Ok(Stop {
-            signals: [
-                signal(SignalKind::interrupt())?,
-                signal(SignalKind::terminate())?,
-                signal(SignalKind::hangup())?,
-            ],
-        })
-    }
-
-    /// Waits for the next one.
-    async fn asked(&mut self) {
-        let [interrupt, terminate, hangup] = &mut self.signals;
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
-        }
+        () = stop.next() => Ok(()),
     }
 }

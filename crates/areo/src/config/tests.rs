@@ -97,6 +97,44 @@ fn unknown_keys_name_the_nearest() {
 }
 
 #[test]
+fn variables_of_others_are_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let load =
+        |variables: &[(&str, &str)]| Settings::load(None, &places(directory.path(), variables));
+    let url = "tcp://10.0.0.7:7400";
+    for (name, value) in [
+        ("AREO_SERVICE_HOST", "10.0.0.7"),
+        ("AREO_SERVICE_PORT", "7400"),
+        ("AREO_SERVICE_PORT_ADMIN", "7490"),
+        ("AREO_PORT", url),
+        ("AREO_UP_PORT", url),
+        ("AREO_PORT_7400_TCP", url),
+        ("AREO_PORT_7400_TCP_PROTO", "tcp"),
+        ("AREO_PORT_7400_TCP_PORT", "7400"),
+        ("AREO_PORT_7400_UDP_ADDR", "10.0.0.7"),
+        ("AREO_STORE_0_SERVICE_HOST", "10.0.0.7"),
+        ("AREO_STORE_0_PORT_7400_TCP_ADDR", "10.0.0.7"),
+        ("AREO_NAME", "/web/areo"),
+        ("AREO_ENV_PATH", "/bin"),
+        ("AREO_TIMOUT", ""),
+    ] {
+        load(&[(name, value)]).unwrap_or_else(|refused| panic!("{name}: {refused}"));
+    }
+    for (name, value) in [
+        ("AREO_PORT", "7400"),
+        ("AREO_PORT_NUMBER", "7400"),
+        ("AREO_NAME", "s1"),
+        ("AREO_SERVER_HOST", "x"),
+    ] {
+        let refused = message(load(&[(name, value)]));
+        assert!(refused.contains(name), "{refused}");
+    }
+    let settings = load(&[("AREO_UP_PORT", url), ("AREO_CLUSTER", "")]).unwrap();
+    assert_eq!(settings.get(None, "up.port", number::<u16>), Ok(None));
+    assert_eq!(settings.get(None, "cluster", text), Ok(None), "not set");
+}
+
+#[test]
 fn every_key_can_be_said_in_file_and_environment() {
     for key in KEYS {
         let directory = tempfile::tempdir().unwrap();

@@ -1,6 +1,7 @@
 //! One line for each event, for people or as JSON, with the identity of the span that it happened in.
 
 use super::limit::Limit;
+use crate::output::{self, lost_lines, visible};
 use areo_telemetry::{Context, context_of};
 use serde_json::{Map, Value};
 use std::fmt::{self, Debug, Write};
@@ -47,6 +48,7 @@ where
             ..Fields::default()
         };
         event.record(&mut fields);
+        let left_out = left_out + lost_lines();
         if left_out > 0 {
             fields.others.insert("left_out".into(), left_out.into());
         }
@@ -114,7 +116,7 @@ fn json(time: &str, metadata: &Metadata<'_>, fields: Fields, context: Option<Con
         set("span_id", context.span.to_string());
     }
     line.extend(fields.others);
-    Value::Object(line).to_string()
+    output::json(Value::Object(line).to_string())
 }
 
 fn text(time: &str, metadata: &Metadata<'_>, fields: &Fields, context: Option<Context>) -> String {
@@ -129,19 +131,7 @@ fn text(time: &str, metadata: &Metadata<'_>, fields: &Fields, context: Option<Co
     if let Some(context) = context {
         let _ = write!(line, " trace_id={}", context.trace);
     }
-    one_line(&line)
-}
-
-/// Without what ends a line or moves a cursor.
-fn one_line(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character.is_control() {
-            true => line.extend(character.escape_default()),
-            false => line.push(character),
-        }
-    }
-    line
+    visible(&line)
 }
 
 #[cfg(test)]

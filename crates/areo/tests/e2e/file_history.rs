@@ -205,6 +205,7 @@ impl Editor<'_> {
             chunking: Some(
                 Chunking::new(Method::FastCdc, 4 * KIB, 8 * KIB, 16 * KIB).expect("valid sizes"),
             ),
+            needs_base: false,
         };
         let (sender, sent) = mpsc::channel();
         let told = move |progress| {

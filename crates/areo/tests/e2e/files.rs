@@ -340,3 +340,19 @@ fn what_cannot_be_done_with_files() {
     desk.file(&["cat", "f", "--json"])
         .refused(2, &["--json", "pull"]);
 }
+
+/// It was renamed, or what it is based on could not be kept.
+#[test]
+fn a_file_of_unknown_base_replaces_nothing() {
+    let cluster = Cluster::start(&["--durability", "memory", "--servers", "3", "--dap", "abd"]);
+    let desk = Desk { cluster: &cluster };
+    let here = desk.write("here", b"content");
+    desk.file(&["push", "f", &here]).done();
+    let renamed = desk.write("renamed", b"edited");
+    desk.file(&["push", "f", &renamed])
+        .refused(4, &["differs from", "--fresh"]);
+    assert_eq!(desk.file(&["cat", "f"]).done().text(), "content");
+    desk.file(&["push", "f", &renamed, "--fresh"]).done();
+    let same = desk.write("same", b"edited");
+    desk.file(&["push", "f", &same]).done();
+}

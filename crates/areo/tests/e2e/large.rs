@@ -269,10 +269,14 @@ fn what_fails_half_way_leaves_nothing() {
     assert_eq!(names(&folder), 0, "no part of it");
     // It is stopped while it waits for input: the object is what it was.
     let mut put = cluster.command(&["put", "k", "/dev/zero"]);
-    let mut writer = put.stderr(Stdio::null()).spawn().unwrap();
+    let writer = put.stderr(Stdio::piped()).spawn().unwrap();
     wait_until(|| count(&cluster, "unfinished") > 0);
     signal(writer.id().cast_signed(), Signal::INT);
-    assert_eq!(writer.wait().unwrap().code(), Some(130));
+    let ended = writer.wait_with_output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(130), "{said}");
+    assert!(said.contains("was not applied"), "{said}");
+    assert_eq!(count(&cluster, "unfinished"), 0, "taken back");
     let spans = cluster.run(&["--json", "trace", "last"]).done().objects();
     let upload = spans.iter().find(|span| span["name"] == "areo.upload");
     let upload = upload.unwrap_or_else(|| panic!("what it did is kept: {spans:?}"));

@@ -18,6 +18,7 @@ mod large;
 mod leaving;
 mod lifecycle;
 mod logs;
+mod manners;
 mod metrics;
 mod otlp;
 mod readme;

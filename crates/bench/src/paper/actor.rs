@@ -228,6 +228,7 @@ impl FileActor {
         let (before, aside) = (statistics.counts(), begun.elapsed());
         let options = PushOptions {
             chunking: Some(self.chunking),
+            ..PushOptions::default()
         };
         let base = self.base.as_ref();
         let pushed = self.file.push(&self.path, base, options, |_| {}).await;

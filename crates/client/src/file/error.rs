@@ -51,6 +51,17 @@ pub enum FileError {
         /// Which.
         path: PathBuf,
     },
+    /// The stored file differs from the local one, and nothing says which of them is newer.
+    #[error(
+        "'{name}' differs from {}, and nothing says that this is based on it: pull it to another place and take over what is missing, or push with --fresh to replace it",
+        .path.display()
+    )]
+    NoBase {
+        /// The file.
+        name: String,
+        /// The local file.
+        path: PathBuf,
+    },
     /// The local file has changes that a pull would lose.
     #[error("{} has changes that a pull would lose: push it first, or pull to another place, or with --force", .path.display())]
     Modified {
@@ -83,6 +94,7 @@ impl ErrorType for FileError {
             FileError::IsObject { .. } => "is_object",
             FileError::Chunking(_) => "invalid",
             FileError::Modified { .. } => "modified",
+            FileError::NoBase { .. } => "no_base",
             FileError::NotAFile { .. }
             | FileError::Changed { .. }
             | FileError::Local { .. }

@@ -28,6 +28,8 @@ use tokio::task::spawn_blocking;
 pub struct PushOptions {
     /// How to cut; `None`: as the base was, or as usual.
     pub chunking: Option<Chunking>,
+    /// Without a base, write nothing where the stored file differs from the local one: all of it may be what others wrote.
+    pub needs_base: bool,
 }
 
 /// What a push came to; serialised without `base` and `failed`.
@@ -76,6 +78,7 @@ impl File {
                 context: &context,
                 path: &path,
                 chunking: chunking.unwrap_or_default(),
+                needs_base: options.needs_base,
                 progress: Rc::new(progress),
             };
             let run = push.run(base.map(|base| base.chain));
@@ -93,6 +96,7 @@ struct Push<'a> {
     context: &'a Context,
     path: &'a Path,
     chunking: Chunking,
+    needs_base: bool,
     progress: Rc<dyn Fn(Progress)>,
 }
 
@@ -107,6 +111,7 @@ impl Push<'_> {
         span::record(scanned.bytes, scanned.chunks.len());
         let context = self.context;
         let file = context.file();
+        let is_unbased = self.needs_base && base.is_none();
         let base = match base {
             Some(base) => base,
             None => match file.walk(None).await {
@@ -119,6 +124,13 @@ impl Push<'_> {
             },
         };
         let digests: Vec<_> = scanned.chunks.iter().map(|chunk| chunk.digest).collect();
+        let stored = || base.digests().into_iter().flatten();
+        if is_unbased && base.exists && !stored().eq(digests.iter().copied()) {
+            return Err(FileError::NoBase {
+                name: context.name().key().into(),
+                path: self.path.into(),
+            });
+        }
         let updates =
             span::identify(digests.len()).in_scope(|| identify::updates(&base.digests(), &digests));
         let source = Local::new(&scanned, self);

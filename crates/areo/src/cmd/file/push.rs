@@ -11,6 +11,7 @@ use crate::units::{show_count, show_size};
 use areo_client::Statistics;
 use areo_client::file::{Conflict, Progress, PushOptions, PushReport};
 use serde::Serialize;
+use std::cell::Cell;
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -23,12 +24,19 @@ struct Report<'a> {
 }
 
 pub(super) fn run(session: &Session, args: &args::file::Push) -> Outcome {
-    let name = &args.name;
-    let interrupted = format!("interrupted: parts of '{name}' may have been written");
-    session::run(push(session, args), &interrupted)
+    session::run_until(async |mut interrupt| {
+        let (begun, name) = (Cell::new(false), &args.name);
+        tokio::select! {
+            outcome = push(session, args, &begun) => outcome,
+            () = interrupt.asked() => Err(Failure::new(Code::Interrupted, match begun.get() {
+                true => format!("interrupted: parts of '{name}' may have been written"),
+                false => format!("interrupted: nothing of '{name}' was written"),
+            })),
+        }
+    })
 }
 
-async fn push(session: &Session, args: &args::file::Push) -> Outcome {
+async fn push(session: &Session, args: &args::file::Push, begun: &Cell<bool>) -> Outcome {
     let out = session.out;
     let (client, domain, _) = open(session, &args.name).await?;
     let (domain, costs) = domain.measured();
@@ -37,6 +45,7 @@ async fn push(session: &Session, args: &args::file::Push) -> Outcome {
     let known = known.filter(|_| !args.fresh);
     let options = PushOptions {
         chunking: Some(chunking(&args.cut, known.as_ref())?),
+        needs_base: !args.fresh,
     };
     let total = std::fs::metadata(&args.path).map_or(0, |metadata| metadata.len());
     let (reading, sending) = (
@@ -44,7 +53,7 @@ async fn push(session: &Session, args: &args::file::Push) -> Outcome {
         progress::spinner(out, "comparing"),
     );
     let (bar, spinner) = (reading.clone(), sending.clone());
-    let sent = std::cell::Cell::new(0);
+    let sent = Cell::new(0);
     let told = move |progress| match progress {
         Progress::Scanned { bytes, .. } => bar.inc(bytes),
         Progress::Sending { bytes } => {
@@ -53,6 +62,7 @@ async fn push(session: &Session, args: &args::file::Push) -> Outcome {
         }
         Progress::Received { .. } => {}
     };
+    begun.set(true);
     let pushed = file.push(&args.path, known.as_ref(), options, told).await;
     reading.finish_and_clear();
     sending.finish_and_clear();

@@ -5,15 +5,20 @@ use crate::cluster_file::{ClusterFile, Server};
 use crate::exit::{Failure, Outcome, plain};
 use crate::output::Output;
 use areo_client::limits;
-use areo_server::{NewServer, initialise_cluster, read_identity};
+use areo_server::{Identity, NewServer, ServeError, initialise_cluster, read_identity};
 use std::fs::{self, File, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 const CLUSTER_FILE: &str = "cluster.toml";
 const LOCK: &str = "up.lock";
 const MAKING: &str = "making";
+/// How long the directory of a server that still drains is waited for: it drains for 5 s at most.
+const DRAIN: Duration = Duration::from_secs(6);
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// A data directory that is ours: no other `areo up` uses it meanwhile.
 pub(super) struct Data {
@@ -27,13 +32,26 @@ pub(super) struct Cluster {
     /// Where its file is.
     pub(super) path: PathBuf,
     pub(super) file: ClusterFile,
-    /// Names of servers whose directory is gone. They stay down.
-    pub(super) lost: Vec<String>,
+    /// Servers that stay down, because their directories cannot be used.
+    pub(super) absent: Vec<Absent>,
     /// It was made just now.
     pub(super) new: bool,
 }
 
+/// A server that is not started.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Absent {
+    pub(super) name: String,
+    /// What is wrong with its directory.
+    pub(super) why: String,
+}
+
 impl Cluster {
+    /// Why this server is not started, if it is not.
+    pub(super) fn absent(&self, name: &str) -> Option<&Absent> {
+        self.absent.iter().find(|absent| absent.name == name)
+    }
+
     /// The directory of a server.
     pub(super) fn directory(&self, server: &Server) -> PathBuf {
         let parent = self
@@ -108,7 +126,7 @@ impl Data {
         Ok(Cluster {
             path,
             file,
-            lost: Vec::new(),
+            absent: Vec::new(),
             new: true,
         })
     }
@@ -143,9 +161,10 @@ impl Data {
             .map(|s| self.path.join(&s.name))
             .collect();
         for (server, directory) in file.servers.iter().zip(&directories) {
-            let known = identity(directory)?;
+            let known = identity(directory).map_err(|error| Failure::other(error.to_string()))?;
             if known.is_some_and(|known| known.cluster != file.cluster || !known.memory) {
-                return Err(self.foreign_directory(server, "belongs to another cluster"));
+                let why = self.foreign_directory(server, "belongs to another cluster");
+                return Err(Failure::other(format!("{why}, or choose another --data")));
             }
         }
         directories
@@ -168,7 +187,7 @@ impl Data {
                 "{here} holds a cluster of {servers} servers: leave --servers out, or choose another --data"
             )));
         }
-        let lost = self.check_directories(&file)?;
+        let absent = self.check_directories(&file)?;
         let before = file.clone();
         if plan.port.is_some() {
             for (server, (port, admin)) in file.servers.iter_mut().zip(plan.ports(servers)?) {
@@ -176,10 +195,9 @@ impl Data {
             }
         }
         file.max_object = plan.max_object.unwrap_or(file.max_object);
-        let addresses = file
-            .servers
-            .iter()
-            .map(|s| (s.address.clone(), s.admin.clone()));
+        let starts = |name: &str| !absent.iter().any(|absent| absent.name == name);
+        let servers = file.servers.iter().filter(|server| starts(&server.name));
+        let addresses = servers.map(|s| (s.address.clone(), s.admin.clone()));
         check_ports(&addresses.collect::<Vec<_>>())?;
         if file != before {
             file.write(&path)?;
@@ -187,45 +205,72 @@ impl Data {
         Ok(Cluster {
             path,
             file,
-            lost,
+            absent,
             new: false,
         })
     }
 
-    /// Compares the directories with the cluster file. Names those that are gone.
-    fn check_directories(&self, file: &ClusterFile) -> Outcome<Vec<String>> {
-        let mut lost = Vec::new();
+    /// Compares the directories with the cluster file. Names the servers whose directories cannot be used: the others go on without
+    /// them, as if their disks had died.
+    fn check_directories(&self, file: &ClusterFile) -> Outcome<Vec<Absent>> {
+        let patience = Instant::now() + DRAIN;
+        let mut absent = Vec::new();
         for server in &file.servers {
-            let Some(known) = identity(&self.path.join(&server.name))? else {
-                lost.push(server.name.clone());
-                continue;
-            };
-            if known.cluster != file.cluster {
-                return Err(self.foreign_directory(server, "belongs to another cluster"));
-            }
-            if known.server.0 != server.id {
-                return Err(self.foreign_directory(server, "belongs to another server"));
-            }
-            if known.memory {
-                return Err(self.foreign_directory(server, "was made with another durability"));
+            if let Err(why) = self.check_directory(file, server, patience) {
+                let name = server.name.clone();
+                absent.push(Absent { name, why });
             }
         }
-        match lost.len() == file.servers.len() {
-            true => Err(Failure::other(format!(
-                "the directories of all servers are gone from {}: restore them, or choose another --data",
-                self.path.display()
-            ))),
-            false => Ok(lost),
+        if absent.len() < file.servers.len() {
+            return Ok(absent);
         }
+        let reasons = absent
+            .iter()
+            .map(|Absent { name, why }| format!("{name}: {why}"));
+        let reasons: Vec<String> = reasons.collect();
+        let reasons = reasons.join("; ");
+        let here = self.path.display();
+        Err(Failure::other(format!(
+            "no server in {here} can be started: restore their directories, or choose another --data ({reasons})"
+        )))
     }
 
-    fn foreign_directory(&self, server: &Server, why: &str) -> Failure {
+    /// With the reason why the directory of a server cannot be used.
+    fn check_directory(
+        &self,
+        file: &ClusterFile,
+        server: &Server,
+        patience: Instant,
+    ) -> Result<(), String> {
+        let directory = self.path.join(&server.name);
+        let known = loop {
+            match identity(&directory) {
+                Ok(Some(known)) => break known,
+                Ok(None) => return Err(absence(&directory)),
+                // The server of an `areo up` that was killed still drains.
+                Err(error) if error.is_locked() && Instant::now() < patience => sleep(PAUSE),
+                Err(error) => return Err(error.to_string()),
+            }
+        };
+        let wrong = if known.cluster != file.cluster {
+            "belongs to another cluster"
+        } else if known.server.0 != server.id {
+            "belongs to another server"
+        } else if known.memory {
+            "was made with another durability"
+        } else {
+            return Ok(());
+        };
+        Err(self.foreign_directory(server, wrong))
+    }
+
+    fn foreign_directory(&self, server: &Server, why: &str) -> String {
         let (directory, name) = (self.path.join(&server.name), &server.name);
-        Failure::other(format!(
-            "{} {why} than {} says: put the directory of {name} back, or choose another --data",
+        format!(
+            "{} {why} than {} says: put the directory of {name} back",
             directory.display(),
             self.path.join(CLUSTER_FILE).display()
-        ))
+        )
     }
 }
 
@@ -284,12 +329,17 @@ fn lock(path: &Path) -> Outcome<File> {
     }
 }
 
-fn identity(directory: &Path) -> Outcome<Option<areo_server::Identity>> {
+fn identity(directory: &Path) -> Result<Option<Identity>, ServeError> {
     // Asking makes what is not there.
-    if !directory.exists() {
-        return Ok(None);
+    match directory.exists() {
+        true => read_identity(directory),
+        false => Ok(None),
     }
-    read_identity(directory).map_err(|error| Failure::other(error.to_string()))
+}
+
+fn absence(directory: &Path) -> String {
+    let directory = directory.display();
+    format!("{directory} is gone or empty, and a server cannot come back without what was in it")
 }
 
 fn is_server_name(name: &str) -> bool {

@@ -1,15 +1,15 @@
 //! The server processes of `areo up`: started, watched, stopped.
 
-use super::Stop;
-use super::data::{Cluster, no_restart};
+use super::data::{Absent, Cluster, no_restart};
 use super::plan::Plan;
 use crate::args::LogWord;
 use crate::cluster_file::Server;
 use crate::cmd::server::{REPAIR_RATE, SCRUB_RATE};
 use crate::exit::{Failure, Outcome, plain};
-use crate::output::Output;
-use crate::program;
+use crate::output::{Output, say, visible};
+use crate::program::{self, Program};
 use crate::units::exact_size;
+use areo_server::StopSignals;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use std::fs::File;
@@ -40,6 +40,7 @@ const SHOWN_BYTES: i64 = 8 << 10;
 pub(super) struct Processes {
     servers: Vec<Process>,
     restart: bool,
+    program: Program,
     out: Output,
 }
 
@@ -64,22 +65,22 @@ enum State {
 }
 
 impl Processes {
-    /// Starts every server whose directory is there.
+    /// Starts every server whose directory can be used. Names the others with the reason.
     pub(super) fn start(plan: &Plan, cluster: &Cluster, out: Output) -> Outcome<Processes> {
         if plan.restart && cluster.file.memory() {
             return Err(no_restart());
         }
-        let mut servers = Vec::new();
+        let program = Program::of_this_process();
+        let program = program
+            .map_err(|error| Failure::other(format!("cannot start servers: {}", plain(&error))))?;
+        let (mut servers, mut failures) = (Vec::new(), Vec::new());
         for server in &cluster.file.servers {
-            let directory = cluster.directory(server);
-            if cluster.lost.contains(&server.name) {
-                let directory = directory.display();
-                out.note(&format!(
-                    "{} stays down: {directory} is gone, and a server cannot come back without it",
-                    server.name
-                ));
+            if let Some(Absent { name, why }) = cluster.absent(&server.name) {
+                say_event(out, &json!({ "event": "down", "server": name, "why": why }));
+                say(&format!("{name} stays down: {why}"));
                 continue;
             }
+            let directory = cluster.directory(server);
             let mut process = Process {
                 name: server.name.clone(),
                 arguments: arguments(plan, cluster, server, &directory, out),
@@ -87,16 +88,24 @@ impl Processes {
                 state: State::Dead,
                 pause: BACKOFF.0,
             };
-            process.spawn(out)?;
+            if let Err(failure) = process.spawn(&program, out) {
+                say(&failure.message);
+                if plan.restart {
+                    process.state = State::Waiting(Instant::now() + process.pause);
+                }
+                failures.push(failure);
+            }
             servers.push(process);
         }
-        assert!(!servers.is_empty(), "lost directories were counted");
-        let restart = plan.restart;
-        Ok(Processes {
-            servers,
-            restart,
-            out,
-        })
+        match failures.pop() {
+            Some(failure) if !servers.iter().any(Process::is_running) => Err(failure),
+            _ => Ok(Processes {
+                servers,
+                restart: plan.restart,
+                program,
+                out,
+            }),
+        }
     }
 
     /// The process id of a server that runs.
@@ -157,14 +166,10 @@ impl Processes {
             ),
         };
         let lines = last_lines(&log);
-        if self.out.json {
-            // The reader of the output may be gone; the servers continue.
-            let _ = self
-                .out
-                .object(&json!({ "event": "died", "server": name, "how": told }));
-        }
+        let event = json!({ "event": "died", "server": name, "how": told });
+        say_event(self.out, &event);
         let head = format!("{name} {told}; {then}; the end of {}:", log.display());
-        eprintln!("{head}\n{}", indented(&lines));
+        say(&format!("{head}\n{}", indented(&lines)));
     }
 
     fn start_due(&mut self) {
@@ -173,18 +178,19 @@ impl Processes {
             if !due {
                 continue;
             }
-            match process.spawn(self.out) {
+            match process.spawn(&self.program, self.out) {
                 Ok(()) => self.out.note(&format!("{} is started again", process.name)),
                 Err(failure) => {
-                    eprintln!("{failure}");
+                    say(&failure.message);
                     process.state = State::Waiting(Instant::now() + process.pause);
+                    process.pause = (process.pause * 2).min(BACKOFF.1);
                 }
             }
         }
     }
 
     /// Tells all servers to stop and waits until they have. A second Ctrl-C waits no longer.
-    pub(super) async fn stop(mut self, again: &mut Stop) -> Outcome {
+    pub(super) async fn stop(mut self, again: &mut StopSignals) -> Outcome {
         for process in &self.servers {
             process.signal(Signal::TERM);
         }
@@ -196,7 +202,7 @@ impl Processes {
         };
         tokio::select! {
             stopped = timeout(STOP, all_exited) => if stopped.is_ok() { return Ok(()) },
-            () = again.asked() => {}
+            () = again.next() => {}
         }
         let left: Vec<&Process> = self.servers.iter().filter(|p| p.is_running()).collect();
         for process in &left {
@@ -215,7 +221,7 @@ impl Process {
         matches!(self.state, State::Running { .. })
     }
 
-    fn spawn(&mut self, out: Output) -> Outcome {
+    fn spawn(&mut self, program: &Program, out: Output) -> Outcome {
         let log = self.directory.join(LOG);
         let failed = |error: &io::Error| {
             let name = &self.name;
@@ -232,8 +238,7 @@ impl Process {
             .open(&log)
             .map_err(|e| failed(&e))?;
         let errors = log.try_clone().map_err(|e| failed(&e))?;
-        let program = std::env::current_exe().map_err(|e| failed(&e))?;
-        let mut command = Command::from(program::server(&program));
+        let mut command = Command::from(program::server(program.path()));
         command
             .args(&self.arguments)
             .stdin(Stdio::piped())
@@ -241,10 +246,11 @@ impl Process {
             .stderr(errors)
             .kill_on_drop(true);
         let mut child = command.spawn().map_err(|e| failed(&e))?;
-        if out.json {
-            let name = &self.name;
-            out.object(&json!({ "event": "started", "server": name, "pid": child.id() }))?;
-        }
+        let name = &self.name;
+        say_event(
+            out,
+            &json!({ "event": "started", "server": name, "pid": child.id() }),
+        );
         // Waiting for a child closes its standard input, so it is kept apart.
         let lifeline = child.stdin.take();
         let since = Instant::now();
@@ -285,6 +291,13 @@ async fn exited(servers: &mut [Process]) -> (usize, io::Result<ExitStatus>) {
         Poll::Pending
     })
     .await
+}
+
+/// An event for programs. The reader of the output may be gone, or read no further; the servers go on.
+fn say_event(out: Output, event: &serde_json::Value) {
+    if out.json {
+        let _: Outcome = out.object(event);
+    }
 }
 
 async fn until(instant: Option<Instant>) {
@@ -375,7 +388,7 @@ fn indented(lines: &[String]) -> String {
         [] => "    (empty)".to_owned(),
         lines => lines
             .iter()
-            .map(|line| format!("    {line}"))
+            .map(|line| format!("    {}", visible(line)))
             .collect::<Vec<_>>()
             .join("\n"),
     }
@@ -408,7 +421,7 @@ mod tests {
         let cluster = Cluster {
             path: "data/cluster.toml".into(),
             file: ClusterFile::new(1, true, 5 << 20, vec![server.clone()]),
-            lost: Vec::new(),
+            absent: Vec::new(),
             new: true,
         };
         let directory = cluster.directory(&server);

@@ -40,7 +40,7 @@ async fn serving(out: Output, cluster: &Cluster, timeout: Duration) -> Outcome<C
     let target = Target::File(cluster.path.clone(), cluster.file.clone());
     let begun = Instant::now();
     let client = connected(&target, timeout, begun).await?;
-    let all = cluster.file.servers.len() - cluster.lost.len();
+    let all = cluster.file.servers.len() - cluster.absent.len();
     loop {
         let status = client.status().await;
         let (serving, quorum) = (status.serving(), status.root.shape.quorum());
@@ -201,7 +201,7 @@ mod tests {
         Cluster {
             path: Path::new(data).join("cluster.toml"),
             file: ClusterFile::new(1, false, 1 << 20, vec![server]),
-            lost: Vec::new(),
+            absent: Vec::new(),
             new: true,
         }
     }

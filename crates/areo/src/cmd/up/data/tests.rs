@@ -60,7 +60,7 @@ fn a_cluster_is_made_once_and_found_again() {
     let folder = tempfile::tempdir().unwrap();
     let plan = planned(&folder);
     let first = made(&plan).unwrap();
-    assert!(first.new && first.lost.is_empty());
+    assert!(first.new && first.absent.is_empty());
     assert_eq!(
         names(&plan.data),
         ["cluster.toml", "s1", "s2", "s3", "up.lock"]
@@ -126,20 +126,56 @@ fn what_contradicts_the_directory_is_refused() {
     drop(lock);
     let directory = |name: &str| plan.data.join(name);
     let swap = |a: &str, b: &str| fs::rename(directory(a), directory(b)).unwrap();
+    let absent = |name: &str, why: &str| {
+        let cluster = made(&same).unwrap();
+        let absent = cluster.absent(name).expect("it stays down");
+        assert!(absent.why.contains(why), "{why}: {absent:?}");
+        cluster.absent.len()
+    };
     swap("s1", "x");
     swap("s2", "s1");
-    refused(same.clone(), "s1 belongs to another server than");
+    assert_eq!(absent("s1", "s1 belongs to another server than"), 2);
+    assert_eq!(absent("s2", "s2 is gone"), 2);
     swap("s1", "s2");
     let other = tempfile::tempdir().unwrap();
     let elsewhere = planned(&other);
     made(&elsewhere).unwrap();
     fs::rename(elsewhere.data.join("s1"), directory("s1")).unwrap();
-    refused(same.clone(), "s1 belongs to another cluster than");
+    assert_eq!(absent("s1", "s1 belongs to another cluster than"), 1);
     fs::remove_dir_all(directory("s1")).unwrap();
-    assert_eq!(made(&same).unwrap().lost, ["s1"], "the others can go on");
+    assert_eq!(absent("s1", "s1 is gone"), 1);
+    for damage in ["IDENTITY", "FORMAT"] {
+        for content in ["", "areo data directory\nformat 99\n"] {
+            let file = directory("x").join(damage);
+            let sound = fs::read(&file).unwrap();
+            fs::write(&file, content).unwrap();
+            swap("x", "s1");
+            assert_eq!(absent("s1", ""), 1, "{damage} {content:?}");
+            swap("s1", "x");
+            fs::write(&file, sound).unwrap();
+        }
+    }
+    fs::write(directory("s1"), "a file in its place").unwrap();
+    assert_eq!(absent("s1", "cannot be used as a data directory"), 1);
     fs::remove_dir_all(directory("s2")).unwrap();
     fs::remove_dir_all(directory("s3")).unwrap();
-    refused(same, "the directories of all servers are gone");
+    refused(same, "no server in");
+}
+
+#[test]
+fn a_directory_in_use_is_waited_for_as_long_as_its_server_drains() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = planned(&folder);
+    let first = made(&plan).unwrap();
+    let lock = File::open(plan.data.join("s2/LOCK")).unwrap();
+    lock.lock().unwrap();
+    let draining = std::thread::spawn(move || {
+        sleep(PAUSE * 2);
+        drop(lock);
+    });
+    let again = made(&again(&plan)).unwrap();
+    assert_eq!((again.absent, again.file), (vec![], first.file));
+    draining.join().unwrap();
 }
 
 #[test]

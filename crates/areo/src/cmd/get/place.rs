@@ -1,0 +1,223 @@
+//! Where `get -o` writes a value.
+//!
+//! A file appears complete or not at all: the value is written beside it, under a name that goes away with the process, and then
+//! takes its name. A file that is there keeps what belongs to it: its mode, its owner, its other names and what is mounted on
+//! it. Where taking its name would change one of them, the complete value is copied into it. A name of an open descriptor, such
+//! as `/dev/stdout`, is that descriptor, and not the file behind it.
+
+use crate::exit::{Failure, Outcome};
+use crate::output::write_to;
+use rustix::io::Errno;
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
+use std::ffi::OsStr;
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Seek};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tempfile::NamedTempFile;
+use tokio::task::spawn_blocking;
+
+/// Links from one name to the next; more are a circle.
+const LINKS: usize = 40;
+
+/// Where a value is written to.
+pub(super) enum Place {
+    /// A descriptor, a pipe or a device: nothing stands beside it.
+    Stream(Arc<File>),
+    /// A file that is to be.
+    File(Beside),
+}
+
+/// A file beside the one that it is to be.
+pub(super) struct Beside {
+    file: NamedTempFile,
+    target: PathBuf,
+    /// The file that is there, and whether the value is copied into it.
+    present: Option<(File, bool)>,
+}
+
+/// What a name leads to.
+enum Target {
+    /// A descriptor of this process.
+    Descriptor(i32),
+    /// A name that is no link.
+    Path(PathBuf),
+}
+
+/// Finds out before the value is read that it could not be written.
+pub(super) fn check(path: &Path) -> Outcome {
+    let refused = |why: &str| Failure::other(format!("cannot write {}: {why}", path.display()));
+    let target = match follow(path) {
+        Ok(Target::Descriptor(_)) => return Ok(()),
+        Ok(Target::Path(target)) => target,
+        Err(error) => return Err(Failure::file("write", path, &error)),
+    };
+    match fs::metadata(&target) {
+        Ok(about) if about.is_dir() => Err(refused("it is a directory; name a file in it")),
+        Ok(about) if about.is_file() => open_present(&target, &about)
+            .map(drop)
+            .map_err(|error| Failure::file("write", path, &error)),
+        Ok(_) => Ok(()),
+        Err(_) if folder(&target).is_dir() => Ok(()),
+        Err(_) => Err(refused("there is no such directory")),
+    }
+}
+
+impl Place {
+    pub(super) fn open(path: &Path) -> io::Result<Place> {
+        let target = match follow(path)? {
+            Target::Descriptor(number) => return Ok(Place::Stream(Arc::new(descriptor(number)?))),
+            Target::Path(target) => target,
+        };
+        let about = match fs::metadata(&target) {
+            Ok(about) if about.is_file() => Some(about),
+            Ok(_) => {
+                let stream = OpenOptions::new().write(true).open(&target)?;
+                return Ok(Place::Stream(Arc::new(stream)));
+            }
+            Err(_) => None,
+        };
+        let Some(about) = about else {
+            let file = beside(Permissions::from_mode(0o666)).tempfile_in(folder(&target))?;
+            return Ok(Place::File(Beside {
+                file,
+                target,
+                present: None,
+            }));
+        };
+        let present = open_present(&target, &about)?;
+        let mode = Permissions::from_mode(about.mode() & 0o777);
+        let (file, copied) = match beside(mode.clone()).tempfile_in(folder(&target)) {
+            Ok(file) => {
+                // The umask has a part in the mode of a new file.
+                file.as_file().set_permissions(mode)?;
+                let copied = is_more_than_a_name(&about, &file.as_file().metadata()?);
+                (file, copied)
+            }
+            // Nothing can be made beside it, and it can be written.
+            Err(_) if present.is_some() => (NamedTempFile::with_prefix(".areo-")?, true),
+            Err(error) => return Err(error),
+        };
+        let present = present.map(|file| (file, copied));
+        Ok(Place::File(Beside {
+            file,
+            target,
+            present,
+        }))
+    }
+
+    /// Writes a piece. What may wait for a reader does so on a thread of its own.
+    pub(super) async fn write(&mut self, piece: bytes::Bytes) -> io::Result<()> {
+        match self {
+            Place::Stream(stream) => {
+                let stream = Arc::clone(stream);
+                let write = move || write_to(stream.as_fd(), &piece);
+                spawn_blocking(write).await.expect("writing does not panic")
+            }
+            Place::File(beside) => io::Write::write_all(beside.file.as_file_mut(), &piece),
+        }
+    }
+
+    /// All was written.
+    pub(super) fn keep(self) -> io::Result<()> {
+        match self {
+            Place::Stream(_) => Ok(()),
+            Place::File(beside) => beside.keep(),
+        }
+    }
+}
+
+impl Beside {
+    fn keep(self) -> io::Result<()> {
+        let (mut file, present) = match self.present {
+            Some((present, true)) => (self.file, present),
+            present => match (self.file.persist(&self.target), present) {
+                (Ok(_), _) => return Ok(()),
+                // Something is mounted on it.
+                (Err(error), Some((present, _))) if is_busy(&error.error) => (error.file, present),
+                (Err(error), _) => return Err(error.error),
+            },
+        };
+        let incomplete =
+            |error: io::Error| io::Error::new(error.kind(), format!("it is incomplete: {error}"));
+        file.rewind()?;
+        present.set_len(0)?;
+        let copied = io::copy(&mut file, &mut &present);
+        copied.map(drop).map_err(incomplete)
+    }
+}
+
+fn is_busy(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(Errno::BUSY.raw_os_error())
+}
+
+fn beside(mode: Permissions) -> tempfile::Builder<'static, 'static> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".areo-").permissions(mode);
+    builder
+}
+
+/// Whether another file of its name would not be the same to others.
+fn is_more_than_a_name(present: &Metadata, other: &Metadata) -> bool {
+    present.nlink() > 1 || (present.uid(), present.gid()) != (other.uid(), other.gid())
+}
+
+/// Opens the file that is there, to see that this user may write it. `None`: it is a program that runs, whose name another
+/// file may take.
+///
+/// # Errors
+/// The user may not. A file that no user may write is meant to stay, also where the system lets its administrator write it.
+fn open_present(target: &Path, about: &Metadata) -> io::Result<Option<File>> {
+    if about.mode() & 0o222 == 0 {
+        let why = "it is read-only: make it writable, or name another file";
+        return Err(io::Error::new(ErrorKind::PermissionDenied, why));
+    }
+    match OpenOptions::new().write(true).open(target) {
+        Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => Ok(None),
+        opened => opened.map(Some),
+    }
+}
+
+/// Follows links by hand: the system would follow that of a descriptor to its file, and an end that does not exist is none for it.
+fn follow(path: &Path) -> io::Result<Target> {
+    let mut at = path.to_owned();
+    for _ in 0..LINKS {
+        if let Some(number) = number_of_descriptor(&at) {
+            return Ok(Target::Descriptor(number));
+        }
+        match fs::read_link(&at) {
+            Ok(next) => at = folder(&at).join(next),
+            Err(_) => return Ok(Target::Path(at)),
+        }
+    }
+    Err(Errno::LOOP.into())
+}
+
+/// The descriptor of this process that a path such as `/dev/fd/1` names.
+fn number_of_descriptor(path: &Path) -> Option<i32> {
+    let number = path.file_name()?.to_str()?.parse().ok()?;
+    let parent = fs::canonicalize(folder(path)).ok()?;
+    let mut names = parent.strip_prefix("/proc").ok()?.iter();
+    let own = std::process::id().to_string();
+    let is_own = names.next() == Some(OsStr::new(&own)) && names.next_back() == Some("fd".as_ref());
+    is_own.then_some(number)
+}
+
+/// A descriptor once more, which shares its position: what others write to it before and after stands before and after.
+fn descriptor(number: i32) -> io::Result<File> {
+    let process = pidfd_open(getpid(), PidfdFlags::empty())?;
+    let again = pidfd_getfd(process, number, PidfdGetfdFlags::empty());
+    again.map(File::from).map_err(io::Error::from)
+}
+
+fn folder(path: &Path) -> &Path {
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
+}
+
+#[cfg(test)]
+mod tests;

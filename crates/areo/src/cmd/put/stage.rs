@@ -1,0 +1,57 @@
+//! How far a write is, for the sentence of one that is interrupted.
+
+use crate::exit::{Code, Failure};
+use crate::interrupt::Interrupt;
+use areo_client::Version;
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// How far a write is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(in crate::cmd) enum Stage {
+    /// It looks for the cluster. Nothing was sent.
+    #[default]
+    Begun,
+    /// It reads its source. Blocks may have been sent, which are of no object yet.
+    Reading,
+    /// Servers may know already what the object is now.
+    Sent,
+    /// The object is this version.
+    Written(Version),
+}
+
+/// The stage of one write, known to its parts.
+pub(in crate::cmd) type StageCell = Rc<Cell<Stage>>;
+
+/// Waits for a signal, and then as long as the write may take to end by itself. Returns how the command ends if it does not.
+pub(in crate::cmd) async fn given_up(
+    mut interrupt: Interrupt,
+    stage: &StageCell,
+    (what, key): (&str, &str),
+) -> Failure {
+    interrupt.asked().await;
+    sleep(match stage.get() {
+        Stage::Begun | Stage::Written(_) => Duration::ZERO,
+        // Blocks are taken back.
+        Stage::Reading => Duration::from_secs(3),
+        // An answer may be on its way.
+        Stage::Sent => Duration::from_millis(500),
+    })
+    .await;
+    interrupted(stage.get(), (what, key))
+}
+
+/// The end of an interrupted write.
+pub(in crate::cmd) fn interrupted(stage: Stage, (what, key): (&str, &str)) -> Failure {
+    let became = match stage {
+        Stage::Begun | Stage::Reading => "was not applied".to_owned(),
+        Stage::Sent => "may have been applied".to_owned(),
+        Stage::Written(version) => format!("was applied, as version {version}"),
+    };
+    Failure::new(
+        Code::Interrupted,
+        format!("interrupted: the {what} of '{key}' {became}"),
+    )
+}

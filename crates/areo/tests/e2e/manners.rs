@@ -1,0 +1,290 @@
+//! What a process meets around it: streams that are closed, full or read no further, signals, variables of others, odd places for
+//! files, one bad directory of five.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use crate::cluster::{Cluster, areo, free_ports, lives, signal, wait_until};
+use crate::command::{command, ended};
+use crate::values::bytes;
+use rustix::process::Signal;
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// What a shell makes of a line in which `$A` is the program on this cluster.
+fn shell(cluster: &Cluster, line: &str) -> crate::cluster::CommandOutput {
+    let mut shell = command_of("bash");
+    let program = format!("{} --cluster {}", crate::program(), cluster.file());
+    let shell = shell.args(["-c", line]).env("A", program);
+    ended(shell.current_dir(cluster.folder()), b"")
+}
+
+fn command_of(program: &str) -> Command {
+    let mut command = crate::command::of(program);
+    command.env_remove("NO_COLOR");
+    command
+}
+
+#[test]
+fn output_that_is_lost_is_no_success() {
+    let cluster = Cluster::start(&["--durability", "memory", "--servers", "3", "--dap", "abd"]);
+    for value in [&b"x"[..], b"line\nand a rest", b"line\n", &bytes(900, 1)] {
+        cluster.run_with(&["put", "k"], value).done();
+        let full = shell(&cluster, "$A get k > /dev/full");
+        full.refused(1, &["cannot write the output: no space left"]);
+    }
+    cluster
+        .run_with(&["put", "large"], &bytes(3 << 20, 1))
+        .done();
+    for line in [
+        "get k --version-only",
+        "get large",
+        "ls",
+        "stat k",
+        "status",
+        "--help",
+        "completion bash",
+        "get k --version-only --json",
+    ] {
+        let full = shell(&cluster, &format!("$A {line} > /dev/full"));
+        assert_eq!(full.code, 1, "{line}: {}", full.stderr);
+    }
+    // A descriptor that cannot be written is none that takes everything.
+    shell(&cluster, "$A get k 1</dev/null").refused(1, &["cannot write the output"]);
+    let refused = shell(&cluster, "$A put k large.file > /dev/full");
+    refused.refused(1, &["no such file"]);
+    let told = shell(&cluster, "echo new | $A put k > /dev/full");
+    told.refused(
+        1,
+        &["no space left", "the write of 'k' was applied, as version"],
+    );
+    let told = shell(&cluster, "$A rm k > /dev/full");
+    told.refused(1, &["the delete of 'k' was applied, as version"]);
+    // A reader that went away: as programs end by SIGPIPE, without a word.
+    let cut = shell(
+        &cluster,
+        "$A get large | head -c 10 | wc -c; exit ${PIPESTATUS[0]}",
+    );
+    assert_eq!((cut.code, cut.text()), (141, "10"));
+    assert_eq!(cut.stderr, "");
+    // Nothing is said where nothing is heard; the exit code is the same.
+    for closed in ["2>&-", "2>/dev/full", "2> >(true)", "2</dev/null"] {
+        let line = format!("sleep 0.1; $A get none {closed}");
+        assert_eq!(shell(&cluster, &line).code, 3, "{closed}");
+    }
+}
+
+#[test]
+fn servers_outlive_the_readers_of_their_supervisor() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, port) = (folder.path().join("data"), free_ports());
+    let mut up = command()
+        .args([
+            "up",
+            "--durability",
+            "memory",
+            "--servers",
+            "3",
+            "--dap",
+            "abd",
+            "--json",
+        ])
+        .args(["--port", &port.to_string(), "--data"])
+        .arg(&data)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut events = BufReader::new(up.stdout.take().unwrap()).lines();
+    let mut pids = Vec::new();
+    loop {
+        let event: Value = serde_json::from_str(&events.next().unwrap().unwrap()).unwrap();
+        match event["event"].as_str() {
+            Some("started") => pids.push(i32::try_from(event["pid"].as_i64().unwrap()).unwrap()),
+            Some("ready") => break,
+            _ => {}
+        }
+    }
+    drop((events, up.stderr.take()));
+    signal(pids[0], Signal::KILL);
+    wait_until(|| !lives(pids[0]));
+    let file = data.join("cluster.toml");
+    let on = ["--cluster", file.to_str().unwrap()];
+    areo(&[&on[..], &["put", "k"]].concat(), b"value").done();
+    assert!(up.try_wait().unwrap().is_none(), "it goes on");
+    assert!(lives(pids[1]) && lives(pids[2]));
+    signal(i32::try_from(up.id()).unwrap(), Signal::INT);
+    assert_eq!(up.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn one_bad_directory_keeps_no_other_server_from_starting() {
+    let mut cluster = Cluster::start(&["--dap", "abd"]);
+    cluster.run_with(&["put", "k"], b"value").done();
+    assert_eq!(cluster.stop().code, 0);
+    let place = |name: &str| cluster.data().join(name);
+    let mut identity = fs::read(place("s1/IDENTITY")).unwrap();
+    identity[40] ^= 1;
+    fs::write(place("s1/IDENTITY"), identity).unwrap();
+    fs::rename(place("s2"), place("aside")).unwrap();
+    fs::write(place("s2"), "a file in its place").unwrap();
+    let mut cluster = cluster.start_again(&[]);
+    assert_eq!(cluster.run(&["get", "k"]).done().text(), "value");
+    let ended = cluster.stop();
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    for sentence in ["s1 stays down: ", "IDENTITY: damaged", "s2 stays down: "] {
+        assert!(ended.stderr.contains(sentence), "{}", ended.stderr);
+    }
+    let data = cluster.data();
+    for server in ["s3", "s4", "s5"] {
+        fs::write(
+            data.join(server).join("FORMAT"),
+            "areo data directory\nformat 99\n",
+        )
+        .unwrap();
+    }
+    let data = data.to_str().unwrap();
+    let none = areo(&["up", "--data", data], b"");
+    none.refused(1, &["no server in", "s1: ", "s4: ", "format 99"]);
+}
+
+#[test]
+fn what_interrupts_a_command() {
+    let cluster = Cluster::start(&["--durability", "memory", "--servers", "3", "--dap", "abd"]);
+    cluster.run_with(&["put", "k"], b"value\n").done();
+    // It waits for its input: nothing is applied, and blocks that were sent are taken back.
+    for (sent, with) in [(0, Signal::INT), (10 << 20, Signal::HUP), (0, Signal::TERM)] {
+        let mut put = cluster.command(&["put", "k", "--block-size", "1MiB"]);
+        let put = put.stdin(Stdio::piped()).stderr(Stdio::piped());
+        let mut put = put.stdout(Stdio::piped()).spawn().unwrap();
+        let mut input = put.stdin.take().unwrap();
+        input.write_all(&bytes(sent, 1)).unwrap();
+        // It notices signals from then on.
+        wait_until(|| watches_signals(put.id()) && blocks(&cluster) >= (sent as u64 >> 21));
+        signal(i32::try_from(put.id()).unwrap(), with);
+        let ended = put.wait_with_output().unwrap();
+        let said = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(130), "{said}");
+        let sentence = "interrupted: the write of 'k' was not applied";
+        assert!(said.contains(sentence), "{said}");
+        assert_eq!(blocks(&cluster), 0, "taken back");
+        drop(input);
+    }
+    assert_eq!(cluster.run(&["get", "k"]).done().text(), "value");
+    // A terminal that goes away ends what waits for another process, unless that was to outlive it.
+    let pipe = cluster.folder().join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let path = pipe.to_str().unwrap();
+    let mut get = cluster.command(&["get", "k", "-o", path]);
+    let mut get = get.stderr(Stdio::null()).spawn().unwrap();
+    wait_until(|| watches_signals(get.id()));
+    signal(i32::try_from(get.id()).unwrap(), Signal::HUP);
+    assert_eq!(get.wait().unwrap().code(), Some(130));
+    let line = format!("trap '' HUP; exec $A get k -o {path} 2> /dev/null");
+    let program = format!("{} --cluster {}", crate::program(), cluster.file());
+    let mut get = command_of("bash");
+    let mut get = get.args(["-c", &line]).env("A", program).spawn().unwrap();
+    wait_until(|| watches_signals(get.id()));
+    signal(i32::try_from(get.id()).unwrap(), Signal::HUP);
+    let mut value = String::new();
+    let mut reader = File::open(&pipe).unwrap();
+    reader.read_to_string(&mut value).unwrap();
+    assert_eq!((get.wait().unwrap().code(), &*value), (Some(0), "value\n"));
+}
+
+/// Blocks of uploads that have not ended.
+fn blocks(cluster: &Cluster) -> u64 {
+    let lines = cluster.run(&["status", "--json"]).done().objects();
+    let line = lines.iter().find(|line| line["blocks_of"] == "default");
+    let counts = |kind: &&str| line.map_or(0, |line| line[*kind]["blocks"].as_u64().unwrap());
+    ["unfinished", "aborted"].iter().map(counts).sum()
+}
+
+/// Whether a process catches SIGTERM.
+fn watches_signals(process: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    let term = 1 << (Signal::TERM.as_raw() - 1);
+    caught.is_some_and(|mask| mask & term != 0)
+}
+
+#[test]
+fn inputs_places_and_variables_of_others() {
+    let cluster = Cluster::start(&["--durability", "memory", "--servers", "3", "--dap", "abd"]);
+    cluster.run_with(&["put", "k"], b"value\n").done();
+    for closed in ["<&-", "<>/dev/null", "0>/dev/null"] {
+        let refused = shell(&cluster, &format!("$A put k {closed}"));
+        refused.refused(2, &["standard input is closed"]);
+    }
+    assert_eq!(cluster.run(&["get", "k"]).done().text(), "value");
+    shell(&cluster, "$A put empty < /dev/null").done();
+    for alias in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "/dev/fd/7"] {
+        let line = "{ echo header; $A -q get k -o ALIAS; echo footer; } > out 7>&1; cat out";
+        let out = shell(&cluster, &line.replace("ALIAS", alias)).done();
+        assert_eq!(out.text(), "header\nvalue\nfooter", "{alias}");
+    }
+    let links =
+        "AREO_PORT=tcp://10.0.0.7:7400 AREO_SERVICE_HOST=10.0.0.7 AREO_UP_PORT=tcp://10.0.0.7:7400";
+    let empty = "AREO_CLUSTER= AREO_TIMEOUT= AREO_DOMAIN= AREO_JSON=";
+    let got = shell(&cluster, &format!("env {links} {empty} $A get k")).done();
+    assert_eq!(got.text(), "value");
+    // Keys of every kind: one line each, and none commands the terminal that shows a sentence.
+    let key = "k\x1b]0;pwned\x07\x1b[2J\u{202e}b\nack";
+    for arguments in [
+        &["get", key][..],
+        &["stat", key],
+        &["get", key, "--version-only"],
+    ] {
+        let refused = cluster.run(arguments);
+        assert_eq!(refused.code, 3);
+        let said = refused.stderr.trim_end();
+        assert!(
+            !said.contains(['\x1b', '\x07', '\u{202e}', '\n']),
+            "{said:?}"
+        );
+    }
+    let json = cluster.run(&["get", key, "--json", "--version-only"]);
+    let said: Value = serde_json::from_str(&json.stderr).unwrap();
+    assert!(said["error"].as_str().unwrap().contains(key), "{said}");
+    assert!(
+        !json.stderr.contains('\u{202e}'),
+        "escaped: {}",
+        json.stderr
+    );
+    for odd in [key, "tab\there", "\"quoted\""] {
+        cluster.run_with(&["put", "--", odd], b"x").done();
+    }
+    let listed = cluster.run(&["ls"]).done();
+    let listed: Vec<&str> = listed.text().lines().collect();
+    let parsed = |line: &&&str| serde_json::from_str::<String>(line).ok();
+    let quoted: Vec<String> = listed.iter().filter_map(|line| parsed(&line)).collect();
+    assert_eq!(quoted, ["\"quoted\"", key, "tab\there"]);
+    assert_eq!(listed.len(), 5, "{listed:?}");
+    let on_terminal = format!("$A ls; $A ls -l; $A get '{key}x'; $A stat '{key}'");
+    let shown = on_a_terminal(&cluster, &on_terminal);
+    assert!(shown.contains("pwned"), "{shown:?}");
+    assert!(!shown.contains(['\u{202e}', '\x07']), "{shown:?}");
+    assert!(
+        !shown.contains("\x1b]0;") && !shown.contains("\x1b[2J"),
+        "{shown:?}"
+    );
+}
+
+/// What a terminal is given by a line of a shell.
+fn on_a_terminal(cluster: &Cluster, line: &str) -> String {
+    let place = cluster.folder().join("typescript");
+    let script = cluster.folder().join("line");
+    fs::write(&script, line).unwrap();
+    let run = format!("script -qec 'bash {}' {}", path(&script), path(&place));
+    shell(cluster, &run);
+    fs::read_to_string(&place).unwrap()
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
