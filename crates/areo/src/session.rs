@@ -251,7 +251,7 @@ fn stopped(sentence: &str) -> Failure {
 /// A cluster of which no server answers. That of a file may have moved or be down; which is not for us to know.
 pub(crate) fn unreachable(error: &ConnectError, target: &Target) -> Failure {
     let code = match error {
-        ConnectError::NoAddress => Code::Usage,
+        ConnectError::NoAddress | ConnectError::SeveralClusters { .. } => Code::Usage,
         ConnectError::NoServer { .. } => Code::Unavailable,
         ConnectError::Thread { .. } => Code::Other,
     };

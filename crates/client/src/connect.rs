@@ -80,6 +80,12 @@ pub enum ConnectError {
         /// What happened at each address, in the order given.
         attempts: Vec<Attempt>,
     },
+    /// Servers of several clusters answered.
+    #[error("the addresses are of several clusters ({}): name servers of one", .found.iter().map(|(address, cluster)| format!("{address} of {cluster}")).collect::<Vec<_>>().join(", "))]
+    SeveralClusters {
+        /// Addresses and their clusters: the first that answered, and one of another cluster.
+        found: Vec<(String, ClusterId)>,
+    },
     /// The operating system gave no thread, or nothing to run a network with.
     #[error("the thread for the network cannot be started: {error}")]
     Thread {

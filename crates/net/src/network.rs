@@ -42,6 +42,8 @@ struct Shared {
     peers: RefCell<BTreeMap<ServerId, Peer>>,
     /// Peers without a known address: calls to them wait.
     strangers: RefCell<BTreeSet<ServerId>>,
+    /// Servers that the cluster has forgotten: none of them is called any more, also if a later message names it.
+    forgotten: RefCell<BTreeSet<ServerId>>,
     /// A stranger was asked something.
     strangers_asked: Notify,
     /// What counts the calls, if anything does.
@@ -112,6 +114,7 @@ impl Network {
                 pool: Pool::new(IDLE_BYTES),
                 peers: RefCell::default(),
                 strangers: RefCell::default(),
+                forgotten: RefCell::default(),
                 strangers_asked: Notify::new(),
                 calls: OnceCell::new(),
                 shown: OnceCell::new(),
@@ -214,11 +217,22 @@ impl Network {
         }
     }
 
-    /// Takes note of servers: where they are, and their incarnations. Addresses may change, ids do not.
+    /// Takes note of servers: where they are, and their incarnations. Addresses may change, ids do not. A server that is forgotten
+    /// is not called any more: another one may be at its address.
     pub fn learn(&self, cluster: u128, servers: impl IntoIterator<Item = ServerRecord>) {
         self.shared.cluster.set(cluster);
+        let mut over = Vec::new();
         let mut peers = self.shared.peers.borrow_mut();
+        let mut forgotten = self.shared.forgotten.borrow_mut();
         for record in servers {
+            if record.is_forgotten() {
+                forgotten.insert(record.id);
+            }
+            if forgotten.contains(&record.id) {
+                self.shared.strangers.borrow_mut().remove(&record.id);
+                over.extend(peers.remove(&record.id));
+                continue;
+            }
             if let Some(peer) = peers.get(&record.id) {
                 self.show_peer(&record.name, peer);
                 peer.learn_incarnation(record.incarnation);
@@ -237,6 +251,9 @@ impl Network {
             self.show_peer(&record.name, &peer);
             peers.insert(record.id, peer);
         }
+        drop((peers, forgotten));
+        // Outside the borrows: what waits for one of them may look for servers when it ends.
+        drop(over);
     }
 
     /// Tells a server something that is not answered. False: there is no connection to it yet, or no room in its queue; one is
@@ -314,6 +331,10 @@ impl Network {
             ..self.config("")
         };
         let peer = Peer::new(config);
+        if self.shared.forgotten.borrow().contains(&server) {
+            // Nothing will say where it is.
+            return peer;
+        }
         let mut peers = self.shared.peers.borrow_mut();
         peers.insert(server, peer.clone());
         self.shared.strangers.borrow_mut().insert(server);

@@ -152,3 +152,25 @@ fn an_operation_without_a_deadline_ends_when_nothing_happens() {
         assert!(failed.handed_over);
     });
 }
+
+/// Another server may be at its address by then. What is said of it later was true before.
+#[test]
+fn a_forgotten_server_is_not_called_any_more() {
+    local(async {
+        let network = Network::new(Role::Client, 1);
+        let server = serve(true).await;
+        network.learn(CLUSTER, [server.clone()]);
+        let env = network.env(Duration::from_mins(1));
+        assert_eq!(ask(&env).await, Ok(()));
+        network.learn(CLUSTER, [server.forgotten()]);
+        assert!(network.server_state(SERVER).is_none());
+        network.learn(CLUSTER, [server]);
+        assert!(network.server_state(SERVER).is_none());
+        let last = network.env(Duration::from_millis(100));
+        assert!(ask(&last).await.is_err());
+        assert!(
+            network.strangers_wanted().is_empty(),
+            "it is not looked for"
+        );
+    });
+}

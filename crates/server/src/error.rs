@@ -73,6 +73,34 @@ pub enum ServeError {
         /// The address.
         address: String,
     },
+    /// It listens at every address, and it is not known at which of them others find it.
+    #[error(
+        "{address} is every address of this machine, and others need one: say at which they reach this server, --advertise HOST:PORT"
+    )]
+    NotAnAddress {
+        /// The address.
+        address: String,
+    },
+    /// The address to advertise is none that others could reach.
+    #[error("'{address}' is no address at which others reach this server: {reason}")]
+    NotAdvertised {
+        /// The address.
+        address: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// A server of another cluster answers at an address that was to be joined.
+    #[error(
+        "{address} is a server of cluster {found:032x}, and this one is to be of cluster {own:032x}: name servers of one cluster (--join)"
+    )]
+    OtherCluster {
+        /// The address.
+        address: String,
+        /// The cluster there.
+        found: u128,
+        /// The cluster of the data directory, or of the first address that answered.
+        own: u128,
+    },
     /// No address to join at answered.
     #[error("no server to join: {}", outcomes(.attempts))]
     Join {
@@ -171,6 +199,9 @@ impl ServeError {
             | ServeError::InvalidName(_)
             | ServeError::NameTaken { .. }
             | ServeError::NotLoopback { .. }
+            | ServeError::NotAnAddress { .. }
+            | ServeError::NotAdvertised { .. }
+            | ServeError::OtherCluster { .. }
             | ServeError::Durability { .. } => 2,
             ServeError::Identity { .. }
             | ServeError::IdentityFile(IdentityError::Damaged { .. })

@@ -14,11 +14,14 @@
 //! | `worker` | requests to the node, commits to another thread |
 //! | `repair` | rounds of repair of its own objects |
 //! | `leading` | makes what is posted in domains that it leads |
+//! | `growth` | as a member of the root domain, sees to its members |
+//! | `address` | whether others can find it |
 //! | `scrubbing` | how far verification is, kept over restarts |
 //! | `signals` | the signals that end a process in order |
 //! | `admin` | live and ready |
 //! | `cluster` | whether quorums of the domains serve |
 
+mod address;
 mod admin;
 mod caller;
 mod cluster;

@@ -37,11 +37,18 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Addresses that are asked at once.
 const WINDOW: usize = 16;
 
+/// Addresses at which servers may be.
+pub(crate) struct Seeds {
+    pub(crate) all: Vec<String>,
+    /// Those of them that were named to be joined: a server of another cluster there is a mistake.
+    pub(crate) joined: Vec<String>,
+}
+
 /// What a starting server tells the others of itself, and whom it can ask.
 pub(crate) struct Registrar {
     pub(crate) network: Network,
     pub(crate) record: ServerRecord,
-    pub(crate) seeds: Vec<String>,
+    pub(crate) seeds: Seeds,
     /// Servers that this one knows from before.
     pub(crate) known: Vec<ServerRecord>,
     /// What it has seen of the root domain's sequence.
@@ -54,7 +61,7 @@ impl Registrar {
     pub(crate) fn new(
         identity: &Identity,
         record: ServerRecord,
-        seeds: Vec<String>,
+        seeds: Seeds,
         (known, root): (Vec<ServerRecord>, Arc<Configuration>),
         peers: Peers,
     ) -> Registrar {
@@ -86,8 +93,8 @@ impl Registrar {
         let mut starting = StartPhase::new(identity.starts);
         let mut heard = BTreeMap::new();
         let mut unheard = self
-            .ask_seeds(identity, self.seeds.clone(), &mut heard)
-            .await;
+            .ask_seeds(identity, self.seeds.all.clone(), &mut heard)
+            .await?;
         loop {
             let client = self.client.with(self.network.env(ATTEMPT));
             let record = &self.record;
@@ -106,7 +113,7 @@ impl Registrar {
                     }
                 },
                 // It may have said where the root domain is by now.
-                left = self.hear_more(identity, &unheard, &mut heard) => unheard = left,
+                left = self.hear_more(identity, &unheard, &mut heard) => unheard = left?,
             }
         }
     }
@@ -134,12 +141,12 @@ impl Registrar {
         identity: &Identity,
         unheard: &[String],
         heard: &mut BTreeMap<ServerId, String>,
-    ) -> Vec<String> {
+    ) -> Result<Vec<String>, ServeError> {
         while !unheard.is_empty() {
             tokio::time::sleep(ASK_SEEDS_AGAIN).await;
-            let left = self.ask_seeds(identity, unheard.to_vec(), heard).await;
+            let left = self.ask_seeds(identity, unheard.to_vec(), heard).await?;
             if left.len() < unheard.len() {
-                return left;
+                return Ok(left);
             }
         }
         std::future::pending().await
@@ -152,11 +159,10 @@ impl Registrar {
         identity: &Identity,
         seeds: Vec<String>,
         heard: &mut BTreeMap<ServerId, String>,
-    ) -> Vec<String> {
+    ) -> Result<Vec<String>, ServeError> {
         let ask = |seed: String| async {
-            let answer = self
-                .network
-                .bootstrap(&seed, Some(identity.cluster), PATIENCE);
+            // A server of another cluster is to say so.
+            let answer = self.network.bootstrap(&seed, None, PATIENCE);
             (answer.await, seed)
         };
         let mut unheard = Vec::new();
@@ -171,6 +177,13 @@ impl Registrar {
                     self.network.learn(identity.cluster, elsewhere);
                     heard.insert(server, seed);
                 }
+                Ok(found) if self.seeds.joined.contains(&seed) => {
+                    return Err(ServeError::OtherCluster {
+                        address: seed,
+                        found: found.cluster,
+                        own: identity.cluster,
+                    });
+                }
                 Ok(_) => tracing::warn!(%seed, "a server of another cluster answers there"),
                 Err(error) => {
                     tracing::debug!(%seed, %error, "no answer");
@@ -183,7 +196,7 @@ impl Registrar {
         let answered =
             answered.map(|(server, seed)| ServerRecord::at_address(*server, seed.clone()));
         self.network.learn(identity.cluster, answered);
-        unheard
+        Ok(unheard)
     }
 
     /// The root domain may have moved while this server was down.
@@ -231,6 +244,28 @@ pub(crate) async fn find_cluster(
         }
     }
     Err(ServeError::Join { attempts })
+}
+
+/// Whether the servers that answer at these addresses are of one cluster. Those that do not answer are asked again later.
+pub(crate) async fn check_seeds(seeds: &[String], own: ServerId) -> Result<(), ServeError> {
+    let network = Network::new(Role::Server, own.0);
+    let ask = async |seed: &String| {
+        let found = network.bootstrap(seed, None, PATIENCE).await.ok()?;
+        Some((seed.clone(), found.cluster))
+    };
+    let answers = join(WINDOW, seeds.iter().map(ask)).await;
+    let mut answers = answers.into_iter().flatten();
+    let Some((_, own)) = answers.next() else {
+        return Ok(());
+    };
+    match answers.find(|(_, cluster)| *cluster != own) {
+        None => Ok(()),
+        Some((address, found)) => Err(ServeError::OtherCluster {
+            address,
+            found,
+            own,
+        }),
+    }
 }
 
 /// Whether an address can be reached from this machine only.

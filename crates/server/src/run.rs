@@ -23,13 +23,14 @@ use tokio::runtime;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{LocalSet, spawn_local};
 
+use crate::address;
 use crate::admin::{self, Health};
 use crate::caller::Caller;
 use crate::error::ServeError;
 use crate::identity::{self, Identity};
 use crate::metrics::{ExternalMetrics, Metrics};
 use crate::naming;
-use crate::registration::{self, Registrar};
+use crate::registration::{self, Registrar, Seeds};
 use crate::scrubbing;
 use crate::service::NodeService;
 use crate::signals::StopSignals;
@@ -119,6 +120,7 @@ async fn serve(options: Options) -> Result<(), ServeError> {
     let admin_address = resolve(&options.admin, options.insecure)?;
     let admin = TcpListener::bind(admin_address)
         .await
+    address::check(listen, &options)?;
         .map_err(|source| cannot_listen(&options.admin, source))?;
     let health = Arc::new(Health::default());
     let (asking, asked) = mpsc::channel(admin::ASKING);
@@ -153,13 +155,10 @@ async fn serve(options: Options) -> Result<(), ServeError> {
         Rc::clone(&listener),
     ));
 
-    let mut seeds = options.seeds.clone();
-    if let Start::Join { seeds: joined } = &options.start {
-        seeds.extend_from_slice(joined);
-    }
+    let seeds = seeds(&options);
     let repair = options.repair_bytes_per_s;
     let joining = async {
-        let identity = named((identity, &record), &directory, &options, &seeds).await?;
+        let identity = named((identity, &record), &directory, &options, &seeds.all).await?;
         let name = identity.name.clone();
         let record = ServerRecord { name, ..record };
         let registrar = Registrar::new(&identity, record, seeds, known, metrics.peers());
@@ -170,6 +169,7 @@ async fn serve(options: Options) -> Result<(), ServeError> {
         }
     };
     let outcome = tokio::select! {
+            never = address::watch(&identity, &registrar.record.address) => match never {},
         outcome = joining => outcome,
         error = worker.failed() => Err(ServeError::Store {
             path: directory.path().into(),
@@ -185,6 +185,16 @@ async fn serve(options: Options) -> Result<(), ServeError> {
 /// Goes down: what came before is answered if the server is sound.
 async fn stop(
     worker: &Rc<Worker>,
+/// Where other servers may be.
+fn seeds(options: &Options) -> Seeds {
+    let joined = match &options.start {
+        Start::Join { seeds } => seeds.clone(),
+        Start::Existing | Start::Init { .. } => Vec::new(),
+    };
+    let all = [&options.seeds[..], &joined].concat();
+    Seeds { all, joined }
+}
+
     listener: &Listener<NodeService>,
     directory: &Directory,
     sound: bool,
@@ -278,7 +288,8 @@ async fn join(
     health.set_ready(true);
     // Fails only where no service manager listens.
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
-    tracing::info!(name = %identity.name, incarnation, "serving");
+    let record = &registrar.record;
+    tracing::info!(name = %identity.name, incarnation, cluster = format!("{:032x}", identity.cluster), address = %record.address, admin = %record.admin, "serving");
     registrar.learn_servers(worker).await;
     tokio::select! {
         never = registrar.repair(identity, worker, repair_bytes_per_s) => match never {},
@@ -366,6 +377,7 @@ async fn new_identity(options: &Options) -> Result<Identity, ServeError> {
             (found.cluster, found.directory.root, String::new())
         }
     };
+            registration::check_seeds(seeds, server).await?;
     Ok(Identity {
         cluster,
         server,

@@ -3,7 +3,7 @@
 use crate::cluster::{Cluster, areo, free_ports, lives, signal, wait_until};
 use rustix::process::Signal;
 use std::cell::RefCell;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
@@ -268,6 +268,63 @@ fn a_cluster_grows_server_by_server() {
     assert_eq!(on(&["get", "key"], b"").done().text(), "value");
 }
 
+/// Addresses of two clusters are a mistake, wherever they are given.
+#[test]
+fn servers_of_two_clusters_are_not_mixed() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = free_ports();
+    let address = |above: u16| format!("127.0.0.1:{}", port + above);
+    let of = |name: &str| folder.path().join(name);
+    let serving = |address: &str| {
+        let status = areo(&["--cluster", address, "status", "--timeout", "2s"], b"");
+        status.text().contains("serving")
+    };
+    let first = server(&of("a"), port, &["--init"]);
+    let _other = server(&of("b"), port + 1, &["--init"]);
+    wait_until(|| serving(&address(0)) && serving(&address(1)));
+    let both = format!("{},{}", address(0), address(1));
+    areo(&["--cluster", &both, "ls"], b"").refused(2, &["several clusters", &address(1)]);
+    let start = |data: &str, at: u16, join: &str| {
+        let (data, listen) = (of(data), address(at));
+        let data = data.to_str().unwrap();
+        areo(
+            &[
+                "server", "--data", data, "--listen", &listen, "--join", join,
+            ],
+            b"",
+        )
+    };
+    start("new", 2, &both).refused(2, &["is a server of cluster", "--join"]);
+    drop(first);
+    start("a", 0, &address(1)).refused(2, &["is a server of cluster", "--join"]);
+}
+
+/// A server that others cannot find where it says says so.
+#[test]
+fn an_address_that_leads_nowhere_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = free_ports();
+    let (listen, elsewhere) = (
+        format!("127.0.0.1:{port}"),
+        format!("127.0.0.1:{}", port + 1),
+    );
+    let data = folder.path().join("a");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_areo"))
+        .args(["server", "--config", "", "--init", "--listen", &listen])
+        .args(["--advertise", &elsewhere, "--data"])
+        .arg(&data)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("areo starts");
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let _server = Server(child);
+    let said = format!("this server advertises {elsewhere}, and cannot reach itself there");
+    let mut lines = lines.map(Result::unwrap);
+    assert!(lines.any(|line| line.contains(&said)), "the log ends");
+}
+
 /// Copies a data directory whose server is down.
 fn copy(from: &std::path::Path, to: &std::path::Path) {
     std::fs::create_dir_all(to).expect("there is room");
@@ -341,6 +398,17 @@ fn a_server_that_cannot_start_says_why() {
     let open = ["--listen", "0.0.0.0:7400", "--init"];
     says(start(&open), 2, &["0.0.0.0:7400", "--insecure"]);
     says(start(&["--listen", "7400", "--init"]), 2, &["HOST:PORT"]);
+    for everywhere in ["0.0.0.0:7400", "[::]:7400"] {
+        let open = ["--listen", everywhere, "--init", "--insecure"];
+        says(start(&open), 2, &[everywhere, "--advertise HOST:PORT"]);
+    }
+    for wrong in ["0.0.0.0:7400", "[::]:7400", "host:0", "host", ":7400"] {
+        let advertise = ["--listen", &listen, "--init", "--advertise", wrong];
+        says(start(&advertise), 2, &[wrong, "is no address at which"]);
+    }
+    let any_port = ["--listen", "127.0.0.1:0", "--init"];
+    says(start(&any_port), 2, &["127.0.0.1:0", "choose one"]);
+    assert!(!folder.path().join("s").exists(), "nothing was made");
     says(start(&["--listen", &listen]), 2, &["--init", "--join"]);
     let nobody = format!("127.0.0.1:{}", free_ports());
     says(

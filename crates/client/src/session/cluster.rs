@@ -16,12 +16,17 @@ use std::rc::Rc;
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 use tokio::task::{JoinSet, spawn_local};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 /// How long the directory of a quorum is waited for where the one of a single server would do.
 pub(super) const DIRECTORY_PATIENCE: Duration = Duration::from_secs(1);
 /// The directory is asked for again after this time: servers join and move.
 const DIRECTORY_AGE: Duration = Duration::from_secs(30);
+
+/// Once one address has answered, the others have four times as long as that took, and at least and at most so long, to show that
+/// they are of another cluster.
+const OTHERS_LEAST: Duration = Duration::from_millis(5);
+const OTHERS_MOST: Duration = Duration::from_millis(100);
 
 /// How long a cluster that is starting is left alone before it is asked again which servers there are.
 const STARTING_PAUSE: Duration = Duration::from_millis(50);
@@ -89,7 +94,7 @@ pub(super) async fn refresh(world: &World, known: &KnownCluster, patience: Durat
             return;
         }
     }
-    let servers: Members = known.names().records().keys().copied().collect();
+    let servers: Members = known.names().servers().map(|record| record.id).collect();
     let env = world.network.env(patience);
     let ask_known = async {
         if servers.is_empty() {
@@ -171,9 +176,23 @@ async fn first_answer(world: &World, options: &ConnectOptions) -> Result<Bootstr
     assert!(!options.addresses.is_empty(), "checked by the caller");
     let mut asking = ask_seeds(world, &options.addresses, options.cluster, options.timeout);
     let mut reasons = vec![String::new(); options.addresses.len()];
+    let begun = Instant::now();
     while let Some((position, answer)) = asking.next().await {
         match answer {
-            Ok(found) => return Ok(found),
+            Ok(found) => {
+                let first = (position, found.cluster);
+                // Others that answer as fast are to be of the same cluster.
+                let grace = (begun.elapsed() * 4).clamp(OTHERS_LEAST, OTHERS_MOST);
+                let other = timeout(grace, other_cluster(&mut asking, found.cluster)).await;
+                return match other {
+                    Ok(Some(other)) => Err(ConnectError::SeveralClusters {
+                        found: [first, other]
+                            .map(|(at, id)| (options.addresses[at].clone(), ClusterId(id)))
+                            .into(),
+                    }),
+                    Ok(None) | Err(_) => Ok(found),
+                };
+            }
             Err(error) => reasons[position] = reason_of(&error),
         }
     }
@@ -184,6 +203,18 @@ async fn first_answer(world: &World, options: &ConnectOptions) -> Result<Bootstr
             .map(|(address, reason)| Attempt { address, reason })
             .collect(),
     })
+}
+
+/// The first of the other answers that is of another cluster, with the place of its address.
+async fn other_cluster(asking: &mut BootstrapCalls, cluster: u128) -> Option<(usize, u128)> {
+    while let Some((position, answer)) = asking.next().await {
+        if let Ok(found) = answer
+            && found.cluster != cluster
+        {
+            return Some((position, found.cluster));
+        }
+    }
+    None
 }
 
 /// Addresses that are being asked who is there; dropped, no more.

@@ -181,7 +181,8 @@ impl<E: Env> Root<E> {
     /// hears of it when it registers again.
     async fn tell_servers(&self) {
         if let Ok(servers) = self.servers().await {
-            let servers: Members = servers.into_keys().collect();
+            let others = servers.into_values().filter(|it| !it.is_forgotten());
+            let servers: Members = others.map(|record| record.id).collect();
             if servers.is_empty() {
                 return;
             }

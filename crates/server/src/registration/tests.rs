@@ -90,6 +90,10 @@ fn where_a_server_answered_counts_more_than_what_others_say() {
         };
         let record = ServerRecord::at_address(identity.server, "127.0.0.1:2".into());
         let peers = Metrics::new().peers();
+        let seeds = Seeds {
+            all: seeds,
+            joined: Vec::new(),
+        };
         let registrar = Registrar::new(&identity, record, seeds, (known, root), peers);
         let started = registrar.start(&identity, |_| Ok(()));
         let started = timeout(ATTEMPT, started).await.expect("all are there");
