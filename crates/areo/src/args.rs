@@ -183,6 +183,15 @@ pub enum DurabilityWord {
     Memory,
 }
 
+/// Who changes the members of a new cluster's root domain.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RootWord {
+    /// Its members: it grows to 3 and 5 members when servers join, and replaces those that are gone for long
+    Auto,
+    /// People, by `areo reconfig start @root`
+    Fixed,
+}
+
 /// How a log line looks.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LogWord {

@@ -302,6 +302,7 @@ pub(crate) fn choice_failure(error: &InvalidChoice) -> Failure {
         | InvalidChoice::ServerTwice { .. }
         | InvalidChoice::MemberAlready { .. }
         | InvalidChoice::ReplacesItself { .. }
+        | InvalidChoice::Leaving { .. }
         | InvalidChoice::NoFreeServer { .. }
         | InvalidChoice::SameAddress { .. }
         | InvalidChoice::NoFragments { .. }

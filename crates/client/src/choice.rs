@@ -53,6 +53,12 @@ pub enum InvalidChoice {
         /// Its name.
         name: String,
     },
+    /// A server that is to go was chosen to come.
+    #[error("'{name}' is to go itself: `areo server keep {name}` takes that back")]
+    Leaving {
+        /// Its name.
+        name: String,
+    },
     /// No server can take the place of one that is to go.
     #[error("no server is free to take the place of '{server}' in '{domain}'{}: start another one (`areo server --join`)", one_less(.fewer.as_deref()))]
     NoFreeServer {
@@ -224,6 +230,20 @@ pub(crate) fn member<'a>(name: &str, names: &'a Names) -> Result<&'a ServerRecor
             name: name.into(),
             ids: several.iter().map(|record| record.id).collect(),
         }),
+    }
+}
+
+/// The server of this name or id, if it may become a member.
+///
+/// # Errors
+/// As [`member`]; it is to go.
+pub(crate) fn coming<'a>(name: &str, names: &'a Names) -> Result<&'a ServerRecord, InvalidChoice> {
+    let record = member(name, names)?;
+    match record.is_leaving() {
+        true => Err(InvalidChoice::Leaving {
+            name: record.name.clone(),
+        }),
+        false => Ok(record),
     }
 }
 

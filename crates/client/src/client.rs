@@ -11,6 +11,7 @@ use crate::session::{Context, KnownDomain, STATUS_PATIENCE, Session, later_versi
 use areo_core::config::{Configuration, Members};
 use areo_core::env::Env;
 use areo_core::gather;
+use areo_core::manager::growth::NoSpare;
 use areo_core::manager::{self, Creation, DomainError, Removal, RemovalError};
 use areo_core::object::DomainId;
 use areo_core::reconfig::ares::AresError;
@@ -208,6 +209,36 @@ impl Client {
         Ok(planned.await?.into_iter().map(handle).collect())
     }
 
+    /// Marks a server, by name or id, as one that is to go, or that is to stay after all. The cluster remembers it until the server
+    /// is forgotten: no server that is to go is chosen for a domain, or for the root domain. `None`: it is in no directory, where
+    /// no server is chosen from.
+    ///
+    /// # Errors
+    /// [`ReconfigError::Choice`] if there is no such server, or there are several; [`ReconfigError::Other`].
+    pub async fn mark_leaving(
+        &self,
+        server: &str,
+        is_leaving: bool,
+    ) -> Result<Option<ServerInfo>, ReconfigError> {
+        let server = server.to_owned();
+        let mark = move |context: Context| async move {
+            let domains = list_domains(&context, None).await?;
+            reconfig::mark_leaving(&context, domains, &server, is_leaving).await
+        };
+        self.session.run_on_root(Operation::Reconfigure, mark).await
+    }
+
+    /// One sentence with the remedy, if the root domain tolerates no crash: while one of its members is away, no domain can be found,
+    /// created or changed.
+    pub async fn root_warning(&self) -> Option<String> {
+        let look = |context: Context| async move {
+            context.find_root().await;
+            context.refresh().await;
+            root_warning(&context)
+        };
+        self.session.run_on_root(Operation::ListServers, look).await
+    }
+
     /// Forgets a server, by name or id, that no configuration names and that does not serve: it is not listed any more, and its
     /// data directory cannot be started again. Its name stays taken.
     ///
@@ -372,12 +403,20 @@ async fn status(context: &Context, patience: Duration) -> ClusterStatus {
     let mut status = ClusterStatus {
         cluster: context.cluster().id,
         root: names.configuration(&context.latest()),
+        root_warning: root_warning(context),
         servers: servers.map(server).collect(),
         domains,
     };
     status.add_unregistered();
     status.count_domains();
     status
+}
+
+/// What is to be said of the root domain where it tolerates no crash.
+fn root_warning(context: &Context) -> Option<String> {
+    let names = context.cluster().names();
+    let no_spare = NoSpare::of(&context.latest(), names.servers());
+    no_spare.map(|it| it.to_string())
 }
 
 fn domain_error(context: &Context, error: DomainError) -> Error {

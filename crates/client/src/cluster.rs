@@ -69,6 +69,8 @@ pub struct ServerInfo {
     pub admin: String,
     /// Counts its starts.
     pub incarnation: u64,
+    /// It is to go: nothing that chooses servers chooses it.
+    pub leaving: bool,
 }
 
 impl From<&ServerRecord> for ServerInfo {
@@ -79,6 +81,7 @@ impl From<&ServerRecord> for ServerInfo {
             address: record.address.clone(),
             admin: record.admin.clone(),
             incarnation: record.incarnation,
+            leaving: record.is_leaving(),
         }
     }
 }
@@ -239,6 +242,13 @@ impl Names {
         self.records.values().filter(|it| !it.is_forgotten())
     }
 
+    /// Whether it was said of the server that it is to go.
+    pub(crate) fn is_leaving(&self, server: ServerId) -> bool {
+        self.records
+            .get(&server)
+            .is_some_and(ServerRecord::is_leaving)
+    }
+
     /// The same in the order in which people count: s2 before s10.
     pub(crate) fn sorted(&self) -> Vec<ServerInfo> {
         let mut servers: Vec<ServerInfo> = self.servers().map(ServerInfo::from).collect();
@@ -299,6 +309,7 @@ pub(crate) mod tests {
                 address: format!("127.0.0.1:{}", 7400 + position),
                 admin: format!("127.0.0.1:{}", 7490 + position),
                 generation: None,
+                leaving: 0,
             };
             (id, record)
         };

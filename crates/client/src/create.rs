@@ -20,7 +20,7 @@ mod tests;
 pub struct DomainOptions {
     /// Replication or erasure coding.
     pub dap: Dap,
-    /// Its servers, by name or by id (32 hexadecimal digits); empty: all that the cluster knows.
+    /// Its servers, by name or by id (32 hexadecimal digits); empty: all that the cluster knows and that are not to go.
     pub servers: Vec<String>,
     /// Slack of erasure-coded lists; `None`: 5.
     pub delta: Option<u16>,
@@ -174,10 +174,9 @@ fn members<'a>(
     let records = names.records();
     if wanted.is_empty() {
         let sorted = names.sorted();
-        return Ok(sorted.iter().map(|server| &records[&server.id]).collect());
+        let stay = sorted.iter().filter(|server| !server.leaving);
+        return Ok(stay.map(|server| &records[&server.id]).collect());
     }
-    wanted
-        .iter()
-        .map(|name| choice::member(name, names))
-        .collect()
+    let coming = wanted.iter().map(|name| choice::coming(name, names));
+    coming.collect()
 }

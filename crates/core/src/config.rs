@@ -73,6 +73,8 @@ pub struct Descriptor {
     pub lattice: Option<Membership>,
     /// How often the domain has ceased to be conditional (`[W-13 ceasing-to-be-conditional]`).
     pub era: u32,
+    /// Of the root domain: people alone change its members ([`crate::manager::growth`]).
+    pub fixed: bool,
 }
 
 impl Descriptor {
@@ -90,6 +92,7 @@ impl Descriptor {
             decided_by: Decider::Members,
             lattice: None,
             era: 0,
+            fixed: false,
         }
     }
 

@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 pub mod directory;
 pub mod domains;
+pub mod growth;
 pub mod incarnations;
 pub mod leading;
 pub mod names;

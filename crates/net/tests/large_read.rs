@@ -143,6 +143,7 @@ fn a_large_value_over_a_slow_link_is_fetched_once() {
             decided_by: Decider::Members,
             lattice: None,
             era: 0,
+            fixed: false,
         })
         .expect("one server is a configuration");
         let network = Network::new(Role::Client, 1);
@@ -155,6 +156,7 @@ fn a_large_value_over_a_slow_link_is_fetched_once() {
             address: address.to_string(),
             admin: String::new(),
             generation: None,
+            leaving: 0,
         };
         network.learn(CLUSTER, [record]);
         let client = Client::new(network.env(Duration::from_mins(1)));

@@ -73,6 +73,7 @@ async fn serve(answers: bool) -> ServerRecord {
         address,
         admin: String::new(),
         generation: None,
+        leaving: 0,
     }
 }
 

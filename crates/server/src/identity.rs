@@ -136,7 +136,7 @@ pub fn initialise_cluster(
     memory: bool,
 ) -> Result<ClusterIdentity, ServeError> {
     let ids: Vec<ServerId> = servers.iter().map(|_| ServerId(random())).collect();
-    let (cluster, root) = (random(), root_configuration(&ids));
+    let (cluster, root) = (random(), root_configuration(&ids, false));
     let mut directories = Vec::new();
     for server in servers {
         // All are looked at before any is written.
@@ -165,9 +165,12 @@ pub fn initialise_cluster(
     })
 }
 
-/// The first configuration of a root domain: replicated, because what it holds is small.
-pub(crate) fn root_configuration(members: &[ServerId]) -> Arc<Configuration> {
-    let descriptor = Descriptor::new(DomainId(random()), members.to_vec(), Dap::Abd);
+/// The first configuration of a root domain: replicated, because what it holds is small. `fixed`: people alone change its members.
+pub(crate) fn root_configuration(members: &[ServerId], fixed: bool) -> Arc<Configuration> {
+    let descriptor = Descriptor {
+        fixed,
+        ..Descriptor::new(DomainId(random()), members.to_vec(), Dap::Abd)
+    };
     Configuration::new(descriptor)
         .expect("random ids are distinct, and a cluster has at most 255 first servers")
 }

@@ -26,6 +26,7 @@ mod admin;
 mod caller;
 mod cluster;
 mod error;
+mod growth;
 mod identity;
 mod leading;
 mod metrics;

@@ -54,7 +54,10 @@ pub enum Start {
     /// It must have one.
     Existing,
     /// A new cluster, whose root domain this server holds alone.
-    Init,
+    Init {
+        /// It stays so until people change it: otherwise it grows when servers join.
+        fixed_root: bool,
+    },
     /// A new server of the cluster that one of these addresses belongs to.
     Join {
         /// Addresses.
@@ -117,10 +120,10 @@ async fn serve(options: Options) -> Result<(), ServeError> {
     }
     let mut signals = StopSignals::new().map_err(system("waiting for signals"))?;
     let listen = resolve(&options.listen, options.insecure)?;
+    address::check(listen, &options)?;
     let admin_address = resolve(&options.admin, options.insecure)?;
     let admin = TcpListener::bind(admin_address)
         .await
-    address::check(listen, &options)?;
         .map_err(|source| cannot_listen(&options.admin, source))?;
     let health = Arc::new(Health::default());
     let (asking, asked) = mpsc::channel(admin::ASKING);
@@ -166,10 +169,10 @@ async fn serve(options: Options) -> Result<(), ServeError> {
         tokio::select! {
             outcome = join(&registrar, &identity, &directory, (&worker, repair), &health) => outcome,
             never = registrar.show_cluster(identity.cluster, asked_cluster) => match never {},
+            never = address::watch(&identity, &registrar.record.address) => match never {},
         }
     };
     let outcome = tokio::select! {
-            never = address::watch(&identity, &registrar.record.address) => match never {},
         outcome = joining => outcome,
         error = worker.failed() => Err(ServeError::Store {
             path: directory.path().into(),
@@ -182,9 +185,6 @@ async fn serve(options: Options) -> Result<(), ServeError> {
     outcome
 }
 
-/// Goes down: what came before is answered if the server is sound.
-async fn stop(
-    worker: &Rc<Worker>,
 /// Where other servers may be.
 fn seeds(options: &Options) -> Seeds {
     let joined = match &options.start {
@@ -195,6 +195,9 @@ fn seeds(options: &Options) -> Seeds {
     Seeds { all, joined }
 }
 
+/// Goes down: what came before is answered if the server is sound.
+async fn stop(
+    worker: &Rc<Worker>,
     listener: &Listener<NodeService>,
     directory: &Directory,
     sound: bool,
@@ -294,6 +297,7 @@ async fn join(
     tokio::select! {
         never = registrar.repair(identity, worker, repair_bytes_per_s) => match never {},
         never = registrar.lead(identity, worker) => match never {},
+        never = registrar.grow(identity) => match never {},
     }
 }
 
@@ -337,6 +341,7 @@ fn record_of(identity: &Identity, is_drawn: bool, options: &Options) -> ServerRe
         address: address.clone(),
         admin: options.admin.clone(),
         generation: may_be_replaced(identity.memory, is_drawn).then_some(0),
+        leaving: 0,
     }
 }
 
@@ -366,18 +371,18 @@ async fn new_identity(options: &Options) -> Result<Identity, ServeError> {
                 path: options.data.clone(),
             });
         }
-        Start::Init => (
+        Start::Init { fixed_root } => (
             identity::random(),
-            identity::root_configuration(&[server]),
+            identity::root_configuration(&[server], *fixed_root),
             options.name.clone().unwrap_or_else(|| "s1".into()),
         ),
         Start::Join { seeds } => {
+            registration::check_seeds(seeds, server).await?;
             let found = registration::find_cluster(seeds, server).await?;
             // It gets its name when it can be found under it.
             (found.cluster, found.directory.root, String::new())
         }
     };
-            registration::check_seeds(seeds, server).await?;
     Ok(Identity {
         cluster,
         server,

@@ -150,7 +150,7 @@ fn check_ordinary_operations(listen: SocketAddr, value: &'static [u8]) {
 #[test]
 fn a_version_number_that_is_not_possible_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let (listen, _) = support::start(folder.path(), "s1", Start::Init);
+    let (listen, _) = support::start(folder.path(), "s1", Start::Init { fixed_root: false });
     check_ordinary_operations(listen, b"before");
     as_client(listen, async |client, configuration| {
         let name = Name::user("key").unwrap();
@@ -207,7 +207,7 @@ fn hostile_inputs_hurt_nobody_else() {
     let inputs = wanted();
     count_panics();
     let folder = tempfile::tempdir().unwrap();
-    let (listen, admin) = support::start(folder.path(), "s1", Start::Init);
+    let (listen, admin) = support::start(folder.path(), "s1", Start::Init { fixed_root: false });
     check_ordinary_operations(listen, b"before");
     let golden = include_str!("../../wire/tests/golden/request-v2.txt");
     let golden: Vec<Vec<u8>> = Golden::parse(golden)

@@ -19,7 +19,7 @@ mod support;
 #[test]
 fn a_server_that_joins_is_known_to_those_that_joined_before() {
     let folder = tempfile::tempdir().unwrap();
-    let (first, _) = support::start(folder.path(), "a", Start::Init);
+    let (first, _) = support::start(folder.path(), "a", Start::Init { fixed_root: false });
     let join = || Start::Join {
         seeds: vec![first.to_string()],
     };
@@ -48,7 +48,7 @@ fn a_server_that_joins_is_known_to_those_that_joined_before() {
 #[test]
 fn a_client_introduces_no_server() {
     let folder = tempfile::tempdir().unwrap();
-    let (listen, _) = support::start(folder.path(), "a", Start::Init);
+    let (listen, _) = support::start(folder.path(), "a", Start::Init { fixed_root: false });
     let listen = listen.to_string();
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     let network = Network::new(Role::Client, 7);

@@ -1,7 +1,7 @@
 //! The command line of servers: running one, and taking one out of the cluster.
 
 use super::values::parse_max_object;
-use super::{DurabilityWord, LogWord};
+use super::{DurabilityWord, LogWord, RootWord};
 use crate::units::parse_size;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -26,6 +26,9 @@ pub(crate) struct Server {
     /// Begin a new cluster, with this server as its root domain
     #[arg(long, conflicts_with = "join")]
     pub(crate) init: bool,
+    /// Who changes the members of the root domain: `auto`, it grows to 3 and 5 members when servers join; `fixed`, people [default: auto]
+    #[arg(long, value_name = "WHO", requires = "init")]
+    pub(crate) root: Option<RootWord>,
     /// Join the cluster of a server
     #[arg(long, value_name = "ADDR[,ADDR]", value_delimiter = ',')]
     pub(crate) join: Vec<String>,
@@ -59,6 +62,7 @@ pub(crate) struct Server {
 pub(crate) enum ServerVerb {
     /// Put another server in the place of one that is lost, in every domain that names it
     ///
+    /// The cluster remembers that the server is to go, and chooses it for nothing any more; `keep` takes that back.
     /// Clients read and write meanwhile. If this process dies, run it again, from anywhere: the domains that still name
     /// the server are left to do. A domain that cannot be changed does not keep the others from it; its exit code is that of the command.
     Replace {
@@ -70,11 +74,18 @@ pub(crate) enum ServerVerb {
     },
     /// Empty a server: take it out of every domain
     ///
-    /// Another server takes its place, as with `replace`. Where none is free, the domain goes on with one server less if that
+    /// The cluster remembers that the server is to go, and chooses it for nothing any more; `keep` takes that back. Another server takes its place, as with `replace`. Where none is free, the domain goes on with one server less if that
     /// tolerates a crash.
     Drain {
         #[command(flatten)]
         departure: Departure,
+    },
+    /// Take back that a server is to go, after `drain` or `replace`
+    ///
+    /// It may be chosen for domains again. Domains that it was taken out of stay as they are.
+    Keep {
+        /// The server, by name or id
+        server: String,
     },
     /// Take a server that is stopped, and in no domain, off the list
     ///

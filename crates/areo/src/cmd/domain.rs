@@ -44,7 +44,10 @@ async fn create(session: &Session, args: args::DomainCreate) -> Outcome {
     dap(word, args.k, 1)?;
     let client = session.connect().await?;
     let n = match args.servers.len() {
-        0 => client.servers().await.map_err(failure)?.len(),
+        0 => {
+            let servers = client.servers().await.map_err(failure)?;
+            servers.iter().filter(|server| !server.leaving).count()
+        }
         named => named,
     };
     let options = DomainOptions {
@@ -68,6 +71,9 @@ async fn create(session: &Session, args: args::DomainCreate) -> Outcome {
     match session.out.json {
         true => session.out.object(&info)?,
         false => print_one(session.out, &info, &ConfigurationGraph::default())?,
+    }
+    if let Some(warning) = client.root_warning().await {
+        session.out.note(&warning);
     }
     client.close().await;
     Ok(())

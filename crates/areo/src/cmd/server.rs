@@ -2,8 +2,9 @@
 
 mod departure;
 mod forget;
+mod keep;
 
-use crate::args::{self, DurabilityWord, LogWord, ServerVerb, parse_max_object};
+use crate::args::{self, DurabilityWord, LogWord, RootWord, ServerVerb, parse_max_object};
 use crate::config;
 use crate::exit::{Code, Failure, Outcome};
 use crate::log;
@@ -33,6 +34,7 @@ pub(super) fn run(session: &Session, mut args: args::Server, recorder: Recorder)
         Some(ServerVerb::Drain { departure }) => {
             departure::run(session, &departure, &Successor::FreeOrNone)
         }
+        Some(ServerVerb::Keep { server }) => keep::run(session, &server),
         Some(ServerVerb::Forget { server }) => forget::run(session, &server),
     }
 }
@@ -68,7 +70,9 @@ fn options(session: &Session, args: args::Server, recorder: Recorder) -> Outcome
     let scrub_rate = settings.get(args.scrub_rate, "scrub-rate", parse_size)?;
     let seeds = seeds(session.named_target()?, &args.join, &listen);
     let start = match (args.init, args.join) {
-        (true, _) => Start::Init,
+        (true, _) => Start::Init {
+            fixed_root: args.root == Some(RootWord::Fixed),
+        },
         (false, seeds) if seeds.is_empty() => Start::Existing,
         (false, seeds) => Start::Join { seeds },
     };

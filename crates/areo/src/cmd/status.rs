@@ -24,6 +24,9 @@ async fn status(session: &Session, args: &args::Status) -> Outcome {
         (client, status)
     };
     print(session.out, &status)?;
+    if let Some(warning) = &status.root_warning {
+        session.out.note(warning);
+    }
     let domains = status.domains.as_deref().unwrap_or_default();
     let names: Vec<String> = domains.iter().map(|domain| domain.name.clone()).collect();
     sweep::print_blocks(session.out, &client, &names).await?;
@@ -233,6 +236,7 @@ mod tests {
                 address: "127.0.0.1:7400".into(),
                 admin: "127.0.0.1:7490".into(),
                 incarnation: 3,
+                leaving: false,
             },
             status,
             domains: Some(2),

@@ -190,6 +190,50 @@ fn a_server_is_drained_and_forgotten() {
     );
 }
 
+/// All servers of a cluster are to go, one after the other: none of them comes back in the place of the next.
+#[test]
+fn servers_that_are_drained_in_a_row_are_not_chosen_again() {
+    let mut cluster = Cluster::start(&["--servers", "3", "--dap", "abd"]);
+    put(&cluster, "default");
+    for name in ["s4", "s5", "s6"] {
+        cluster.join(name);
+    }
+    for name in ["s1", "s2", "s3"] {
+        cluster.run(&["server", "drain", name]).done();
+    }
+    let is_old = |name: &String| ["s1", "s2", "s3"].contains(&name.as_str());
+    for domain in ["default", "@root"] {
+        let named = named(&cluster, domain);
+        assert!(!named.iter().any(is_old), "{domain}: {named:?}");
+    }
+    let leaving = |cluster: &Cluster| {
+        let status = cluster.run(&["status", "--json"]).done().objects();
+        let leaving = status.iter().filter(|it| it["leaving"] == true);
+        let names = leaving.map(|it| it["server"].as_str().unwrap().to_owned());
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(leaving(&cluster), ["s1", "s2", "s3"]);
+    // Also by those that choose servers otherwise, and after a restart.
+    cluster.kill("s1");
+    cluster.restart("s1");
+    cluster.run(&["domain", "create", "later"]).done();
+    assert_eq!(named(&cluster, "later"), ["s4", "s5", "s6"]);
+    let replace = ["server", "replace", "s4", "--with", "s1"];
+    cluster
+        .run(&replace)
+        .refused(2, &["'s1' is to go itself", "areo server keep s1"]);
+    let add = ["reconfig", "start", "default", "--add", "s1"];
+    cluster.run(&add).refused(2, &["'s1' is to go itself"]);
+    cluster
+        .run(&["server", "keep", "s9"])
+        .refused(3, &["there is no server 's9'"]);
+    let kept = cluster.run(&["server", "keep", "s1"]).done();
+    assert_eq!(kept.text(), "'s1' stays, and may be chosen for domains");
+    assert_eq!(leaving(&cluster), ["s2", "s3"]);
+    cluster.run(&replace).done();
+    assert_whole(&cluster, "default", "s4");
+}
+
 #[test]
 fn servers_that_cannot_leave() {
     let mut cluster = Cluster::start(&["--servers", "3", "--dap", "abd"]);

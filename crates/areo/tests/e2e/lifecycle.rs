@@ -254,8 +254,14 @@ fn a_cluster_grows_server_by_server() {
         let status = on(&["status", "--json", "--timeout", "2s"], b"");
         status.code == 0 && status.objects()[0]["serving"] == servers
     };
-    let _first = server(&folder.path().join("a"), port, &["--init", "--name", "a"]);
+    let first_server = server(&folder.path().join("a"), port, &["--init", "--name", "a"]);
     wait_until(|| serving(1));
+    let warned = on(&["status"], b"").done().stderr;
+    assert!(
+        warned.contains("the root domain is on one server and tolerates no crash")
+            && warned.contains("start 2 more servers (`areo server --join`)"),
+        "{warned}"
+    );
     let join = ["--join", first.as_str(), "--name"];
     let second = [join.as_slice(), &["b"]].concat();
     let third = [join.as_slice(), &["c"]].concat();
@@ -263,9 +269,53 @@ fn a_cluster_grows_server_by_server() {
     let _third = server(&folder.path().join("c"), port + 2, &third);
     wait_until(|| serving(3));
     on(&["put", "key"], b"").refused(3, &["there is no domain 'default'", "areo domain create"]);
-    on(&["domain", "create", "default", "--servers", "a,b,c"], b"").done();
+    // The root domain grows by itself, and to three at once.
+    let root = || {
+        let shown = on(&["domain", "show", "@root", "--json"], b"");
+        let shown = shown.done().objects().remove(0);
+        (
+            shown["servers"].as_array().unwrap().len(),
+            shown["configuration"].as_u64(),
+        )
+    };
+    wait_until(|| root().0 > 1);
+    assert_eq!(root(), (3, Some(1)));
+    let created = on(&["domain", "create", "default", "--servers", "a,b,c"], b"").done();
+    assert!(!created.stderr.contains("crash"), "{}", created.stderr);
     on(&["put", "key"], b"value").done();
-    assert_eq!(on(&["get", "key"], b"").done().text(), "value");
+    drop(first_server);
+    let others = format!("127.0.0.1:{},127.0.0.1:{}", port + 1, port + 2);
+    let without = |arguments: &[&str], input: &[u8]| {
+        areo(&[&["--cluster", &others], arguments].concat(), input).done()
+    };
+    assert_eq!(without(&["get", "key"], b"").text(), "value");
+    without(&["put", "key"], b"other");
+    without(&["domain", "create", "later", "--servers", "a,b,c"], b"");
+}
+
+/// People may keep the root domain where it is: then a sentence says how to change it.
+#[test]
+fn a_fixed_root_domain_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = free_ports();
+    let first = format!("127.0.0.1:{port}");
+    let fixed = ["--init", "--root", "fixed"];
+    let _first = server(&folder.path().join("a"), port, &fixed);
+    let status = || areo(&["--cluster", &first, "status", "--timeout", "2s"], b"");
+    wait_until(|| status().text().contains("serving"));
+    let join = ["--join", first.as_str()];
+    let _second = server(&folder.path().join("b"), port + 1, &join);
+    let _third = server(&folder.path().join("c"), port + 2, &join);
+    wait_until(|| status().text().matches("serving").count() == 3);
+    let warned = status().stderr;
+    assert!(
+        warned.contains("areo reconfig start @root --add"),
+        "{warned}"
+    );
+    let add = ["reconfig", "start", "@root", "--add", "s2,s3"];
+    areo(&[&["--cluster", &first][..], &add].concat(), b"").done();
+    let warned = status().stderr;
+    assert!(!warned.contains("crash"), "{warned}");
 }
 
 /// Addresses of two clusters are a mistake, wherever they are given.

@@ -98,6 +98,7 @@ mod tests {
         let status = ClusterStatus {
             cluster: ClusterId(1),
             root: names.configuration(&c),
+            root_warning: None,
             servers: servers.map(health).collect(),
             domains: Ok(Vec::new()),
         };

@@ -15,6 +15,8 @@ pub struct ClusterStatus {
     pub cluster: ClusterId,
     /// The configuration of the root domain.
     pub root: ConfigurationInfo,
+    /// The root domain tolerates no crash: one sentence, with the remedy.
+    pub root_warning: Option<String>,
     /// The servers, in order of their names.
     pub servers: Vec<ServerHealth>,
     /// The domains, by name; or why they cannot be listed. Bytes stored per byte written are those of their shapes.
@@ -33,6 +35,8 @@ pub struct ClusterSummary {
     pub serving: usize,
     /// Answers that an operation on domains and servers needs.
     pub root_quorum: usize,
+    /// The root domain tolerates no crash: one sentence, with the remedy.
+    pub root_warning: Option<String>,
     /// Fragments and copies of values, on the servers that answered.
     pub element_bytes: u64,
     /// What their stores take.
@@ -54,6 +58,7 @@ impl ClusterStatus {
             servers: self.servers.len(),
             serving: self.serving(),
             root_quorum: self.root.shape.quorum(),
+            root_warning: self.root_warning.clone(),
             element_bytes: self.element_bytes(),
             stored_bytes: self.stored_bytes(),
             pending_seconds: self.oldest_pending().map(|age| age.as_secs()),
@@ -84,6 +89,7 @@ impl ClusterStatus {
                     address: String::new(),
                     admin: String::new(),
                     incarnation: 0,
+                    leaving: false,
                 },
                 status: Health::unreachable(Some("not registered".into())),
                 domains: None,
@@ -206,6 +212,7 @@ impl Serialize for ServerHealth {
             element_bytes: Option<u64>,
             stored_bytes: Option<u64>,
             domains: Option<u64>,
+            leaving: bool,
         }
         let (server, status) = (&self.server, self.status.answered());
         let parts = Parts {
@@ -225,6 +232,7 @@ impl Serialize for ServerHealth {
             element_bytes: status.map(|status| status.element_bytes),
             stored_bytes: status.map(|status| status.stored_bytes),
             domains: self.domains,
+            leaving: server.leaving,
         };
         parts.serialize(serializer)
     }

@@ -21,6 +21,7 @@ fn configuration(dap: Dap) -> Arc<Configuration> {
         decided_by: Decider::Members,
         lattice: None,
         era: 0,
+        fixed: false,
     };
     Configuration::new(descriptor).unwrap()
 }

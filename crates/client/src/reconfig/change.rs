@@ -200,6 +200,10 @@ fn members(
     let removed = removed.map(|name| leaving(name, &base, names));
     let removed: Vec<ServerId> = removed.collect::<Result<_, _>>()?;
     let added = ids(&change.add)?;
+    if let Some(server) = added.iter().find(|server| names.is_leaving(**server)) {
+        let name = names.name(*server);
+        return Err(InvalidChoice::Leaving { name });
+    }
     let stays = |server: &&ServerId| base.contains(server) && !removed.contains(server);
     if let Some(server) = added.iter().find(stays) {
         let name = names.name(*server);

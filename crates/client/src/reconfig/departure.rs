@@ -1,7 +1,12 @@
 //! Taking a server out of all domains that name it: another server takes its place, or a domain goes on with one less.
 //!
-//! Each domain is changed by itself, as by [`Domain::reconfigure`]. Nothing else is written down: the
-//! configurations that still name the server are left to do, so that any client can go on where another one stopped.
+//! Each domain is changed by itself, as by [`Domain::reconfigure`]. That the server is to go is remembered in the root domain
+//! (`[X-36 leaving-server]`), so that it is not chosen where another one goes. Nothing else is written down: the configurations that
+//! still name the server are left to do, so that any client can go on where another one stopped.
+//!
+//! Two clients may take out two servers at once, and one of them may have chosen the other's server before that was marked. Each
+//! marks its server before it looks which domains name it, and looks at the marks after its change: one of them sees
+//! the other's, and chooses again.
 
 use super::change::wanted;
 use super::{
@@ -38,6 +43,7 @@ pub enum Successor {
 pub struct Departure {
     domain: Domain,
     server: ServerId,
+    successor: Successor,
     step: Result<Step, Error>,
 }
 
@@ -55,6 +61,7 @@ pub(crate) struct PlannedDeparture {
     pub(crate) name: Option<String>,
     pub(crate) known: Arc<Configuration>,
     server: ServerId,
+    successor: Successor,
     step: Result<Step, Error>,
 }
 
@@ -63,6 +70,7 @@ impl PlannedDeparture {
         Departure {
             domain,
             server: self.server,
+            successor: self.successor,
             step: self.step,
         }
     }
@@ -105,10 +113,10 @@ impl Departure {
         progress: impl Fn(Progress) + Send + 'static,
     ) -> Result<ConfigurationInfo, ReconfigError> {
         let step = self.step.clone().map_err(ReconfigError::from)?;
-        let server = self.server;
+        let (server, successor) = (self.server, self.successor.clone());
         let progress = counting(self.domain.metrics(), progress);
         let work = move |context| async move {
-            leave(&context, server, step.change.as_ref(), &progress).await
+            leave(&context, server, step.change, &successor, &progress).await
         };
         counted!(
             self.domain.metrics(),
@@ -118,7 +126,62 @@ impl Departure {
     }
 }
 
+/// Takes the server out, and its successor if that is to go by now: then another one comes in its place.
 async fn leave(
+    context: &Context,
+    mut server: ServerId,
+    mut change: Option<Change>,
+    successor: &Successor,
+    progress: &dyn Fn(Progress),
+) -> Result<ConfigurationInfo, ReconfigError> {
+    let is_chosen = !matches!(successor, Successor::Server(_));
+    loop {
+        if is_chosen && leaving_successor(context, change.as_ref()).await?.is_some() {
+            change = chosen_again(context, server, successor).await?;
+        }
+        let left = leave_once(context, server, change.as_ref(), progress).await?;
+        match leaving_successor(context, change.as_ref()).await? {
+            Some(coming) if is_chosen && left.members.iter().any(|it| it.id == coming) => {
+                (server, change) = (coming, chosen_again(context, coming, successor).await?);
+            }
+            _ => return Ok(left),
+        }
+    }
+}
+
+/// The server that comes by this change, if it is to go by now.
+async fn leaving_successor(
+    context: &Context,
+    change: Option<&Change>,
+) -> Result<Option<ServerId>, ReconfigError> {
+    let Some(coming) = change.and_then(|it| it.add.first()) else {
+        return Ok(None);
+    };
+    let names = context.servers().await?;
+    let mut leaving = names.servers().filter(|it| it.is_leaving());
+    let found = leaving.find(|it| it.id.to_string() == *coming);
+    Ok(found.map(|it| it.id))
+}
+
+/// The change that takes the server out of this domain, as of now.
+async fn chosen_again(
+    context: &Context,
+    server: ServerId,
+    successor: &Successor,
+) -> Result<Option<Change>, ReconfigError> {
+    let names = context.servers().await?;
+    let choosing = SuccessorChoice {
+        serving: serving(context, &names).await,
+        domains: BTreeMap::new(),
+        leaving: server,
+        names: &names,
+        successor,
+    };
+    let step = choosing.step(context.domain.name(), &path(context).await?)?;
+    Ok(step.and_then(|step| step.change))
+}
+
+async fn leave_once(
     context: &Context,
     server: ServerId,
     change: Option<&Change>,
@@ -178,11 +241,12 @@ pub(crate) async fn departures(
     let names = context.servers().await?;
     let sequences = sequences(context, domains).await;
     let leaving = leaving(server, &names, &sequences)?;
-    if let Successor::Server(name) = successor
-        && choice::member(name, &names)?.id == leaving
-    {
-        let name = names.name(leaving);
-        return Err(InvalidChoice::ReplacesItself { name }.into());
+    if let Successor::Server(name) = successor {
+        if choice::member(name, &names)?.id == leaving {
+            let name = names.name(leaving);
+            return Err(InvalidChoice::ReplacesItself { name }.into());
+        }
+        choice::coming(name, &names)?;
     }
     let choosing = SuccessorChoice {
         serving: serving(context, &names).await,
@@ -204,6 +268,7 @@ pub(crate) async fn departures(
             name,
             known,
             server: leaving,
+            successor: successor.clone(),
             step,
         });
     }
@@ -211,7 +276,11 @@ pub(crate) async fn departures(
 }
 
 /// The server of this name or id, or a member that is in no directory (`[X-28 memory-replaced]`), by its id or the beginning of it.
-fn leaving(server: &str, names: &Names, sequences: &[Sequence]) -> Result<ServerId, InvalidChoice> {
+pub(super) fn leaving(
+    server: &str,
+    names: &Names,
+    sequences: &[Sequence],
+) -> Result<ServerId, InvalidChoice> {
     let unknown = match choice::member(server, names) {
         Ok(record) => return Ok(record.id),
         Err(error @ InvalidChoice::UnknownServer { .. }) => error,
@@ -224,7 +293,7 @@ fn leaving(server: &str, names: &Names, sequences: &[Sequence]) -> Result<Server
 }
 
 /// A domain with its configurations.
-struct Sequence {
+pub(super) struct Sequence {
     /// `None`: the root domain.
     name: Option<String>,
     known: Arc<Configuration>,
@@ -232,7 +301,7 @@ struct Sequence {
 }
 
 /// The root domain, which has no name here, and these.
-fn with_root(
+pub(super) fn with_root(
     context: &Context,
     domains: Vec<(String, Arc<Configuration>)>,
 ) -> impl Iterator<Item = (Option<String>, Arc<Configuration>)> {
@@ -242,7 +311,10 @@ fn with_root(
 }
 
 /// The configurations of the root domain and of these, from the last final one on.
-async fn sequences(context: &Context, domains: Vec<(String, Arc<Configuration>)>) -> Vec<Sequence> {
+pub(super) async fn sequences(
+    context: &Context,
+    domains: Vec<(String, Arc<Configuration>)>,
+) -> Vec<Sequence> {
     let look = with_root(context, domains).map(async |(name, known)| {
         let domain = KnownDomain::new(name.clone(), known.clone());
         let path = path(&context.on(Arc::new(domain))).await;
@@ -252,7 +324,7 @@ async fn sequences(context: &Context, domains: Vec<(String, Arc<Configuration>)>
 }
 
 /// The servers that serve, as far as is known.
-async fn serving(context: &Context, names: &Names) -> BTreeSet<ServerId> {
+pub(super) async fn serving(context: &Context, names: &Names) -> BTreeSet<ServerId> {
     let servers: Members = names.servers().map(|record| record.id).collect();
     let patience = context.timeout().min(STATUS_PATIENCE);
     let health = context.health(&servers, patience).await;
@@ -317,10 +389,11 @@ impl SuccessorChoice<'_> {
         domain: &str,
         last: &Arc<Configuration>,
     ) -> Result<(Change, Arc<Configuration>), InvalidChoice> {
-        let with = |add: Vec<String>| {
+        let with = |add: Vec<String>, others: &[ServerId]| {
+            let removed = others.iter().chain([&self.leaving]);
             let change = Change {
                 add,
-                remove: vec![self.leaving.to_string()],
+                remove: removed.map(ServerId::to_string).collect(),
                 // Members that are away stay members; a quorum was seen to serve.
                 force: true,
                 ..Change::default()
@@ -328,17 +401,17 @@ impl SuccessorChoice<'_> {
             wanted(&change, last, self.names).map(|new| (change, new))
         };
         if let Successor::Server(name) = self.successor {
-            return with(vec![name.clone()]);
+            return with(vec![name.clone()], &[]);
         }
         let mut free: Vec<ServerInfo> = self.names.sorted();
-        free.retain(|it| self.serving.contains(&it.id) && !is_member(last, it.id));
+        free.retain(|it| self.serving.contains(&it.id) && !it.leaving && !is_member(last, it.id));
         free.sort_by_key(|it| self.domains.get(&it.id).copied().unwrap_or_default());
-        let mut chosen = free.iter().map(|it| with(vec![it.id.to_string()]));
+        let mut chosen = free.iter().map(|it| with(vec![it.id.to_string()], &[]));
         if let Some(found) = chosen.find_map(Result::ok) {
             return Ok(found);
         }
         let fewer = match self.successor {
-            Successor::FreeOrNone => match with(Vec::new()) {
+            Successor::FreeOrNone => match with(Vec::new(), &self.also_dropped(domain, last)) {
                 Ok(found) => return Ok(found),
                 Err(error) => Some(Box::new(error)),
             },
@@ -349,6 +422,22 @@ impl SuccessorChoice<'_> {
             domain: domain.into(),
             fewer,
         })
+    }
+
+    /// The root domain goes from five members to three: of four as many may crash as of three, and fewer of them hold it.
+    fn also_dropped(&self, domain: &str, last: &Configuration) -> Vec<ServerId> {
+        if domain != ROOT_DOMAIN || last.n() != 5 || last.descriptor().fixed {
+            return Vec::new();
+        }
+        let others = last.members().iter().filter(|id| **id != self.leaving);
+        // One that is to go, or does not serve, if there is one.
+        let worth = |id: &&ServerId| (!self.names.is_leaving(**id), self.serving.contains(*id));
+        others
+            .rev()
+            .min_by_key(worth)
+            .copied()
+            .into_iter()
+            .collect()
     }
 
     /// Refuses a successor that does not serve, and a configuration of which no quorum serves.
@@ -372,87 +461,4 @@ impl SuccessorChoice<'_> {
             servers: away.into_iter().map(unreachable).collect(),
         })
     }
-}
-
-/// A server that was not forgotten.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ForgetError {
-    /// There is no such server, or there are several.
-    #[error("{error}")]
-    Choice {
-        /// Why.
-        error: InvalidChoice,
-    },
-    /// Configurations name it.
-    #[error("'{server}' is a member of {}: take it out first (`areo server replace {server}` or `areo server drain {server}`)", .domains.join(", "))]
-    Named {
-        /// The server.
-        server: String,
-        /// The domains.
-        domains: Vec<String>,
-    },
-    /// It serves.
-    #[error("'{server}' serves: stop it first, it could not start again")]
-    Serves {
-        /// The server.
-        server: String,
-    },
-    /// A domain may name it, or no quorum took note.
-    #[error("{error}")]
-    Other {
-        /// Why.
-        error: Error,
-    },
-}
-
-impl From<InvalidChoice> for ForgetError {
-    fn from(error: InvalidChoice) -> ForgetError {
-        ForgetError::Choice { error }
-    }
-}
-
-impl From<Error> for ForgetError {
-    fn from(error: Error) -> ForgetError {
-        ForgetError::Other { error }
-    }
-}
-
-/// Forgets a server that no configuration names, and that does not serve.
-pub(crate) async fn forget(
-    context: &Context,
-    domains: Vec<(String, Arc<Configuration>)>,
-    server: &str,
-) -> Result<ServerInfo, ForgetError> {
-    let names = context.servers().await?;
-    let record = choice::member(server, &names)?;
-    let domains = naming(context, domains, record.id).await?;
-    let server = record.name.clone();
-    if !domains.is_empty() {
-        return Err(ForgetError::Named { server, domains });
-    }
-    if serving(context, &names).await.contains(&record.id) {
-        return Err(ForgetError::Serves { server });
-    }
-    let forgotten = context.root_handle().forget(record).await;
-    forgotten.map_err(|failed| context.unknown(&failed))?;
-    // What is shown next is without it.
-    context.servers().await?;
-    Ok(record.into())
-}
-
-/// The names of the domains of which a configuration in use names the server.
-async fn naming(
-    context: &Context,
-    domains: Vec<(String, Arc<Configuration>)>,
-    server: ServerId,
-) -> Result<Vec<String>, Error> {
-    let look = with_root(context, domains).map(async |(name, known)| {
-        let of_domain = context.on(Arc::new(KnownDomain::new(name.clone(), known)));
-        let names = of_domain.handle().names(server).await;
-        let reading = of_domain.during(Operation::ReadSequence);
-        let names = names.map_err(|failed| reading.not_applied(&failed))?;
-        Ok(names.then(|| name.unwrap_or_else(|| ROOT_DOMAIN.into())))
-    });
-    let looked = gather::join(DOMAINS_AT_ONCE, look).await;
-    looked.into_iter().filter_map(Result::transpose).collect()
 }

@@ -22,6 +22,8 @@ const LATTICE: u16 = MUST_UNDERSTAND | 13;
 const SLOTS: u16 = MUST_UNDERSTAND | 23;
 /// Left out where it is 0. A client that does not know it would number first versions too low.
 const ERA: u16 = MUST_UNDERSTAND | 19;
+/// Without content; left out where servers may change the members of the root domain.
+const FIXED: u16 = 24;
 /// A server and its version.
 const LATTICE_ENTRY_BYTES: usize = 16 + 4;
 
@@ -61,6 +63,9 @@ pub(super) fn encode(descriptor: &Descriptor) -> Bytes {
     }
     if descriptor.era != 0 {
         field(ERA, &descriptor.era.to_le_bytes());
+    }
+    if descriptor.fixed {
+        field(FIXED, &[]);
     }
     out.freeze()
 }
@@ -185,7 +190,7 @@ pub(super) fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {
     let (mut members, mut dap, mut delta) = (None, None, None);
     let mut copy_bytes = limits::DEFAULT_COPY_BYTES;
     let (mut chosen, mut decided_by) = (Options::default(), Decider::Members);
-    let (mut lattice, mut era) = (None, 0);
+    let (mut lattice, mut era, mut fixed) = (None, 0, false);
     for field in tlv::fields(encoded) {
         let (kind, value) = field?;
         match kind {
@@ -216,6 +221,7 @@ pub(super) fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {
             }
             LATTICE | SLOTS => lattice = Some(membership(kind, value)?),
             ERA => era = u32::from_le_bytes(tlv::number(kind, value)?),
+            FIXED => fixed = true,
             _ => match Dap::of_field(kind, value)? {
                 Some(said) => dap = Some(said),
                 None => tlv::unknown(kind)?,
@@ -239,5 +245,6 @@ pub(super) fn decode(encoded: &Bytes) -> Result<Descriptor, TlvError> {
             false => lattice,
         }),
         era,
+        fixed,
     })
 }

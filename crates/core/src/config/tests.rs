@@ -15,6 +15,7 @@ fn descriptor(members: u128, dap: Dap) -> Descriptor {
         decided_by: Decider::Members,
         lattice: None,
         era: 0,
+        fixed: false,
     }
 }
 
@@ -35,6 +36,13 @@ fn descriptors_survive_and_keep_their_id() {
         assert_eq!(made, read);
         assert_eq!(made.id(), read.id());
     }
+    let fixed = Descriptor {
+        fixed: true,
+        ..descriptor(5, Dap::Abd)
+    };
+    let made = Configuration::new(fixed.clone()).unwrap();
+    let read = Configuration::decode(made.encoded().clone()).unwrap();
+    assert_eq!(read.descriptor(), &fixed);
     let other = Configuration::new(descriptor(5, Dap::Abd)).unwrap();
     let ec = Configuration::new(descriptor(5, Dap::Ec { k: 3 })).unwrap();
     assert_ne!(other.id(), ec.id());

@@ -155,6 +155,27 @@ impl<E: Env> Root<E> {
         self.register(Enrolment::Register, &last).await.map(drop)
     }
 
+    /// Marks a server as one that is to go, or that is to stay: a quorum of the root domain remembers it, also when a later start of the
+    /// server is registered (`[X-36 leaving-server]`). To be called again if it fails.
+    ///
+    /// # Errors
+    /// [`Unavailable`] without a quorum in time.
+    pub async fn mark_leaving(
+        &self,
+        server: &ServerRecord,
+        is_leaving: bool,
+    ) -> Result<(), Unavailable> {
+        let marked = server.with_leaving(is_leaving);
+        assert_eq!(
+            marked.is_leaving(),
+            is_leaving,
+            "one more says the opposite"
+        );
+        let env = &self.domain.client.env;
+        let mark = async |at: &Visit| registered::hand_on(env, at, marked.clone()).await;
+        self.domain.walk().to_the_end(mark).await.map(drop)
+    }
+
     /// Takes a process from its directory to a confirmed start (decision record 0017). `record` says where the server is; `write`
     /// makes durable what the directory is to say of its starts. A generation is raised above that of any other server at the
     /// address, which has ended (`[X-28 memory-replaced]`).

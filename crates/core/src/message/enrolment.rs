@@ -47,6 +47,9 @@ pub struct ServerRecord {
     /// Only of a server in memory whose process drew its id, so that no other process ever has it: the larger one of an address
     /// replaces the others (`[X-28 memory-replaced]`). Below 2^62.
     pub generation: Option<u64>,
+    /// Counts how often people said that it is to go, and took that back: odd while it is to go (`[X-36 leaving-server]`). It does not
+    /// depend on starts: the larger count is kept, whichever record it came with.
+    pub leaving: u64,
 }
 
 impl ServerRecord {
@@ -67,6 +70,22 @@ impl ServerRecord {
             address,
             admin: String::new(),
             generation: None,
+            leaving: 0,
+        }
+    }
+
+    /// Whether it is to go: nothing that chooses servers chooses it.
+    pub fn is_leaving(&self) -> bool {
+        self.leaving % 2 == 1
+    }
+
+    /// The record of a server that is to go, or is to stay, which was as this record says.
+    #[must_use]
+    pub fn with_leaving(&self, is_leaving: bool) -> ServerRecord {
+        let leaving = self.leaving + u64::from(self.is_leaving() != is_leaving);
+        ServerRecord {
+            leaving,
+            ..self.clone()
         }
     }
 
@@ -117,10 +136,15 @@ impl ServerRecord {
     }
 
     /// Of two records of a server, or of an address, the one to keep: that of the larger rank. Of two starts of one
-    /// incarnation none is admitted any more.
+    /// incarnation none is admitted any more. Of one server it is kept whether that is to go.
     pub fn join(&mut self, other: ServerRecord) {
         let is_one = self.id == other.id || self.displaces(&other);
         assert!(is_one, "records of one server or of one address");
+        let process = |it: &ServerRecord| (it.generation, it.id);
+        let leaving = match process(self) == process(&other) {
+            true => Some(self.leaving.max(other.leaving)),
+            false => None,
+        };
         match other.rank().cmp(&self.rank()) {
             Ordering::Less => {}
             Ordering::Greater => *self = other,
@@ -130,6 +154,9 @@ impl ServerRecord {
                 }
                 self.resumed |= other.resumed;
             }
+        }
+        if let Some(leaving) = leaving {
+            self.leaving = leaving;
         }
     }
 }

@@ -177,6 +177,7 @@ impl Change {
         let delta = pick([base, made, last].map(|it| it.delta));
         let options = pick([base, made, last].map(|it| it.options));
         let decided_by = pick([base, made, last].map(|it| &it.decided_by));
+        let fixed = pick([base, made, last].map(|it| it.fixed));
         Ok(Descriptor {
             members: self.members(&last.members)?,
             dap,
@@ -184,6 +185,7 @@ impl Change {
             delta: delta.ok_or(Contradiction::Delta)?,
             options: options.ok_or(Contradiction::Options)?,
             decided_by: decided_by.ok_or(Contradiction::Decider)?.clone(),
+            fixed: fixed.expect("of two values there is no third"),
             ..last.clone()
         })
     }

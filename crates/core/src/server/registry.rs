@@ -97,18 +97,20 @@ impl Registry {
     ) -> Result<Reply, Refusal> {
         let fits = |text: &str| text.len() <= 255;
         let fit = fits(&record.name) && fits(&record.address) && fits(&record.admin);
-        if !fit || record.generation.is_some_and(|it| it >= limits::NUMBER) {
+        let counts = [record.generation.unwrap_or(0), record.leaving];
+        if !fit || counts.iter().any(|it| *it >= limits::NUMBER) {
             return Err(Refusal::TooLarge);
         }
         let joined = match self.servers.get(&record.key()) {
-            Some((known, _)) if known.rank() > record.rank() => {
-                return Ok(outdated(known));
-            }
             Some((known, _)) => {
                 let mut joined = known.clone();
+                let is_outdated = known.rank() > record.rank();
                 joined.join(record);
                 if joined == *known {
-                    return Ok(Reply::Registered);
+                    return Ok(match is_outdated {
+                        true => outdated(known),
+                        false => Reply::Registered,
+                    });
                 }
                 assert!(rank(known) < rank(&joined), "a record that changes rises");
                 joined
@@ -142,9 +144,9 @@ fn outdated(known: &ServerRecord) -> Reply {
 }
 
 /// Of the records that this server has had of one key, the last has the largest.
-fn rank(record: &ServerRecord) -> (RecordRank, bool, bool) {
+fn rank(record: &ServerRecord) -> (RecordRank, bool, bool, u64) {
     let is_contested = record.start == ServerRecord::CONTESTED;
-    (record.rank(), is_contested, record.resumed)
+    (record.rank(), is_contested, record.resumed, record.leaving)
 }
 
 #[cfg(test)]

@@ -342,6 +342,7 @@ impl Subject {
                     address: text(),
                     admin: text(),
                     generation: None,
+                    leaving: 0,
                 };
                 let reply = self.world.ask(0, Request::Know(record));
                 self.promises

@@ -1,7 +1,8 @@
 //! Decided-once cells and the registration of servers: one winner (`docs/spec` `[R-9 random-backoff]`,
 //! `[R-10 one-value-per-ballot]`, `[X-16 decider-in-descriptor]`, `[X-20 decided-once]`, `[X-21 directory-join]`).
 
-use crate::world::{Actor, Chaos, Message, World, configuration, server};
+use crate::paper::reconfiguration::root::move_with_directory;
+use crate::world::{Actor, Chaos, Message, World, configuration, server, successor};
 use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::error::Unavailable;
 use areo_core::manager::{Creation, Naming, Registration};
@@ -282,6 +283,7 @@ pub fn record(number: usize, incarnation: u64, start: u64) -> ServerRecord {
         address: format!("host-{incarnation}-{start}"),
         admin: String::new(),
         generation: None,
+        leaving: 0,
     }
 }
 
@@ -387,6 +389,47 @@ fn a_forgotten_server_does_not_start_again() {
     });
     assert!(servers[&server(7)].is_forgotten());
     assert_eq!(naming, Ok(Naming::Taken { by: server(7) }));
+}
+
+/// `[X-36 leaving-server]`: also when the server registers later starts, and when the root domain moves; until it is taken back.
+#[test]
+fn it_is_remembered_that_a_server_is_to_go() {
+    let c = configuration(3, Dap::Abd, 1, 0);
+    let world = World::of(&c, 6, 1);
+    let actor = world.actor(&c);
+    let first = record(4, 5, 77);
+    let registered = world.run(register(&actor, first.clone()));
+    assert_eq!(registered, Registration::Registered);
+    let mark = |of: ServerRecord, is_leaving| {
+        let (client, c) = (actor.client(), actor.c.clone());
+        world.run(async move { client.root(&c).mark_leaving(&of, is_leaving).await })
+    };
+    let shown = |actor: &Actor| {
+        let (client, c) = (actor.client(), actor.c.clone());
+        let servers = world.run(async move { client.root(&c).servers().await });
+        servers.unwrap()[&server(4)].clone()
+    };
+    assert_eq!(mark(first.clone(), true), Ok(()));
+    assert_eq!(mark(first, true), Ok(()), "two clients at once");
+    assert!(shown(&actor).is_leaving());
+    // The server knows nothing of it when it starts again.
+    let again = world.run(register(&actor, record(4, 6, 78)));
+    assert_eq!(again, Registration::Registered);
+    assert!(shown(&actor).is_leaving());
+    // What a client knew before is enough for the mark.
+    assert_eq!(mark(shown(&actor), false), Ok(()));
+    assert_eq!(mark(record(4, 5, 77), true), Ok(()), "that was said before");
+    assert!(!shown(&actor).is_leaving());
+    assert_eq!(mark(shown(&actor), true), Ok(()));
+    let next = successor(&c, 3, 3, Dap::Abd);
+    move_with_directory(&world, &actor, &next);
+    world.settle();
+    for member in 0..3 {
+        world.crash(member);
+    }
+    let late = world.actor(&next);
+    let last = shown(&late);
+    assert!(last.is_leaving() && last.incarnation == 6, "{last:?}");
 }
 
 /// Two starts of one directory at once: at most one of them is registered.

@@ -345,6 +345,7 @@ fn a_server_with_unreadable_records_abstains_from_everything() {
         address: "a".into(),
         admin: "b".into(),
         generation: None,
+        leaving: 0,
     };
     shard.receive(Instant(0), (), configured);
     shard.receive(Instant(0), (), Request::Know(record));

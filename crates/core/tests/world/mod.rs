@@ -114,6 +114,7 @@ pub fn configuration(n: usize, dap: Dap, delta: u16, copy_bytes: u32) -> Arc<Con
         decided_by: Decider::Members,
         lattice: None,
         era: 0,
+        fixed: false,
     })
     .expect("a valid descriptor")
 }

@@ -69,6 +69,7 @@ fn register(server: u128) -> Request {
         address: "host:1".into(),
         admin: String::new(),
         generation: None,
+        leaving: 0,
     })
 }
 

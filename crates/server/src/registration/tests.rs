@@ -57,7 +57,7 @@ fn where_a_server_answered_counts_more_than_what_others_say() {
         .unwrap();
     LocalSet::new().block_on(&runtime, async {
         let ids: Vec<ServerId> = (1..=3).map(ServerId).collect();
-        let root = root_configuration(&ids);
+        let root = root_configuration(&ids, false);
         // No process listens there.
         let before = ids
             .iter()

@@ -16,7 +16,7 @@ fn shard() -> Shard<Caller> {
     Shard::new(Identity {
         id: server,
         incarnation: 1,
-        root: root_configuration(&[server]),
+        root: root_configuration(&[server], false),
         durable: true,
         max_value_bytes: 1 << 20,
         max_unconfirmed: limits::UNCONFIRMED_ELEMENTS,
@@ -50,6 +50,7 @@ fn a_worker_whose_commit_failed_can_be_closed() {
             address: "host:1".into(),
             admin: String::new(),
             generation: None,
+            leaving: 0,
         };
         worker.request(Request::Know(other), caller, None);
         drop(answer);

@@ -51,6 +51,7 @@ pub fn configuration(n: usize, dap: Dap) -> Arc<Configuration> {
         decided_by: Decider::Members,
         lattice: None,
         era: 0,
+        fixed: false,
     })
     .expect("a valid descriptor")
 }

@@ -320,6 +320,8 @@ const SERVER_ADDRESS: u16 = MUST_UNDERSTAND | 5;
 const SERVER_ADMIN: u16 = 6;
 const SERVER_RESUMED: u16 = MUST_UNDERSTAND | 7;
 const SERVER_GENERATION: u16 = MUST_UNDERSTAND | 8;
+/// Left out where it is 0.
+const SERVER_LEAVING: u16 = 10;
 
 /// A server's record, as fields.
 pub(crate) fn server_fields(server: &ServerRecord) -> BytesMut {
@@ -338,6 +340,9 @@ pub(crate) fn server_fields(server: &ServerRecord) -> BytesMut {
     if let Some(generation) = server.generation {
         field(SERVER_GENERATION, &generation.to_le_bytes());
     }
+    if server.leaving != 0 {
+        field(SERVER_LEAVING, &server.leaving.to_le_bytes());
+    }
     out
 }
 
@@ -345,7 +350,7 @@ pub(crate) fn server_fields(server: &ServerRecord) -> BytesMut {
 pub(crate) fn server(fields: &Bytes) -> Result<ServerRecord, DecodeError> {
     let (mut id, mut incarnation, mut start, mut address) = (None, None, None, None);
     let (mut name, mut admin, mut resumed) = (String::new(), String::new(), false);
-    let mut generation = None;
+    let (mut generation, mut leaving) = (None, 0);
     for field in tlv::fields(fields) {
         let (kind, value) = field.map_err(DecodeError::Fields)?;
         match kind {
@@ -357,6 +362,7 @@ pub(crate) fn server(fields: &Bytes) -> Result<ServerRecord, DecodeError> {
             SERVER_ADMIN => admin = server_text("admin address of a server", kind, value)?,
             SERVER_RESUMED => resumed = true,
             SERVER_GENERATION => generation = Some(u64::from_le_bytes(number(kind, value)?)),
+            SERVER_LEAVING => leaving = u64::from_le_bytes(number(kind, value)?),
             _ => tlv::unknown(kind).map_err(DecodeError::Fields)?,
         }
     }
@@ -370,6 +376,7 @@ pub(crate) fn server(fields: &Bytes) -> Result<ServerRecord, DecodeError> {
         address: address.ok_or(missing(SERVER_ADDRESS))?,
         admin,
         generation,
+        leaving,
     })
 }
 

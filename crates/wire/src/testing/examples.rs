@@ -20,7 +20,8 @@ mod records;
 
 pub(super) use configurations::of_lattice;
 use configurations::{
-    baselines, beside, ceased, configuration, led, next, outside, several, slotted, speculating,
+    baselines, beside, ceased, configuration, fixed, led, next, outside, several, slotted,
+    speculating,
 };
 pub use records::headers;
 
@@ -141,6 +142,15 @@ fn server(id: u128) -> ServerRecord {
         address: format!("192.0.2.{id}:7401"),
         admin: format!("192.0.2.{id}:7402"),
         generation: None,
+        leaving: 0,
+    }
+}
+
+/// A server that is to go, for the second time.
+fn leaving() -> ServerRecord {
+    ServerRecord {
+        leaving: 3,
+        ..server(2)
     }
 }
 
@@ -285,7 +295,8 @@ fn requests_of_sequences() -> Vec<Request> {
         body,
     });
     let know = Request::Know(server(1));
-    let others = [Request::Directory, know, Request::Status, latest()];
+    let leaving = Request::Know(leaving());
+    let others = [Request::Directory, know, Request::Status, latest(), leaving];
     configured.chain(others).collect()
 }
 
@@ -405,6 +416,7 @@ fn replies_of_sequences() -> Vec<Reply> {
     replies.extend([speculating(), led()].map(|c| Reply::Latest(Some(c))));
     replies.extend([super::restart::waits(), Reply::Latest(Some(slotted()))]);
     replies.push(leading());
+    replies.push(Reply::Latest(Some(fixed())));
     replies
 }
 

@@ -47,6 +47,7 @@ pub(super) fn configuration() -> impl Strategy<Value = Arc<Configuration>> {
             decided_by,
             lattice: None,
             era: u32::from(delta) % limits::ERAS,
+            fixed: copy_bytes.is_multiple_of(2),
         };
         Configuration::new(descriptor).expect("distinct members, k of n")
     })
@@ -176,20 +177,23 @@ pub(super) fn enrolment() -> impl Strategy<Value = Enrolment> {
 
 pub(super) fn server() -> impl Strategy<Value = ServerRecord> {
     let texts = (text(0..40), text(0..40), text(0..40));
-    let numbers = any::<(u128, u64, u64, bool, Option<u64>)>();
-    (numbers, texts).prop_map(|((id, incarnation, start, resumed, generation), texts)| {
-        let (name, address, admin) = texts;
-        ServerRecord {
-            id: ServerId(id),
-            incarnation,
-            start,
-            resumed,
-            name,
-            address,
-            admin,
-            generation,
-        }
-    })
+    let numbers = any::<(u128, u64, u64, bool, Option<u64>, u64)>();
+    (numbers, texts).prop_map(
+        |((id, incarnation, start, resumed, generation, leaving), texts)| {
+            let (name, address, admin) = texts;
+            ServerRecord {
+                id: ServerId(id),
+                incarnation,
+                start,
+                resumed,
+                name,
+                address,
+                admin,
+                generation,
+                leaving,
+            }
+        },
+    )
 }
 
 pub(super) fn cell() -> impl Strategy<Value = Bytes> {

@@ -98,6 +98,7 @@ fn record(incarnation: u64, start: u64) -> ServerRecord {
         address: String::new(),
         admin: String::new(),
         generation: None,
+        leaving: 0,
     }
 }
 

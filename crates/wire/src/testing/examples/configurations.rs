@@ -19,6 +19,7 @@ pub(super) fn configuration() -> Arc<Configuration> {
         decided_by: Decider::Members,
         lattice: None,
         era: 0,
+        fixed: false,
     };
     Configuration::new(descriptor).expect("3 of 5 is a code")
 }
@@ -102,6 +103,16 @@ pub(super) fn slotted() -> Arc<Configuration> {
         ..configuration().descriptor().clone()
     };
     Configuration::new(descriptor).expect("3 of 5 is a code")
+}
+
+/// One of a root domain of which people alone change the members.
+pub(super) fn fixed() -> Arc<Configuration> {
+    let members = (1..=3).map(ServerId).collect();
+    let descriptor = Descriptor {
+        fixed: true,
+        ..Descriptor::new(DomainId(0x0f), members, Dap::Abd)
+    };
+    Configuration::new(descriptor).expect("it has members")
 }
 
 /// One of a lattice that a leader proposed.

@@ -2,8 +2,8 @@
 
 use super::super::ranked;
 use super::{
-    ballot, cell, configuration, fragment, id, in_memory, manifest, metadata, name, next, server,
-    tag, value,
+    ballot, cell, configuration, fragment, id, in_memory, leaving, manifest, metadata, name, next,
+    server, tag, value,
 };
 use areo_core::config::{ConfigurationId, Membership, ServerId};
 use areo_core::consensus::paxos::Acceptor;
@@ -114,6 +114,7 @@ pub fn headers() -> Vec<Header> {
         ranked::header(),
         round(key),
         first(key),
+        Header::Registry(leaving()),
     ]
 }
 
