@@ -47,25 +47,20 @@ pub trait Keep: Heap {
     /// Bytes that are taken; space that is only set aside is not counted.
     fn stored_bytes(&self) -> u64;
 
-    /// Makes sure that the next batch can take so many bytes. False: there is no room.
+    /// Makes sure that the next batch can take so many bytes.
     ///
     /// # Errors
-    /// [`ReserveError`], but not [`ReserveError::Full`].
-    fn reserve(&mut self, bytes: u64, purpose: Purpose) -> Result<bool, ReserveError> {
+    /// [`ReserveError`].
+    fn reserve(&mut self, bytes: u64, purpose: Purpose) -> Result<(), ReserveError> {
         assert!(bytes > 0, "room is made for something");
         let Some(log) = self.log_mut() else {
-            return Ok(true);
+            return Ok(());
         };
-        let reserved = match purpose {
+        match purpose {
             Purpose::Write => log.reserve(bytes),
             Purpose::Complete => log.reserve_to_complete(bytes),
             Purpose::Free => log.reserve_to_free(bytes),
             Purpose::Release => log.reserve_to_release(bytes),
-        };
-        match reserved {
-            Ok(()) => Ok(true),
-            Err(ReserveError::Full { .. }) => Ok(false),
-            Err(error) => Err(error),
         }
     }
 }

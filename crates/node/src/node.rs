@@ -193,7 +193,7 @@ impl<K: Keep, C> Node<K, C> {
                 batch_bytes += bytes;
                 show_adopted(&job, adopted, watch);
             }
-            if room != Room::None {
+            if !matches!(room, Room::None(_)) {
                 batch = Batch::Closes;
             }
             self.hand_over(now, job, room, (&mut refused, watch));
@@ -233,27 +233,30 @@ impl<K: Keep, C> Node<K, C> {
             Job::Request { request, .. } => completes(request),
             Job::Note(_) => false,
         };
-        if self.reserve(bytes, Purpose::Write)?
-            || frees() && self.reserve(bytes, Purpose::Free)?
-            || completes() && self.reserve(bytes, Purpose::Complete)?
+        let Some(lack) = self.reserve(bytes, Purpose::Write)? else {
+            return Ok(Room::Enough);
+        };
+        if frees() && self.reserve(bytes, Purpose::Free)?.is_none()
+            || completes() && self.reserve(bytes, Purpose::Complete)?.is_none()
         {
             return Ok(Room::Enough);
         }
         // What changes nothing is still answered, unless the batch cannot be closed.
         Ok(match self.has_room_for_owed(owed)? {
-            true => Room::ForReads,
-            false => Room::None,
+            true => Room::ForReads(lack),
+            false => Room::None(lack),
         })
     }
 
     /// Whether there is room for what the shard asks for to let go of records.
     fn has_room_for_owed(&mut self, bytes: u64) -> Result<bool, NodeError> {
-        Ok(bytes == 0 || self.reserve(bytes, Purpose::Release)?)
+        Ok(bytes == 0 || self.reserve(bytes, Purpose::Release)?.is_none())
     }
 
-    fn reserve(&mut self, bytes: u64, purpose: Purpose) -> Result<bool, NodeError> {
-        let reserved = self.keep.reserve(bytes, purpose);
-        reserved.map_err(|error| self.error(NodeError::Reserve(error)))
+    /// Makes room, or says why there is none.
+    fn reserve(&mut self, bytes: u64, purpose: Purpose) -> Result<Option<Refusal>, NodeError> {
+        let lack = room::lack(self.keep.reserve(bytes, purpose));
+        lack.map_err(|error| self.error(NodeError::Reserve(error)))
     }
 
     /// Of a store that is broken, what broke it: that is what people have to be told.
@@ -294,7 +297,8 @@ impl<K: Keep, C> Node<K, C> {
                     refused.push((caller, refusal));
                     return;
                 }
-                assert!(room != Room::None, "what has no room was refused");
+                let has_room = !matches!(room, Room::None(_));
+                assert!(has_room, "what has no room was refused");
                 watch.received(&caller);
                 self.shard.receive(now, caller, request);
             }
@@ -308,19 +312,16 @@ impl<K: Keep, C> Node<K, C> {
         deadline: Option<Instant>,
         room: Room,
     ) -> Option<Refusal> {
-        let fits = match room {
-            Room::Enough => true,
-            Room::ForReads => !writes(request),
-            Room::None => false,
-        };
         if self.is_draining {
             Some(Refusal::Draining)
         } else if deadline.is_some_and(|deadline| deadline <= now) {
             Some(Refusal::DeadlinePassed)
-        } else if !fits {
-            Some(Refusal::Full)
         } else {
-            None
+            match room {
+                Room::ForReads(lack) if writes(request) => Some(lack),
+                Room::None(lack) => Some(lack),
+                Room::Enough | Room::ForReads(_) => None,
+            }
         }
     }
 

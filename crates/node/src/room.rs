@@ -2,8 +2,9 @@
 
 use areo_core::config::Configuration;
 use areo_core::limits::{self, CELL_BYTES};
-use areo_core::message::{Access, Body, CellRequest, Note, Request, ServerRecord};
+use areo_core::message::{Access, Body, CellRequest, Note, Refusal, Request, ServerRecord};
 use areo_core::pointer::Pointer;
+use areo_store::ReserveError;
 use areo_store::records::{element_footprint, small_footprint};
 
 /// Bytes of the record of a ranked register, but for its name: of each version two tags and its ancestors.
@@ -14,9 +15,19 @@ const REGISTER_BYTES: usize = (limits::RANKED_VERSIONS + 1) * (64 + 40 * (limits
 pub(crate) enum Room {
     /// Room for all that it may ask for.
     Enough,
-    /// No room for it, but for what the shard asks for anyway.
-    ForReads,
-    None,
+    /// No room for it for this reason, but for what the shard asks for anyway.
+    ForReads(Refusal),
+    None(Refusal),
+}
+
+/// The refusal of a request for which no room was made. An error that ends the node is given back.
+pub(crate) fn lack(reserved: Result<(), ReserveError>) -> Result<Option<Refusal>, ReserveError> {
+    match reserved {
+        Ok(()) => Ok(None),
+        Err(ReserveError::Full { .. }) => Ok(Some(Refusal::Full)),
+        Err(ReserveError::Exhausted { .. }) => Ok(Some(Refusal::Exhausted)),
+        Err(error) => Err(error),
+    }
 }
 
 pub(crate) fn of_note(note: &Note) -> u64 {

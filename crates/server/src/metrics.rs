@@ -371,6 +371,7 @@ pub(crate) fn word_of(refusal: Refusal) -> &'static str {
         Refusal::Fenced => "fenced",
         Refusal::RegisterFull => "register_full",
         Refusal::Restarting => "restarting",
+        Refusal::Exhausted => "exhausted",
     }
 }
 

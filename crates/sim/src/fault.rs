@@ -165,6 +165,8 @@ faults! {
     LeaderKilled = "leader killed",
     /// Servers of a domain of the kind `casss` remember anything of its objects, and hear anything.
     ArbitraryState = "arbitrary state",
+    /// A server has no descriptor or no memory for a file, for seconds, as have any number of others.
+    Exhausted = "descriptors run out",
 }
 
 /// Counts of everything that fired.
@@ -216,6 +218,8 @@ pub struct Restriction {
 
 /// Tells the draw of how often leaders are killed apart from others.
 const LEADERS: u64 = 0x1ead0;
+/// The same of how often descriptors run out.
+const DESCRIPTORS: u64 = 0xde5c;
 
 /// Which faults a seed draws, how often, and what has fired so far.
 pub(crate) struct Plan {
@@ -238,6 +242,7 @@ impl Plan {
                 Fault::ArbitraryState => return 200,
                 // In one of two steps or of four, where there are any.
                 Fault::LeaderKilled => return [500, 250][(random.beside(LEADERS) % 2) as usize],
+                Fault::Exhausted => return [0, 5, 20][(random.beside(DESCRIPTORS) % 3) as usize],
                 fault if is_drawn_beside(*fault) => return 0,
                 _ => {}
             }
@@ -328,6 +333,7 @@ fn is_drawn_beside(fault: Fault) -> bool {
             | Fault::RequestAgain
             | Fault::ArbitraryState
             | Fault::LeaderKilled
+            | Fault::Exhausted
     )
 }
 

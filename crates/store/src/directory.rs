@@ -18,7 +18,7 @@ use bytes::Bytes;
 use rustix::fs::{CWD, FlockOperation, RenameFlags};
 
 use crate::checksum::crc32c;
-use crate::disk::{Disk, FileDisk, new_name, publish, sync_directory};
+use crate::disk::{Disk, FileDisk, create_new, new_name, publish, sync_directory};
 use crate::format::{HeaderFault, get_u32, get_u64, put_u32, put_u64};
 
 const LOCK: &str = "LOCK";
@@ -383,14 +383,8 @@ fn exchange(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Replaces a file, atomically and durably: after a crash it is the old or the new one.
 fn replace<D: Disk>(disk: &D, name: &str, bytes: &[u8]) -> io::Result<()> {
-    let beside = new_name(name);
-    // One that was cut short left this.
-    match disk.remove(&beside) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let file = disk.create(&beside, bytes.len() as u64)?;
-    publish(disk, &file, name, &mut [IoSlice::new(bytes)])
+    let file = create_new(disk, name, bytes.len() as u64)?;
+    Ok(publish(disk, &file, name, &mut [IoSlice::new(bytes)])?)
 }
 
 /// A later program reads what an earlier one wrote, too.

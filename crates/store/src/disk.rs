@@ -8,8 +8,11 @@
 //! - Data is durable after [`File::sync_data`]; names (create, rename, remove) are durable after [`Disk::sync_dir`].
 //! - [`File::truncate`] is durable when it returns, because its callers rely on the cut before they write elsewhere.
 //! - Running out of space is reported as [`std::io::ErrorKind::StorageFull`] or `QuotaExceeded`, see [`is_full`].
+//! - What the process or the system runs out of besides is an error that passes, see [`may_pass`]: the call had no effect.
 
 use std::io::{self, ErrorKind, IoSlice};
+
+use rustix::io::Errno;
 
 mod file;
 mod memory;
@@ -107,6 +110,22 @@ pub fn is_full(error: &io::Error) -> bool {
     )
 }
 
+/// Whether an error says nothing of the disk and passes by itself: the process or the system has no descriptor or no memory
+/// left, or a signal came. The call had no effect. Never asked about a sync: after one that failed it is not known what is
+/// durable, for any reason.
+pub fn may_pass(error: &io::Error) -> bool {
+    let passing = [
+        Errno::MFILE,
+        Errno::NFILE,
+        Errno::NOMEM,
+        Errno::NOBUFS,
+        Errno::INTR,
+        Errno::AGAIN,
+    ];
+    let errno = Errno::from_io_error(error);
+    errno.is_some_and(|errno| passing.contains(&errno))
+}
+
 /// Writes all of `parts` at `offset`.
 pub(crate) fn write_all_at<F: File>(
     file: &F,
@@ -125,18 +144,54 @@ pub(crate) fn write_all_at<F: File>(
     Ok(())
 }
 
-/// Gives a file that was created as [`new_name`]`(name)` its first bytes and its name, both durable: after a crash it is
-/// whole, or there is what had the name before.
+/// Why a file has not got its name.
+pub(crate) enum PublishError {
+    /// There is no such file: nothing has changed.
+    Unmade(io::Error),
+    /// What is durable is not known.
+    Unknown(io::Error),
+}
+
+/// Creates the file that [`publish`] names later. What an attempt before has left goes.
+pub(crate) fn create_new<D: Disk>(disk: &D, name: &str, size_bytes: u64) -> io::Result<D::File> {
+    let name = new_name(name);
+    match disk.create(&name, size_bytes) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            disk.remove(&name)?;
+            disk.create(&name, size_bytes)
+        }
+        created => created,
+    }
+}
+
+/// Gives a file of [`create_new`] its first bytes and its name, both durable: after a crash it is whole, or there is what had
+/// the name before.
 pub(crate) fn publish<D: Disk>(
     disk: &D,
     file: &D::File,
     name: &str,
     parts: &mut [IoSlice<'_>],
-) -> io::Result<()> {
-    write_all_at(file, parts, 0)?;
-    file.sync_data()?;
-    disk.rename(&new_name(name), name)?;
-    disk.sync_dir()
+) -> Result<(), PublishError> {
+    let unmade = |error| match may_pass(&error) {
+        true => {
+            // What stays goes with the next attempt.
+            let _ = disk.remove(&new_name(name));
+            PublishError::Unmade(error)
+        }
+        false => PublishError::Unknown(error),
+    };
+    write_all_at(file, parts, 0).map_err(unmade)?;
+    file.sync_data().map_err(PublishError::Unknown)?;
+    disk.rename(&new_name(name), name).map_err(unmade)?;
+    disk.sync_dir().map_err(PublishError::Unknown)
+}
+
+impl From<PublishError> for io::Error {
+    fn from(error: PublishError) -> io::Error {
+        match error {
+            PublishError::Unmade(error) | PublishError::Unknown(error) => error,
+        }
+    }
 }
 
 /// The name of a file while it is being made.

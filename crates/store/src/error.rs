@@ -56,6 +56,12 @@ pub enum ReserveError {
         /// The bytes that were asked for.
         needed_bytes: u64,
     },
+    /// The system has no descriptor or no memory for a segment, see [`crate::disk::may_pass`]; nothing has changed.
+    #[error("preparing a segment: {source}")]
+    Exhausted {
+        /// The error of the system.
+        source: io::Error,
+    },
     /// An earlier write or sync failed; the log must be opened again.
     #[error("{}", POISONED)]
     Poisoned,
@@ -124,7 +130,8 @@ pub enum ReadError {
     Poisoned,
 }
 
-/// Why a step of housekeeping failed. Unless it is `Poisoned`, it may be called again.
+/// Why a step of housekeeping failed. Unless it is `Poisoned`, it may be called again. What the system lacks is no failure: the step
+/// is left for later.
 #[derive(Debug, thiserror::Error)]
 pub enum StepError {
     /// An earlier write or sync failed; the log must be opened again.

@@ -48,11 +48,13 @@ pub enum Refusal {
     RegisterFull = 19,
     /// All members are restarting the object's counters ([`crate::message::RestartNote`]). May pass.
     Restarting = 20,
+    /// The server has no descriptor or no memory left for what the request records. May pass.
+    Exhausted = 21,
 }
 
 impl Refusal {
     /// Every refusal, in the order of its number.
-    pub const ALL: [Refusal; 20] = [
+    pub const ALL: [Refusal; 21] = [
         Refusal::Busy,
         Refusal::Full,
         Refusal::Damaged,
@@ -73,6 +75,7 @@ impl Refusal {
         Refusal::Fenced,
         Refusal::RegisterFull,
         Refusal::Restarting,
+        Refusal::Exhausted,
     ];
 
     /// The number on the wire; never 0, which means "no refusal".
@@ -98,7 +101,11 @@ impl Refusal {
     pub fn may_pass(self) -> bool {
         matches!(
             self,
-            Refusal::Busy | Refusal::Draining | Refusal::Starting | Refusal::Restarting
+            Refusal::Busy
+                | Refusal::Draining
+                | Refusal::Starting
+                | Refusal::Restarting
+                | Refusal::Exhausted
         )
     }
 }
@@ -126,6 +133,7 @@ impl fmt::Display for Refusal {
             Refusal::Fenced => "is about to drop the version",
             Refusal::RegisterFull => "knows as many servers as it can",
             Refusal::Restarting => "is restarting the object's counters",
+            Refusal::Exhausted => "has no descriptor or memory left",
         })
     }
 }

@@ -13,6 +13,7 @@ use areo_core::tag::{Tag, Writer};
 use areo_store::records::MemoryRecords;
 use areo_store::{Disk, LogOptions, MemoryDisk};
 use bytes::Bytes;
+use std::ops::Range;
 use std::sync::Arc;
 
 mod tombstones;
@@ -155,29 +156,82 @@ fn a_commit_that_failed_shows_nothing() {
     assert!(upkeep.turn.is_none());
 }
 
-/// What a full disk has no room for is refused, what changes nothing is answered.
-#[test]
-fn a_full_disk_is_still_read() {
-    let disk = MemoryDisk::with_capacity(8 << 20);
-    let mut node = node_on(&disk);
+/// A node that has written something.
+fn node_at_work(disk: &MemoryDisk) -> Node<Records<MemoryDisk>, u32> {
+    let mut node = node_on(disk);
     push(&mut node, 1, register(2));
     let turn = node.turn(NOW, &mut ()).expect("the disk works");
     let commit = turn.commit.expect("a record is to be written");
     let _ = node.committed(commit.run()).expect("it is written");
-    disk.set_capacity(Some(0));
+    node
+}
+
+/// What becomes of puts of 256 KiB, each followed by a request that changes nothing.
+fn put_and_ask(
+    node: &mut Node<Records<MemoryDisk>, u32>,
+    objects: Range<u32>,
+) -> Vec<Option<Refusal>> {
     let mut answers = Vec::new();
-    for caller in 2..100 {
-        push(&mut node, caller, put(caller, 256 << 10));
-        push(&mut node, caller, Request::Directory);
-        let turn = node.turn(NOW, &mut ()).expect("it is only full");
+    for caller in objects {
+        push(node, caller, put(caller, 256 << 10));
+        push(node, caller, Request::Directory);
+        let turn = node.turn(NOW, &mut ()).expect("it goes on");
         answers.extend(refusals(&turn.released.replies));
         if let Some(commit) = turn.commit {
             let turn = node.committed(commit.run()).expect("there was room");
             answers.extend(refusals(&turn.released.replies));
         }
     }
+    answers
+}
+
+/// What a full disk has no room for is refused, what changes nothing is answered.
+#[test]
+fn a_full_disk_is_still_read() {
+    let disk = MemoryDisk::with_capacity(8 << 20);
+    let mut node = node_at_work(&disk);
+    disk.set_capacity(Some(0));
+    let answers = put_and_ask(&mut node, 2..100);
     assert_eq!(answers[..2], [None, None], "the first segment has room");
     assert_eq!(answers[194..], [Some(Refusal::Full), None]);
+}
+
+/// A note is recorded in room that was made for it, or not at all.
+#[test]
+fn a_full_disk_takes_notes_while_it_has_room_for_them() {
+    let disk = MemoryDisk::with_capacity(8 << 20);
+    let mut node = node_at_work(&disk);
+    disk.set_capacity(Some(0));
+    put_and_ask(&mut node, 2..30);
+    // Each of them takes a page, and all together more than the disk has.
+    for server in 3..2100 {
+        let Request::Know(record) = register(server) else {
+            unreachable!("it is that request");
+        };
+        node.push(Job::Note(Note::Serving(record)));
+        let turn = node.turn(NOW, &mut ()).expect("it is only full");
+        if let Some(commit) = turn.commit {
+            let _ = node.committed(commit.run()).expect("there was room");
+        }
+    }
+    let known = node.shard().server().registered().count();
+    assert!((2..2000).contains(&known), "{known}");
+}
+
+/// A server ended when it had no descriptor for a segment.
+#[test]
+fn a_node_without_descriptors_refuses_by_name_and_goes_on() {
+    let disk = MemoryDisk::new();
+    let mut node = node_at_work(&disk);
+    disk.set_scarcity(Some(u64::MAX));
+    let answers = put_and_ask(&mut node, 2..42);
+    assert_eq!(answers[78..], [Some(Refusal::Exhausted), None]);
+    let upkeep = node.upkeep(NOW, &mut ()).expect("it goes on");
+    assert!(upkeep.turn.is_some_and(|turn| turn.commit.is_none()));
+    disk.set_scarcity(None);
+    let answers = put_and_ask(&mut node, 42..82);
+    assert_eq!(answers[..2], [None, None], "there are descriptors again");
+    assert_eq!(answers[78..], [None, None]);
 }
 
 #[test]

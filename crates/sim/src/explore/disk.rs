@@ -69,11 +69,13 @@ impl Keep for ExploredRecords {
         self.records.bytes()
     }
 
-    fn reserve(&mut self, bytes: u64, purpose: Purpose) -> Result<bool, ReserveError> {
+    fn reserve(&mut self, bytes: u64, purpose: Purpose) -> Result<(), ReserveError> {
         assert!(bytes > 0, "room is made for something");
-        Ok(match purpose {
-            Purpose::Write | Purpose::Complete => !self.is_full.get(),
-            Purpose::Free | Purpose::Release => true,
-        })
+        match purpose {
+            Purpose::Write | Purpose::Complete if self.is_full.get() => Err(ReserveError::Full {
+                needed_bytes: bytes,
+            }),
+            _ => Ok(()),
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Event as Happening, World};
 use crate::fault::Fault;
+use crate::random::Random;
 use crate::truth::Harm;
 use areo_store::Disk;
 use areo_store::disk::{Survive, UnsyncedChange};
@@ -16,6 +17,8 @@ pub(crate) enum Trouble {
     Open,
     /// The disk of a server has room again.
     Room(usize),
+    /// A server has descriptors and memory again.
+    Plenty(usize),
     /// A server that drains has had time to finish. The number tells lives of a server apart.
     Drained(usize, u64),
     /// A server that leads is killed. The number tells its lives apart.
@@ -46,6 +49,7 @@ const DRAWN: &[Fault] = &[
     Fault::ClockJump,
     Fault::Pause,
     Fault::ForgottenReturned,
+    Fault::Exhausted,
 ];
 
 /// The one server of a run whose disk may rot: more than may fail would lose data, and rightly so.
@@ -68,6 +72,7 @@ impl World {
             let (life, is_off) = {
                 let machine = &self.0.machines.borrow().list[server];
                 machine.platter.disk.set_capacity(None);
+                machine.platter.disk.set_scarcity(None);
                 // Asked before a cut that has not struck yet is called off: one may have gone unnoticed.
                 let is_off = machine.platter.disk.list().is_err();
                 if !is_off {
@@ -108,6 +113,7 @@ impl World {
                     machine.platter.disk.set_capacity(None);
                 }
             }
+            Trouble::Plenty(server) => self.supply(server),
             Trouble::Drained(server, life) => self.end_drained(server, life),
             Trouble::LeaderEnds(server, life) => self.end_leader(server, life),
         }
@@ -171,6 +177,7 @@ impl World {
                 self.fill(victim, Duration::from_millis(self.random().between(1, 500)));
             }
             Fault::DisksFull => self.fill_many(),
+            Fault::Exhausted => self.exhaust_many(),
             Fault::ReadError => self.fail_read(ROTTEN),
             Fault::Drain => self.drain(victim),
             Fault::Pause => self.pause(victim),
@@ -283,6 +290,31 @@ impl World {
                 server,
                 Duration::from_millis(self.random().between(200, 4000)),
             );
+        }
+    }
+
+    /// Any number of servers lacks descriptors and memory, each for a while of its own.
+    fn exhaust_many(&self) {
+        let (_, servers) = self.size();
+        let random = Random::new(self.random().beside(self.now().0));
+        let chosen = random.draw();
+        for server in (0..servers).filter(|server| chosen >> server & 1 == 1) {
+            let machine = &self.0.machines.borrow().list[server];
+            // Most calls fail, and some do not.
+            let bits = random.draw() | random.draw();
+            machine.platter.disk.set_scarcity(Some(bits));
+            let time = Duration::from_millis(random.between(200, 4000));
+            self.remark(&format!("server {server} lacks descriptors"));
+            self.at(time, Happening::Trouble(Trouble::Plenty(server)));
+        }
+    }
+
+    /// Counted only if a call has failed meanwhile.
+    fn supply(&self, server: usize) {
+        let disk = &self.0.machines.borrow().list[server].platter.disk;
+        disk.set_scarcity(None);
+        if disk.has_lacked() {
+            self.plan().note(Fault::Exhausted);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{self, ErrorKind, IoSlice};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
@@ -17,6 +17,8 @@ const SLICES_PER_CALL: usize = 1024;
 #[derive(Clone, Debug)]
 pub struct FileDisk {
     path: PathBuf,
+    /// Kept open from the first file on, so that making names durable wants no descriptor.
+    directory: Arc<OnceLock<fs::File>>,
 }
 
 /// An open file of a [`FileDisk`].
@@ -26,12 +28,23 @@ pub struct DiskFile(Arc<fs::File>);
 impl FileDisk {
     /// The files of the existing directory `path`.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+        Self {
+            path: path.into(),
+            directory: Arc::default(),
+        }
     }
 
     /// The directory.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    fn directory(&self) -> io::Result<&fs::File> {
+        if let Some(directory) = self.directory.get() {
+            return Ok(directory);
+        }
+        let directory = fs::File::open(&self.path)?;
+        Ok(self.directory.get_or_init(|| directory))
     }
 }
 
@@ -55,6 +68,7 @@ impl Disk for FileDisk {
         if size_bytes > self.free_space()? {
             return Err(ErrorKind::StorageFull.into());
         }
+        self.directory()?;
         let path = self.path.join(name);
         let file = fs::OpenOptions::new()
             .read(true)
@@ -86,11 +100,12 @@ impl Disk for FileDisk {
     }
 
     fn sync_dir(&self) -> io::Result<()> {
-        sync_directory(&self.path)
+        // Never retried, like the sync of a file.
+        Ok(rustix::fs::fsync(self.directory()?)?)
     }
 
     fn free_space(&self) -> io::Result<u64> {
-        let status = rustix::fs::statvfs(&self.path)?;
+        let status = rustix::io::retry_on_intr(|| rustix::fs::statvfs(&self.path))?;
         Ok(status.f_bavail.saturating_mul(status.f_frsize))
     }
 }

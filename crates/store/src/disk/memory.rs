@@ -338,6 +338,7 @@ impl Disk for MemoryDisk {
         if state.names.contains_key(name) {
             return Err(ErrorKind::AlreadyExists.into());
         }
+        state.errors.open()?;
         if size_bytes > state.free_bytes() {
             return Err(ErrorKind::StorageFull.into());
         }
@@ -356,9 +357,10 @@ impl Disk for MemoryDisk {
     }
 
     fn open(&self, name: &str) -> io::Result<MemoryFile> {
-        let state = self.lock();
+        let mut state = self.lock();
         state.check_power()?;
         let inode = *state.names.get(name).ok_or(ErrorKind::NotFound)?;
+        state.errors.open()?;
         Ok(self.file(inode, state.epoch))
     }
 
@@ -367,6 +369,7 @@ impl Disk for MemoryDisk {
         if !state.names.contains_key(from) {
             return Err(ErrorKind::NotFound.into());
         }
+        state.errors.change_name()?;
         let dies = state.begin_change()?;
         state.change_name(NameChange::Rename(from.to_owned(), to.to_owned()));
         finish(dies)
@@ -377,6 +380,7 @@ impl Disk for MemoryDisk {
         if !state.names.contains_key(name) {
             return Err(ErrorKind::NotFound.into());
         }
+        state.errors.change_name()?;
         let dies = state.begin_change()?;
         state.change_name(NameChange::Unlink(name.to_owned()));
         finish(dies)
@@ -454,7 +458,8 @@ impl File for MemoryFile {
             let inode = state.inodes.get_mut(&self.inode).expect("checked by with");
             if fails {
                 inode.sync_failed();
-                return Err(io::Error::other("the sync failed"));
+                // As if it could be tried again, which is a trap.
+                return Err(rustix::io::Errno::INTR.into());
             }
             inode.sync();
             Ok(())

@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 
 use crate::batch::Content;
 use crate::checksum::crc32c;
-use crate::disk::Disk;
+use crate::disk::{Disk, may_pass};
 use crate::error::StepError;
 use crate::format::{Census, KIND_CENSUS, PAGE, footprint, hint_name, segment_name};
 use crate::index::{NONE, SlotState};
@@ -46,9 +46,19 @@ impl<D: Disk> Log<D> {
             return Ok(false);
         }
         let number = |at: &u32| self.segments.get(*at).number;
-        let hints: Vec<String> = retired.iter().map(|at| hint_name(number(at))).collect();
-        for at in retired.iter().copied() {
-            self.remove_file(&segment_name(self.segments.get(at).number))?;
+        let mut hints: Vec<String> = retired.iter().map(|at| hint_name(number(at))).collect();
+        let mut removed = retired.clone();
+        for (count, at) in retired.into_iter().enumerate() {
+            match self.remove_file(&segment_name(self.segments.get(at).number)) {
+                // Those that are gone are finished with, the others go in a later step.
+                Ok(false) => {
+                    removed.truncate(count);
+                    hints.truncate(count);
+                    break;
+                }
+                Ok(true) => {}
+                Err(error) => return Err(error),
+            }
             let segment = self.segments.remove(at);
             assert_eq!(segment.live_records, 0, "nothing alive is removed");
             assert!(
@@ -65,11 +75,14 @@ impl<D: Disk> Log<D> {
                 "no job stands in a segment that goes"
             );
         }
+        if removed.is_empty() {
+            return Ok(false);
+        }
         self.disk.sync_dir().map_err(|source| {
             let operation = "syncing the directory";
             self.poisoned_by(StepError::Io { operation, source })
         })?;
-        for at in retired {
+        for at in removed {
             self.graves.close(at);
         }
         // Only now: a segment without its hint is read, and would bring back what the hint leaves out. A hint without its segment goes
@@ -81,13 +94,15 @@ impl<D: Disk> Log<D> {
         Ok(true)
     }
 
-    fn remove_file(&self, name: &str) -> Result<(), StepError> {
+    /// `false`: it cannot be removed now.
+    fn remove_file(&self, name: &str) -> Result<bool, StepError> {
         match self.disk.remove(name) {
+            Err(source) if may_pass(&source) => Ok(false),
             Err(source) if source.kind() != ErrorKind::NotFound => Err(StepError::Io {
                 operation: "removing a segment",
                 source,
             }),
-            _ => Ok(()),
+            _ => Ok(true),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice};
 
-use crate::disk::{Disk, File, is_full, new_name, publish};
+use crate::disk::{Disk, File, PublishError, create_new, is_full, may_pass, publish};
 use crate::error::{CommitError, StepError};
 use crate::format::{HintEntry, HintHeader, hint_name};
 use crate::index::NONE;
@@ -82,7 +82,8 @@ impl<D: Disk> Log<D> {
         Ok(true)
     }
 
-    /// Goes on with the hint of one segment. `None`: every segment has its hint, or there is no space for one.
+    /// Goes on with the hint of one segment. `None`: every segment has its hint, or there is no space for one, or nothing to make
+    /// it with.
     pub(super) fn hint_step(&mut self) -> Result<Option<StepOutcome>, StepError> {
         if self.space.hints_blocked {
             return Ok(None);
@@ -96,7 +97,7 @@ impl<D: Disk> Log<D> {
             };
             if job.cursor == NONE {
                 let job = self.hint_job.take().expect("just seen");
-                return self.write_hint(&job).map(Some);
+                return self.write_hint(&job);
             }
             if let Some(outcome) = self.add_to_hint() {
                 return Ok(Some(outcome));
@@ -157,7 +158,8 @@ impl<D: Disk> Log<D> {
         None
     }
 
-    fn write_hint(&mut self, job: &HintJob) -> Result<StepOutcome, StepError> {
+    /// `None`: the system lacks something for it.
+    fn write_hint(&mut self, job: &HintJob) -> Result<Option<StepOutcome>, StepError> {
         let segment = self.segments.get(job.segment);
         assert!(
             segment.state == SegmentState::Filled && segment.last_sequence <= self.durable,
@@ -177,20 +179,26 @@ impl<D: Disk> Log<D> {
         let name = hint_name(segment.number);
         let fixed = header.encode(&job.body);
         let size = fixed.len() + job.body.len();
-        let file = match self.disk.create(&new_name(&name), size as u64) {
+        let file = match create_new(&self.disk, &name, size as u64) {
             Ok(file) => file,
             Err(error) if is_full(&error) => {
                 self.space.hints_blocked = true;
-                return Ok(StepOutcome::More);
+                return Ok(Some(StepOutcome::More));
             }
+            // It is begun again by a later step.
+            Err(error) if may_pass(&error) => return Ok(None),
             Err(source) => return Err(hint_failed(source)),
         };
         let mut parts = [IoSlice::new(&fixed), IoSlice::new(&job.body)];
-        if let Err(source) = publish(&self.disk, &file, &name, &mut parts) {
-            return Err(self.poisoned_by(hint_failed(source)));
+        match publish(&self.disk, &file, &name, &mut parts) {
+            Ok(()) => {}
+            Err(PublishError::Unmade(_)) => return Ok(None),
+            Err(PublishError::Unknown(source)) => {
+                return Err(self.poisoned_by(hint_failed(source)));
+            }
         }
         self.segments.get_mut(job.segment).has_hint = true;
-        Ok(StepOutcome::More)
+        Ok(Some(StepOutcome::More))
     }
 
     fn hint_header(&self, segment: &Segment<D::File>, job: &HintJob) -> HintHeader {

@@ -6,7 +6,7 @@
 
 use std::io::{self, IoSlice};
 
-use crate::disk::{Disk, is_full, new_name, publish};
+use crate::disk::{Disk, PublishError, create_new, is_full, may_pass, publish};
 use crate::error::{CommitError, ReserveError};
 use crate::format::{
     BATCH_HEADER_BYTES, MAX_SEGMENT_BYTES, PAGE, SegmentHeader, align, segment_name,
@@ -24,6 +24,8 @@ pub(super) struct Space {
     pub(super) pressure: bool,
     /// A hint did not fit on the disk: do not try again before a segment has gone.
     pub(super) hints_blocked: bool,
+    /// What the system lacked for the last segment that was wanted.
+    lacking: Option<io::ErrorKind>,
     /// A caller reserves: keep a spare segment ready.
     pub(super) wants_spare: bool,
     /// Bytes that records which free others have taken of the spare since it was whole.
@@ -154,6 +156,7 @@ impl<D: Disk> Log<D> {
                 self.space.pressure = true;
                 Err(ReserveError::Full { needed_bytes })
             }
+            Err(source) if may_pass(&source) => Err(ReserveError::Exhausted { source }),
             Err(source) => Err(ReserveError::Io { source }),
         }
     }
@@ -279,6 +282,7 @@ impl<D: Disk> Log<D> {
                 // Not by way of `place`: the active segment may still take this record, but then not what is promised.
                 Ok(self.roll_to_ready(needed + left))
             }
+            Err(error) if may_pass(&error) => Ok(false),
             Err(error) => Err(error),
         }
     }
@@ -350,31 +354,53 @@ impl<D: Disk> Log<D> {
             .map(|f| f.0)
     }
 
-    /// Makes an empty segment for at least `size` bytes of records, durable with its name. An error after the space has
-    /// been allocated poisons the log, since it is not known what is durable; a full disk changes nothing.
+    /// Makes an empty segment for at least `size` bytes of records, durable with its name. A full disk, and what the system
+    /// lacks ([`may_pass`]), change nothing. Any other error after the space has been allocated poisons the log, since it is not
+    /// known what is durable.
     fn create_segment(&mut self, size: u64) -> io::Result<u32> {
         let number = self.segments.next_number;
-        let name = segment_name(number);
         let wanted = align(PAGE + BATCH_HEADER + size, PAGE);
         let length = wanted.max(self.options.segment_bytes);
-        let file = self.disk.create(&new_name(&name), length)?;
+        assert!(
+            length <= MAX_SEGMENT_BYTES,
+            "every grain of a segment has a number"
+        );
+        let made = self.create_file(number, length);
+        self.note_exhausted(made.as_ref().err());
+        let segment = Segment::new(number, made?, length);
+        assert!(capacity(&segment) >= size, "it takes what it is made for");
+        Ok(self.segments.insert(segment))
+    }
+
+    fn create_file(&self, number: u64, length: u64) -> io::Result<D::File> {
+        let name = segment_name(number);
+        let file = create_new(&self.disk, &name, length)?;
         let header = SegmentHeader {
             store_id: self.options.store_id,
             number,
         };
         // Under its final name a segment always has its header: recovery may take a missing one for damage.
         let header = header.encode();
-        if let Err(error) = publish(&self.disk, &file, &name, &mut [IoSlice::new(&header)]) {
+        let published = publish(&self.disk, &file, &name, &mut [IoSlice::new(&header)]);
+        if let Err(PublishError::Unknown(error)) = &published {
             self.poison.set(&format_args!("making {name}: {error}"));
-            return Err(error);
         }
-        assert!(
-            length <= MAX_SEGMENT_BYTES,
-            "every grain of a segment has a number"
-        );
-        let segment = Segment::new(number, file, length);
-        assert!(capacity(&segment) >= size, "it takes what it is made for");
-        Ok(self.segments.insert(segment))
+        published?;
+        Ok(file)
+    }
+
+    /// Says once that no segment can be made for want of something, and once that it can again.
+    fn note_exhausted(&mut self, error: Option<&io::Error>) {
+        let lacking = error.filter(|error| may_pass(error));
+        let before = std::mem::replace(&mut self.space.lacking, lacking.map(io::Error::kind));
+        if before == self.space.lacking {
+            return;
+        }
+        if let Some(error) = lacking {
+            tracing::warn!(%error, "no segment can be made: requests that need one are refused until it can");
+        } else {
+            tracing::info!("segments can be made again");
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Housekeeping, one bounded step at a time.
 
-use crate::disk::{Disk, is_full};
+use crate::disk::{Disk, is_full, may_pass};
 use crate::error::StepError;
 use crate::index::Handle;
 
@@ -63,6 +63,7 @@ impl<D: Disk> Log<D> {
                 self.space.pressure = true;
                 Ok(false)
             }
+            Err(error) if may_pass(&error) => Ok(false),
             Err(source) => Err(StepError::Io {
                 operation: "making the spare segment",
                 source,

@@ -71,6 +71,8 @@ impl World {
             let machine = &mut machines.list[server];
             machine.life += 1;
             machine.paused = false;
+            // A start that lacks something ends, and is tried again until it does not.
+            machine.platter.disk.set_scarcity(None);
             if machine.life > 1
                 && !machine.platter.in_memory
                 && self.strikes(Fault::CrashInRecovery)

@@ -1,6 +1,9 @@
-//! Reads and writes that fail once, as a bad sector or a bad cable makes them (EIO). The disk goes on afterwards.
+//! Reads and writes that fail once, as a bad sector or a bad cable makes them (EIO), and calls that fail for want of a descriptor or
+//! of memory (EMFILE, ENOMEM). The disk goes on afterwards.
 
 use std::io;
+
+use rustix::io::Errno;
 
 use super::MemoryDisk;
 
@@ -10,6 +13,9 @@ pub(super) struct Errors {
     reads: Countdown,
     writes: Countdown,
     has_struck: bool,
+    /// While something is lacking: bits drawn by the caller, one for each call.
+    scarcity: Option<u64>,
+    has_lacked: bool,
 }
 
 /// Calls of one kind until the one that fails; nothing if none does.
@@ -36,6 +42,29 @@ impl Errors {
         self.fail(fails, "the disk cannot write this")
     }
 
+    /// A call that takes a descriptor.
+    pub(super) fn open(&mut self) -> io::Result<()> {
+        self.lack(Errno::MFILE)
+    }
+
+    /// A call that changes a name.
+    pub(super) fn change_name(&mut self) -> io::Result<()> {
+        self.lack(Errno::NOMEM)
+    }
+
+    fn lack(&mut self, errno: Errno) -> io::Result<()> {
+        let Some(bits) = &mut self.scarcity else {
+            return Ok(());
+        };
+        *bits = bits.rotate_right(1);
+        let fails = *bits & 1 == 1;
+        self.has_lacked |= fails;
+        match fails {
+            true => Err(errno.into()),
+            false => Ok(()),
+        }
+    }
+
     fn fail(&mut self, fails: bool, what: &str) -> io::Result<()> {
         self.has_struck |= fails;
         match fails {
@@ -54,6 +83,17 @@ impl MemoryDisk {
     /// Lets the write number `write`, counted from now and 0, fail once: nothing of it is written.
     pub fn fail_write(&self, write: u64) {
         self.lock().errors.writes = Countdown(Some(write));
+    }
+
+    /// From now on calls that open, create, rename or remove files fail for want of a descriptor or of memory, those whose bit is
+    /// set, one after the other; `None`: none does.
+    pub fn set_scarcity(&self, bits: Option<u64>) {
+        self.lock().errors.scarcity = bits;
+    }
+
+    /// Whether a call has failed for want of something since the last [`Self::crash`].
+    pub fn has_lacked(&self) -> bool {
+        self.lock().errors.has_lacked
     }
 
     /// Whether a read or a write has failed since the last [`Self::crash`].
