@@ -462,3 +462,6 @@ impl SuccessorChoice<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+use super::*;
+use crate::cluster::tests::names;
+use areo_core::config::{Dap, Descriptor};
+use areo_core::object::DomainId;
+
+fn on(members: impl IntoIterator<Item = u128>) -> Arc<Configuration> {
+    let members = members.into_iter().map(ServerId).collect();
+    Configuration::new(Descriptor::new(DomainId(7), members, Dap::Abd)).unwrap()
+}
+
+/// What is planned where s1 is to go, and these of five servers serve.
+fn planned(
+    serving: impl IntoIterator<Item = u128>,
+    successor: &Successor,
+    members: impl IntoIterator<Item = u128>,
+) -> Result<Option<Vec<String>>, ReconfigError> {
+    let names = names(&["s1", "s2", "s3", "s4", "s5"]);
+    let choosing = SuccessorChoice {
+        serving: serving.into_iter().map(ServerId).collect(),
+        // The first free one has the most to do already.
+        domains: [(ServerId(4), 3)].into(),
+        leaving: ServerId(1),
+        names: &names,
+        successor,
+    };
+    let step = choosing.step("photos", &[on(members)])?;
+    let members = |step: Step| step.new.members.into_iter().map(|member| member.name);
+    Ok(step.map(|step| members(step).collect()))
+}
+
+fn names_of(servers: &[&str]) -> Vec<String> {
+    servers.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_free_server_that_serves_and_has_least_to_do_takes_the_place() {
+    let free = &Successor::Free;
+    assert_eq!(
+        planned(2..=5, free, 1..=3).unwrap(),
+        Some(names_of(&["s5", "s2", "s3"]))
+    );
+    assert_eq!(
+        planned(2..=4, free, 1..=3).unwrap(),
+        Some(names_of(&["s4", "s2", "s3"]))
+    );
+    assert_eq!(planned(2..=5, free, 2..=4).unwrap(), None);
+    let none_is_free = planned(2..=3, free, 1..=3).unwrap_err();
+    assert!(matches!(
+        none_is_free,
+        ReconfigError::Choice {
+            error: InvalidChoice::NoFreeServer { .. }
+        }
+    ));
+    let fewer = planned(2..=4, &Successor::FreeOrNone, 1..=4).unwrap();
+    assert_eq!(fewer, Some(names_of(&["s2", "s3", "s4"])));
+}
+
+/// A change to servers of which no quorum serves would end only when they come back.
+#[test]
+fn a_server_goes_only_where_a_quorum_serves_afterwards() {
+    let to = |name: &str| Successor::Server(name.into());
+    let away = |planned: Result<_, ReconfigError>| match planned {
+        Err(ReconfigError::Unreachable { servers, .. }) => {
+            servers.into_iter().map(|it| it.server).collect()
+        }
+        Err(error) => panic!("{error}"),
+        Ok(_) => Vec::new(),
+    };
+    assert_eq!(away(planned([2, 3], &to("s4"), 1..=3)), ["s4"]);
+    assert_eq!(away(planned([4], &to("s4"), 1..=3)), ["s2", "s3"]);
+    assert!(away(planned([2, 4], &to("s4"), 1..=3)).is_empty());
+}
