@@ -68,6 +68,8 @@ pub enum CloseReason {
     Stalled,
     /// The other side gives no sign of life.
     Silent,
+    /// Nothing happened on it, and others wanted its place.
+    Displaced,
     /// This side had no more use for it.
     Finished,
 }
@@ -87,6 +89,7 @@ impl fmt::Display for CloseReason {
             }
             CloseReason::Stalled => formatter.write_str("no progress"),
             CloseReason::Silent => formatter.write_str("no sign of life from the other side"),
+            CloseReason::Displaced => formatter.write_str("idle, and others wanted its place"),
             CloseReason::Finished => formatter.write_str("finished"),
         }
     }
@@ -164,6 +167,7 @@ struct Shared {
     /// When a socket that was full took bytes again.
     last_drained: Cell<Option<Instant>>,
     unanswered: Cell<usize>,
+    has_asked: Cell<bool>,
 }
 
 impl fmt::Debug for Connection {
@@ -197,6 +201,7 @@ impl Connection {
                 last_received: Cell::new(now()),
                 last_drained: Cell::new(None),
                 unanswered: Cell::new(0),
+                has_asked: Cell::new(false),
             }),
         }
     }
@@ -300,6 +305,11 @@ impl Connection {
         self.shared.unanswered.get()
     }
 
+    /// Whether the other side has ever sent a request.
+    pub fn has_asked(&self) -> bool {
+        self.shared.has_asked.get()
+    }
+
     /// When anything last arrived.
     pub fn last_received(&self) -> Instant {
         self.shared.last_received.get()
@@ -338,6 +348,7 @@ impl Connection {
     }
 
     pub(crate) fn request_taken(&self) {
+        self.shared.has_asked.set(true);
         self.shared.unanswered.set(self.shared.unanswered.get() + 1);
     }
 

@@ -44,9 +44,10 @@ pub use areo_wire::frame::TraceContext;
 pub use areo_wire::hello::Role;
 pub use connection::{CloseReason, Connection, SendError};
 pub use env::Counts;
-pub use listener::{Identity, Listener, ListenerConfig, Responder, Service};
+pub use listener::{Class, Identity, Listener, ListenerConfig, Places, Responder, Service};
 pub use message::{Body, Incoming, Outgoing, Segment};
 pub use peer::{
     Answer, Call, CallKey, CallRefusal, Peer, PeerConfig, PeerState, Sink, Status, Traffic,
 };
 pub use pool::Pool;
+pub use sockets::prepare_accepted;

@@ -6,11 +6,15 @@
 //!                                                   └─ Service::on_batch_end()   after each read
 //! ```
 //!
+//! Places are bounded by class ([`Places`]), and what is idle makes room for who comes.
+//!
 //! What one client can take up is bounded: requests taken and not answered, bytes of answers not read. At the
 //! first bound the server stops reading from that client; a client that then reads nothing for a while, or
 //! that reaches the second bound, loses its connection. No other caller notices.
 
+mod door;
 mod identity;
+mod places;
 mod responder;
 
 use std::cell::{Cell, RefCell};
@@ -20,26 +24,25 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use areo_wire::frame::{self, Header, Kind, Limits, Refusal};
-use areo_wire::hello::{Channel, Hello, KNOWN_FEATURES, Welcome};
+use areo_wire::frame::{Header, Kind, Limits, Refusal};
+use areo_wire::hello::{Channel, Hello, Role};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout_at};
 
 use crate::connection::{CloseReason, Connection, ConnectionConfig, Handler, drive};
-use crate::handshake::{read_hello, write_welcome};
 use crate::message::Incoming;
 use crate::peer::Traffic;
 use crate::pool::Pool;
 use crate::sockets;
 pub use identity::Identity;
+use places::WaitingCallers;
+pub use places::{Class, Counts, Places};
 pub use responder::Responder;
 
 /// How long to wait when the operating system has no descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// Callers beyond the limit of connections that still get "busy"; further ones are just closed.
-const REFUSING_ROOM: usize = 64;
 /// How often connections are looked at for progress.
 const SWEEP_PERIOD: Duration = Duration::from_secs(1);
 /// How often a draining listener looks whether all is answered.
@@ -59,6 +62,14 @@ pub trait Service: 'static {
         self.identity().check(hello)
     }
 
+    /// Which places this caller competes for.
+    fn class_of(&self, hello: &Hello) -> Class {
+        match hello.role {
+            Role::Client => Class::Client,
+            Role::Server => Class::Server,
+        }
+    }
+
     /// A request. The responder may answer now or later, on the same thread.
     fn on_request(&self, request: Incoming<'_>, responder: Responder);
 
@@ -74,8 +85,8 @@ pub trait Service: 'static {
 pub struct ListenerConfig {
     /// What is accepted in one frame.
     pub limits: Limits,
-    /// Connections at once; a caller beyond it gets "busy".
-    pub max_connections: usize,
+    /// Connections at once; a caller who finds no place, and no idle connection in one, gets "busy".
+    pub places: Places,
     /// Requests of one connection of small calls that are taken and not answered.
     pub max_unanswered_calls: usize,
     /// The same for a bulk connection.
@@ -101,7 +112,7 @@ impl ListenerConfig {
     pub fn new(pool: Pool) -> ListenerConfig {
         ListenerConfig {
             limits: Limits::default(),
-            max_connections: 1024,
+            places: Places::USUAL,
             max_unanswered_calls: 4096,
             max_unanswered_bulk: 64,
             pause_above_bytes: 4 << 20,
@@ -127,8 +138,8 @@ struct Shared<S> {
     connections: RefCell<BTreeMap<u64, WatchedConnection>>,
     /// Of connections that have ended.
     past: Cell<Traffic>,
-    /// Streams that are accepted, the hello included.
-    open: Cell<usize>,
+    waiting: RefCell<WaitingCallers>,
+    counts: RefCell<Counts>,
     next_id: Cell<u64>,
     draining: Cell<bool>,
     stop: Notify,
@@ -137,6 +148,8 @@ struct Shared<S> {
 /// A connection and what it had moved when it was last looked at.
 struct WatchedConnection {
     connection: Connection,
+    hello: Hello,
+    class: Class,
     bytes_read: u64,
     bytes_written: u64,
     idle_sweeps: u32,
@@ -159,7 +172,8 @@ impl<S: Service> Listener<S> {
                 config,
                 connections: RefCell::default(),
                 past: Cell::default(),
-                open: Cell::new(0),
+                waiting: RefCell::default(),
+                counts: RefCell::default(),
                 next_id: Cell::new(0),
                 draining: Cell::new(false),
                 stop: Notify::new(),
@@ -180,6 +194,16 @@ impl<S: Service> Listener<S> {
         self.shared.connections.borrow().len()
     }
 
+    /// What has been counted so far.
+    pub fn counts(&self) -> Counts {
+        let mut counts = self.shared.counts.borrow().clone();
+        counts.open[Class::Waiting as usize] = self.shared.waiting.borrow().count();
+        for watched in self.shared.connections.borrow().values() {
+            counts.open[watched.class as usize] += 1;
+        }
+        counts
+    }
+
     /// What has gone over all connections so far.
     pub fn traffic(&self) -> Traffic {
         let connections = self.shared.connections.borrow();
@@ -197,8 +221,10 @@ impl<S: Service> Listener<S> {
             tokio::select! {
                 accepted = self.socket.accept() => match accepted {
                     Ok((stream, remote)) => self.admit(stream, remote),
+                    // The caller was faster.
+                    Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                     Err(error) => {
-                        tracing::warn!(%error, "cannot accept");
+                        self.shared.give_up_one(&error);
                         sleep(ACCEPT_PAUSE).await;
                     }
                 },
@@ -210,16 +236,11 @@ impl<S: Service> Listener<S> {
 
     fn admit(&self, stream: TcpStream, remote: SocketAddr) {
         let shared = Rc::clone(&self.shared);
-        let limit = shared.config.max_connections;
-        if shared.open.get() >= limit + REFUSING_ROOM {
-            tracing::warn!(%remote, limit, "connection limit reached");
-            return;
-        }
-        shared.open.set(shared.open.get() + 1);
-        spawn_local(async move {
-            shared.serve(stream, remote).await;
-            shared.open.set(shared.open.get() - 1);
-        });
+        let id = shared.next_id.get();
+        shared.next_id.set(id + 1);
+        // One that waits to be served counts already.
+        let leave = shared.enter(id, remote);
+        spawn_local(async move { shared.serve(stream, remote, (id, leave)).await });
     }
 
     /// Goes down in order: new callers and new requests are refused as "draining" (the latter by the
@@ -265,28 +286,23 @@ impl<S: Service> Shared<S> {
     }
 
     /// One connection, from its hello to its end.
-    async fn serve(self: &Rc<Self>, mut stream: TcpStream, remote: SocketAddr) {
-        let patience = self.config.hello_timeout;
+    async fn serve(
+        self: &Rc<Self>,
+        mut stream: TcpStream,
+        remote: SocketAddr,
+        (id, leave): (u64, Rc<Notify>),
+    ) {
         if let Err(error) = sockets::prepare_accepted(&stream, self.config.stall_timeout) {
             tracing::debug!(%remote, %error, "options of a socket not set");
         }
-        let hello = match read_hello(&mut stream, patience).await {
-            Ok(hello) => hello,
-            Err(error) => {
-                tracing::info!(%remote, %error, "no hello");
-                return;
-            }
+        let greeted = tokio::select! {
+            greeted = self.greet(&mut stream, remote) => greeted,
+            () = leave.notified() => None,
         };
-        let refusal = self.judge(&hello, remote).err();
-        let welcome = self.welcome(refusal);
-        if let Err(error) = write_welcome(&mut stream, &welcome, patience).await {
-            tracing::info!(%remote, %error, "welcome not delivered");
+        self.waiting.borrow_mut().leave(id);
+        let Some((hello, class)) = greeted else {
             return;
-        }
-        if let Some(refusal) = refusal {
-            tracing::info!(%remote, %refusal, "caller refused");
-            return;
-        }
+        };
         let handler = ServerHandler {
             service: Rc::clone(&self.service),
             max_unanswered: match hello.channel {
@@ -301,11 +317,9 @@ impl<S: Service> Shared<S> {
             &self.connection_config(hello.channel),
             handler,
         );
-        let id = self.next_id.get();
-        self.next_id.set(id + 1);
         self.connections
             .borrow_mut()
-            .insert(id, WatchedConnection::new(connection));
+            .insert(id, WatchedConnection::new(connection, hello, class));
         let reason = driver.await;
         let ended = self.connections.borrow_mut().remove(&id);
         let connection = ended.expect("only its own end removes it").connection;
@@ -314,39 +328,13 @@ impl<S: Service> Shared<S> {
             // A client that ends without waiting for laggards resets its connection.
             CloseReason::ClosedByPeer
             | CloseReason::Finished
+            | CloseReason::Displaced
             | CloseReason::Failed {
                 kind: io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe,
             } => {
                 tracing::debug!(%remote, %reason, "connection closed");
             }
             _ => tracing::warn!(%remote, %reason, "connection closed"),
-        }
-    }
-
-    fn judge(&self, hello: &Hello, remote: SocketAddr) -> Result<(), Refusal> {
-        if self.draining.get() {
-            return Err(Refusal::Draining);
-        }
-        self.service.on_hello(hello, remote)?;
-        if self.connections.borrow().len() >= self.config.max_connections {
-            return Err(Refusal::Busy);
-        }
-        Ok(())
-    }
-
-    fn welcome(&self, refusal: Option<Refusal>) -> Welcome {
-        let identity = self.service.identity();
-        Welcome {
-            version: if refusal.is_some() { 0 } else { frame::VERSION },
-            must_features: 0,
-            optional_features: KNOWN_FEATURES,
-            refusal,
-            max_body_bytes: self.config.limits.max_body_bytes,
-            max_payload_bytes: self.config.limits.max_payload_bytes,
-            cluster: identity.cluster,
-            server: identity.server,
-            incarnation: identity.incarnation,
-            fields: Vec::new(),
         }
     }
 
@@ -370,6 +358,10 @@ impl<S: Service> Shared<S> {
         self.config.pool.give_back(Instant::now().into_std());
         let patience = self.config.stall_timeout.as_secs_f64() / SWEEP_PERIOD.as_secs_f64();
         for watched in self.connections.borrow_mut().values_mut() {
+            // A server that joins is registered after its hello.
+            if watched.hello.role == Role::Server {
+                watched.class = self.service.class_of(&watched.hello);
+            }
             if f64::from(watched.sweep()) >= patience {
                 let queued_bytes = watched.connection.queued_bytes();
                 watched.connection.close(match queued_bytes {
@@ -389,9 +381,11 @@ fn traffic_of(connection: &Connection) -> Traffic {
 }
 
 impl WatchedConnection {
-    fn new(connection: Connection) -> WatchedConnection {
+    fn new(connection: Connection, hello: Hello, class: Class) -> WatchedConnection {
         WatchedConnection {
             connection,
+            hello,
+            class,
             bytes_read: 0,
             bytes_written: 0,
             idle_sweeps: 0,

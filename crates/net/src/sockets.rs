@@ -19,7 +19,10 @@ pub(crate) fn prepare(stream: &TcpStream, patience: Duration) -> io::Result<()> 
 
 /// As [`prepare`], and ends a connection also if the other side has nothing to acknowledge, and does not answer probes: the
 /// accepting side has no other means to know that a machine is gone.
-pub(crate) fn prepare_accepted(stream: &TcpStream, patience: Duration) -> io::Result<()> {
+///
+/// # Errors
+/// The operating system does not take an option.
+pub fn prepare_accepted(stream: &TcpStream, patience: Duration) -> io::Result<()> {
     prepare(stream, patience)?;
     // The system counts in whole seconds, and takes no zero.
     let second = Duration::from_secs(1);

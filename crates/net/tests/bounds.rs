@@ -4,10 +4,12 @@ mod common;
 
 use std::time::Duration;
 
-use areo_net::{CallRefusal, Peer, PeerConfig, Status};
+use areo_net::handshake::HandshakeError;
+use areo_net::{CallRefusal, Peer, PeerConfig, Places, Status};
 use areo_wire::frame::Refusal;
 use areo_wire::hello::{Channel, Hello, Role};
 use common::*;
+use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
 
 #[test]
@@ -217,32 +219,107 @@ fn a_reply_over_the_limits_is_told_as_such() {
     });
 }
 
+/// Says hello; the refusal, if it is refused.
+async fn hello_at(server: &TestServer, role: Role) -> (TcpStream, Option<Refusal>) {
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    let hello = Hello::new(role, Channel::Calls, 3);
+    match areo_net::handshake::greet(&mut stream, &hello, PATIENCE).await {
+        Ok(_) => (stream, None),
+        Err(HandshakeError::Refused { refusal, .. }) => (stream, Some(refusal)),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// A server with so many places. It answers when the test says so.
+async fn with_places(places: Places) -> TestServer {
+    let service = TestService::new(Manner::Hold);
+    TestServer::start_at(loopback(0), service, |config| config.places = places).await
+}
+
 #[test]
-fn a_caller_beyond_the_limit_of_connections_is_told_busy() {
+fn a_caller_who_finds_all_places_busy_is_told_so() {
     local(async {
-        let service = TestService::new(Manner::Echo);
-        let server =
-            TestServer::start_at(loopback(0), service, |config| config.max_connections = 2).await;
-        let first = Raw::connect(server.address).await;
-        let _second = Raw::connect(server.address).await;
-        let mut third = TcpStream::connect(server.address).await.unwrap();
-        let hello = Hello::new(Role::Client, Channel::Calls, 3);
-        let error = areo_net::handshake::greet(&mut third, &hello, PATIENCE)
-            .await
-            .unwrap_err();
+        let server = with_places(Places {
+            clients: 2,
+            ..Places::USUAL
+        })
+        .await;
+        let mut busy = Vec::new();
+        for id in 0..2 {
+            let mut client = Raw::connect(server.address).await;
+            client.send(&request_bytes(id, b"x", &[])).await;
+            until("it waits for an answer", || {
+                server.service.held.borrow().len() as u64 == id + 1
+            })
+            .await;
+            busy.push(client);
+        }
+        assert_eq!(hello_at(&server, Role::Client).await.1, Some(Refusal::Busy));
+        // Servers have places of their own.
+        let (_peer, refusal) = hello_at(&server, Role::Server).await;
+        assert_eq!(refusal, None);
+        server.service.answer_held();
+        assert!(busy[0].receive().await.is_some());
+        assert_eq!(hello_at(&server, Role::Client).await.1, None);
+        let counts = server.listener.counts();
+        assert_eq!(counts.refused[usize::from(Refusal::Busy.code()) - 1], 1);
+        assert_eq!(counts.displaced, [0, 1, 0]);
+    });
+}
+
+/// A thousand connections that were silent after the hello locked all others out.
+#[test]
+fn silent_connections_go_first_and_the_oldest_of_them() {
+    local(async {
+        let server = with_places(Places {
+            clients: 4,
+            ..Places::USUAL
+        })
+        .await;
+        server.service.manner.set(Manner::Echo);
+        let mut customer = Raw::connect(server.address).await;
+        customer.send(&request_bytes(1, b"x", &[])).await;
+        assert!(customer.receive().await.is_some());
+        let mut strangers = Vec::new();
+        for _ in 0..20 {
+            let (stranger, refusal) = hello_at(&server, Role::Client).await;
+            assert_eq!(refusal, None);
+            strangers.push(stranger);
+        }
+        server.has_connections(4).await;
+        customer.send(&request_bytes(2, b"y", &[])).await;
+        assert!(customer.receive().await.is_some(), "it was never closed");
+        let mut last = strangers.split_off(17);
+        for mut gone in strangers {
+            assert_eq!(gone.read(&mut [0]).await.ok(), Some(0));
+        }
+        for kept in &mut last {
+            assert!(kept.try_read(&mut [0]).is_err(), "the last ones stay");
+        }
+        assert_eq!(server.listener.counts().displaced, [0, 17, 0]);
+    });
+}
+
+/// Who connects and says nothing cannot keep out who does say hello.
+#[test]
+fn callers_without_a_hello_make_room_for_others() {
+    local(async {
+        let server = with_places(Places {
+            waiting: 8,
+            ..Places::USUAL
+        })
+        .await;
+        let mut silent = Vec::new();
+        for _ in 0..40 {
+            silent.push(TcpStream::connect(server.address).await.unwrap());
+        }
+        assert_eq!(hello_at(&server, Role::Client).await.1, None);
+        assert_eq!(silent[0].read(&mut [0]).await.ok(), Some(0));
+        let counts = server.listener.counts();
         assert!(
-            matches!(
-                error,
-                areo_net::handshake::HandshakeError::Refused {
-                    refusal: Refusal::Busy,
-                    ..
-                }
-            ),
-            "{error}"
+            counts.open[0] <= 8 && counts.displaced[0] >= 32,
+            "{counts:?}"
         );
-        drop(first);
-        until("there is room", || server.listener.connections() == 1).await;
-        Raw::connect(server.address).await;
     });
 }
 
@@ -257,9 +334,7 @@ fn a_caller_that_says_nothing_does_not_stay() {
         .await;
         let mut silent = TcpStream::connect(server.address).await.unwrap();
         let mut answer = Vec::new();
-        tokio::io::AsyncReadExt::read_to_end(&mut silent, &mut answer)
-            .await
-            .unwrap();
+        silent.read_to_end(&mut answer).await.unwrap();
         assert!(answer.is_empty());
 
         let mut unfinished = Raw::connect(server.address).await;

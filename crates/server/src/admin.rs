@@ -1,5 +1,9 @@
 //! The admin port: whether the process lives, whether it serves, and what it remembers of operations.
 
+mod door;
+
+pub(crate) use door::Door;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -19,12 +19,14 @@
 //! | `scrubbing` | how far verification is, kept over restarts |
 //! | `signals` | the signals that end a process in order |
 //! | `admin` | live and ready |
+//! | `descriptors` | file descriptors, and how many connections of each class they are enough for |
 //! | `cluster` | whether quorums of the domains serve |
 
 mod address;
 mod admin;
 mod caller;
 mod cluster;
+mod descriptors;
 mod error;
 mod growth;
 mod identity;

@@ -3,17 +3,20 @@
 //! Nothing here names a key, an object or a writer: the labels come from closed lists, or name a server or a domain, so that the
 //! number of series does not grow with what is stored.
 
+mod connections;
 mod process;
 mod repair;
 
 use std::time::Duration;
 
+use connections::Connections;
 use process::Process;
 use repair::{Repair, Scrub};
 
 use areo_core::manager::repair::Round;
 use areo_core::message::{Body, Refusal, Request, ServerStatus};
 use areo_net::Traffic;
+use areo_net::listener::Counts;
 use areo_net::metrics::{Adding, Peers, SECONDS, text};
 use areo_telemetry::export::ExportCounts;
 use prometheus::{Histogram, IntCounter, IntCounterVec, IntGauge, Registry};
@@ -86,7 +89,7 @@ pub(crate) struct Metrics {
     repair: Repair,
     scrub: Scrub,
     waiting: IntGauge,
-    connections: IntGauge,
+    connections: Connections,
     peers: Peers,
     received: IntCounter,
     sent: IntCounter,
@@ -103,7 +106,10 @@ pub(crate) struct ExternalMetrics {
     pub(crate) waiting: usize,
     /// Bytes verified, and how old the oldest verification of a record is.
     pub(crate) scrubbed: (u64, Option<Duration>),
-    pub(crate) connections: usize,
+    /// Of the port for clients and servers.
+    pub(crate) callers: Counts,
+    /// Connections to the admin port, and idle ones that were closed.
+    pub(crate) administrators: (usize, u64),
     pub(crate) traffic: Traffic,
     pub(crate) exported: ExportCounts,
 }
@@ -175,10 +181,7 @@ impl Metrics {
                 "areo_server_waiting_requests",
                 "Requests that wait for the commit before them.",
             ),
-            connections: add.gauge(
-                "areo_server_connections",
-                "Open connections of clients and servers.",
-            ),
+            connections: Connections::new(&add),
             peers: Peers::new(
                 &add,
                 "areo_server_peers",
@@ -233,7 +236,8 @@ impl Metrics {
     /// Everything, as Prometheus reads it.
     pub(crate) fn text(&self, present: &ExternalMetrics) -> String {
         self.waiting.set(whole(present.waiting as u64));
-        self.connections.set(whole(present.connections as u64));
+        self.connections
+            .set(&present.callers, present.administrators);
         raise(&self.received, present.traffic.received_bytes);
         raise(&self.sent, present.traffic.sent_bytes);
         self.status.set(&present.status);
@@ -403,7 +407,8 @@ mod tests {
             status,
             waiting: 2,
             scrubbed: (10, Some(Duration::from_secs(62))),
-            connections: 3,
+            callers: Counts::default(),
+            administrators: (4, 5),
             traffic: Traffic {
                 received_bytes: 11,
                 sent_bytes: 12,
@@ -417,7 +422,7 @@ mod tests {
             "areo_server_serving 1",
             "areo_store_objects 7",
             "areo_server_waiting_requests 2",
-            "areo_server_connections 3",
+            "areo_server_connections{class=\"admin\"} 4",
             "areo_server_received_bytes_total 11",
             "areo_server_sent_bytes_total 12",
             "areo_server_pending_configurations 1",

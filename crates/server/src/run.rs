@@ -13,7 +13,7 @@ use areo_core::message::ServerRecord;
 use areo_core::server;
 use areo_core::shard::Shard;
 use areo_core::starts::{StartPhase, Starts};
-use areo_net::{Identity as WireIdentity, Listener, ListenerConfig, Pool, pool};
+use areo_net::{Identity as WireIdentity, Listener, ListenerConfig, Places, Pool, pool};
 use areo_node::{may_be_replaced, may_start};
 use areo_store::records::{MemoryRecords, Records};
 use areo_store::{Directory, LogOptions};
@@ -24,8 +24,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{LocalSet, spawn_local};
 
 use crate::address;
-use crate::admin::{self, Health};
+use crate::admin::{self, Door, Health};
 use crate::caller::Caller;
+use crate::descriptors::{self, Budget};
 use crate::error::ServeError;
 use crate::identity::{self, Identity};
 use crate::metrics::{ExternalMetrics, Metrics};
@@ -105,8 +106,12 @@ pub fn run(options: Options) -> Result<(), ServeError> {
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(2)
+        // Threads stay: another one might not be had when it is needed.
+        .thread_keep_alive(Duration::from_hours(24 * 365))
         .build()
         .map_err(system("starting the runtime"))?;
+    // The first thread that syncs.
+    runtime.spawn_blocking(|| {});
     LocalSet::new().block_on(&runtime, serve(options))
 }
 
@@ -139,14 +144,17 @@ async fn serve(options: Options) -> Result<(), ServeError> {
     let is_drawn = new.is_some();
     let identity = identity_of(&directory, new, &options)?;
     let record = record_of(&identity, is_drawn, &options);
-    tokio::spawn(async move { axum::serve(admin, router).await });
+    let budget = Budget::of(descriptors::raise());
+    let door = Door::new(budget.admin);
+    spawn_local(Rc::clone(&door).serve(admin, router));
 
     let (shard, keep) = open(&directory, (&identity, record.incarnation), &options)?;
     let known = known_before(&shard);
     let metrics = Arc::new(Metrics::new());
     let scrub = (options.scrub_bytes_per_s, scrubbing::read(&directory));
     let worker = Worker::new(shard, keep, metrics.clone(), scrub);
-    let listener = bind(listen, (&identity, record.incarnation), &worker).await;
+    let own = (&identity, record.incarnation);
+    let listener = bind(listen, own, &worker, budget.places).await;
     let listener = listener.map_err(|source| cannot_listen(&options.listen, source))?;
     spawn_local(accept(Rc::clone(&listener)));
     spawn_local(Rc::clone(&worker).upkeep());
@@ -155,7 +163,7 @@ async fn serve(options: Options) -> Result<(), ServeError> {
         asked,
         (metrics.clone(), options.recorder.clone()),
         Rc::clone(&worker),
-        Rc::clone(&listener),
+        (Rc::clone(&listener), door),
     ));
 
     let seeds = seeds(&options);
@@ -217,6 +225,7 @@ async fn bind(
     listen: SocketAddr,
     (identity, incarnation): (&Identity, u64),
     worker: &Rc<Worker>,
+    places: Places,
 ) -> io::Result<Rc<Listener<NodeService>>> {
     let service = NodeService {
         identity: WireIdentity {
@@ -226,7 +235,10 @@ async fn bind(
         },
         worker: Rc::clone(worker),
     };
-    let config = ListenerConfig::new(Pool::new(pool::IDLE_BYTES));
+    let config = ListenerConfig {
+        places,
+        ..ListenerConfig::new(Pool::new(pool::IDLE_BYTES))
+    };
     let listener = Listener::bind(listen, config, Rc::new(service)).await?;
     Ok(Rc::new(listener))
 }
@@ -249,7 +261,7 @@ async fn tell(
     mut asked: mpsc::Receiver<oneshot::Sender<String>>,
     (metrics, recorder): (Arc<Metrics>, Recorder),
     worker: Rc<Worker>,
-    listener: Rc<Listener<NodeService>>,
+    (listener, door): (Rc<Listener<NodeService>>, Rc<Door>),
 ) {
     while let Some(answer) = asked.recv().await {
         if let Some((status, waiting)) = worker.status().await {
@@ -257,7 +269,8 @@ async fn tell(
                 status,
                 waiting,
                 scrubbed: worker.scrubbed(),
-                connections: listener.connections(),
+                callers: listener.counts(),
+                administrators: (door.open(), door.displaced()),
                 traffic: listener.traffic(),
                 exported: recorder.exported(),
             });

@@ -2,10 +2,12 @@
 
 use std::rc::Rc;
 
+use areo_core::config::ServerId;
 use areo_core::message::{Refusal, Request};
-use areo_net::listener::{Identity, Service};
+use areo_net::listener::{Class, Identity, Service};
 use areo_net::{Incoming, Responder, Segment};
 use areo_wire::codec;
+use areo_wire::hello::{Hello, Role};
 use bytes::Bytes;
 
 use crate::caller::Caller;
@@ -25,6 +27,15 @@ fn pairs(payload: Vec<Segment>) -> Vec<(Bytes, u32)> {
 impl Service for NodeService {
     fn identity(&self) -> Identity {
         self.identity
+    }
+
+    /// A caller that says that it is a server has to be registered to have the place of one: the id is no secret, but a stranger
+    /// has to ask for it first.
+    fn class_of(&self, hello: &Hello) -> Class {
+        match hello.role == Role::Server && self.worker.knows(ServerId(hello.own_id)) {
+            true => Class::Server,
+            false => Class::Client,
+        }
     }
 
     fn on_request(&self, request: Incoming<'_>, responder: Responder) {

@@ -235,6 +235,16 @@ impl Worker {
         assert!(self.others.set(others).is_ok(), "there is one network");
     }
 
+    /// Whether this server is registered, as far as is known here.
+    pub(crate) fn knows(&self, server: ServerId) -> bool {
+        let node = self.node.borrow();
+        let shard = node.as_ref().map(Node::shard);
+        shard.is_some_and(|shard| {
+            let mut registered = shard.server().registered();
+            registered.any(|record| record.id == server)
+        })
+    }
+
     /// From now on it answers for objects.
     pub(crate) fn serve(&self) {
         if let Some(node) = self.node.borrow_mut().as_mut() {

@@ -1,0 +1,137 @@
+//! Who gets in: a place before the hello, the hello, and a place after it.
+
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use areo_wire::frame::{self, Refusal};
+use areo_wire::hello::{Hello, KNOWN_FEATURES, Welcome};
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+
+use super::places::{Class, displaceable};
+use super::{Service, Shared};
+use crate::connection::CloseReason;
+use crate::handshake::{read_hello, write_welcome};
+
+impl<S: Service> Shared<S> {
+    /// Gives a caller a place before its hello. What tells it to leave.
+    pub(super) fn enter(&self, id: u64, remote: SocketAddr) -> Rc<Notify> {
+        let mut waiting = self.waiting.borrow_mut();
+        if waiting.count() >= self.config.places.waiting && waiting.send_one_away() {
+            self.displaced(Class::Waiting, 1);
+        }
+        waiting.enter(id, remote.ip())
+    }
+
+    /// Hears the hello and answers it. `None`: it was refused, or there was none.
+    pub(super) async fn greet(
+        &self,
+        stream: &mut TcpStream,
+        remote: SocketAddr,
+    ) -> Option<(Hello, Class)> {
+        let patience = self.config.hello_timeout;
+        let hello = match read_hello(stream, patience).await {
+            Ok(hello) => hello,
+            Err(error) => {
+                self.counts.borrow_mut().without_hello += 1;
+                tracing::info!(%remote, %error, "no hello");
+                return None;
+            }
+        };
+        let judged = self.judge(&hello, remote);
+        let welcome = self.welcome(judged.err());
+        if let Err(error) = write_welcome(stream, &welcome, patience).await {
+            tracing::info!(%remote, %error, "welcome not delivered");
+            return None;
+        }
+        match judged {
+            Ok(class) => Some((hello, class)),
+            Err(refusal) => {
+                self.counts.borrow_mut().refuse(refusal);
+                tracing::info!(%remote, %refusal, "caller refused");
+                None
+            }
+        }
+    }
+
+    fn judge(&self, hello: &Hello, remote: SocketAddr) -> Result<Class, Refusal> {
+        if self.draining.get() {
+            return Err(Refusal::Draining);
+        }
+        self.service.on_hello(hello, remote)?;
+        let class = self.service.class_of(hello);
+        match self.make_room(class) {
+            true => Ok(class),
+            false => Err(Refusal::Busy),
+        }
+    }
+
+    /// Makes sure that there is a place for one more. False: all that have one are busy.
+    fn make_room(&self, class: Class) -> bool {
+        let connections = self.connections.borrow();
+        let open = || {
+            let of_class = connections
+                .values()
+                .filter(|watched| watched.class == class);
+            let connections = of_class.map(|watched| &watched.connection);
+            connections.filter(|connection| connection.is_open())
+        };
+        let over = (open().count() + 1).saturating_sub(self.config.places.of(class));
+        if over == 0 {
+            return true;
+        }
+        let Some(idle) = displaceable(open(), over) else {
+            tracing::warn!(?class, "all places are taken, and none is idle");
+            return false;
+        };
+        for connection in &idle {
+            connection.close(CloseReason::Displaced);
+        }
+        self.displaced(class, idle.len());
+        true
+    }
+
+    /// The system has no descriptor for one more: a caller without a hello goes, or an idle client.
+    pub(super) fn give_up_one(&self, error: &io::Error) {
+        tracing::warn!(%error, "cannot accept");
+        if self.waiting.borrow_mut().send_one_away() {
+            self.displaced(Class::Waiting, 1);
+            return;
+        }
+        let connections = self.connections.borrow();
+        let clients = connections.values();
+        let clients = clients.filter(|watched| watched.class == Class::Client);
+        let open = clients.filter(|watched| watched.connection.is_open());
+        if let Some(idle) = displaceable(open.map(|watched| &watched.connection), 1) {
+            idle[0].close(CloseReason::Displaced);
+            self.displaced(Class::Client, 1);
+        }
+    }
+
+    fn displaced(&self, class: Class, count: usize) {
+        self.counts.borrow_mut().displaced[class as usize] += count as u64;
+        let places = self.config.places.of(class);
+        tracing::warn!(
+            ?class,
+            places,
+            "idle connections are closed: others want their places"
+        );
+    }
+
+    fn welcome(&self, refusal: Option<Refusal>) -> Welcome {
+        let identity = self.service.identity();
+        Welcome {
+            version: if refusal.is_some() { 0 } else { frame::VERSION },
+            must_features: 0,
+            optional_features: KNOWN_FEATURES,
+            refusal,
+            max_body_bytes: self.config.limits.max_body_bytes,
+            max_payload_bytes: self.config.limits.max_payload_bytes,
+            cluster: identity.cluster,
+            server: identity.server,
+            incarnation: identity.incarnation,
+            fields: Vec::new(),
+        }
+    }
+}

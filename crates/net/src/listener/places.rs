@@ -1,0 +1,169 @@
+//! Who has a place at a server. Connections are bounded by class, so that no class takes the places of another, and a newcomer
+//! takes the place of a connection that does nothing: a stranger who connects and is silent keeps no other caller out.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::rc::Rc;
+
+use areo_wire::frame::Refusal;
+use tokio::sync::Notify;
+
+use crate::connection::Connection;
+
+/// What a connection is there for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Class {
+    /// It has not said hello yet.
+    Waiting,
+    /// A client's, or that of a server which is not known.
+    Client,
+    /// That of a server which is known.
+    Server,
+}
+
+impl Class {
+    /// All of them.
+    pub const ALL: [Class; 3] = [Class::Waiting, Class::Client, Class::Server];
+}
+
+/// How many connections there may be at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Places {
+    /// Those that have not said hello.
+    pub waiting: usize,
+    /// Those of clients.
+    pub clients: usize,
+    /// Those of servers.
+    pub servers: usize,
+}
+
+impl Places {
+    /// The usual number.
+    pub const USUAL: Places = Places {
+        waiting: 256,
+        clients: 1024,
+        servers: 512,
+    };
+
+    /// Those of one class.
+    pub fn of(&self, class: Class) -> usize {
+        match class {
+            Class::Waiting => self.waiting,
+            Class::Client => self.clients,
+            Class::Server => self.servers,
+        }
+    }
+}
+
+/// What a listener has counted.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Connections that are open now, by class.
+    pub open: [usize; Class::ALL.len()],
+    /// Connections that were closed because they did nothing and others came, by class.
+    pub displaced: [u64; Class::ALL.len()],
+    /// Callers who said no hello in time, or none that can be read.
+    pub without_hello: u64,
+    /// Hellos that were refused, by the place of the refusal in [`Refusal::ALL`].
+    pub refused: [u64; Refusal::ALL.len()],
+}
+
+impl Counts {
+    pub(super) fn refuse(&mut self, refusal: Refusal) {
+        self.refused[usize::from(refusal.code()) - 1] += 1;
+    }
+}
+
+/// Callers who have not said hello, in the order in which they came.
+#[derive(Default)]
+pub(super) struct WaitingCallers {
+    callers: BTreeMap<u64, WaitingCaller>,
+}
+
+struct WaitingCaller {
+    address: IpAddr,
+    leave: Rc<Notify>,
+    is_leaving: bool,
+}
+
+impl WaitingCallers {
+    pub(super) fn count(&self) -> usize {
+        let staying = self.callers.values().filter(|caller| !caller.is_leaving);
+        staying.count()
+    }
+
+    /// A caller comes; what tells it to leave.
+    pub(super) fn enter(&mut self, id: u64, address: IpAddr) -> Rc<Notify> {
+        let caller = WaitingCaller {
+            address,
+            leave: Rc::default(),
+            is_leaving: false,
+        };
+        let leave = Rc::clone(&caller.leave);
+        self.callers.insert(id, caller);
+        leave
+    }
+
+    pub(super) fn leave(&mut self, id: u64) {
+        self.callers.remove(&id);
+    }
+
+    /// Sends away the oldest caller of the address that has the most: who comes from elsewhere is not crowded out. False: there
+    /// is none.
+    pub(super) fn send_one_away(&mut self) -> bool {
+        let mut crowds: BTreeMap<IpAddr, (usize, u64)> = BTreeMap::new();
+        let staying = self.callers.iter();
+        for (id, caller) in staying.filter(|(_, caller)| !caller.is_leaving) {
+            crowds.entry(caller.address).or_insert((0, *id)).0 += 1;
+        }
+        let largest = crowds.into_values().max_by_key(|(count, _)| *count);
+        let Some((_, oldest)) = largest else {
+            return false;
+        };
+        let caller = self.callers.get_mut(&oldest).expect("it was just seen");
+        caller.is_leaving = true;
+        caller.leave.notify_one();
+        true
+    }
+}
+
+/// The connections that may go for `wanted` others: those that do nothing, first those on which nothing was ever asked, of each
+/// those that have been silent for longest. `None`: there are not so many.
+pub(super) fn displaceable<'a>(
+    connections: impl Iterator<Item = &'a Connection>,
+    wanted: usize,
+) -> Option<Vec<&'a Connection>> {
+    let is_idle = |connection: &&Connection| {
+        connection.unanswered() == 0 && connection.queued_bytes() == 0 && !connection.is_mid_frame()
+    };
+    let mut idle: Vec<&Connection> = connections.filter(is_idle).collect();
+    idle.sort_by_key(|connection| (connection.has_asked(), connection.last_received()));
+    idle.truncate(wanted);
+    (idle.len() == wanted).then_some(idle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_of_the_largest_crowd_goes() {
+        let mut waiting = WaitingCallers::default();
+        let [crowd, single] = [1, 2].map(|last| IpAddr::from([10, 0, 0, last]));
+        let mut told = vec![waiting.enter(0, single)];
+        for id in 1..4 {
+            told.push(waiting.enter(id, crowd));
+        }
+        assert!(waiting.send_one_away() && waiting.send_one_away());
+        assert_eq!(waiting.count(), 2);
+        let is_told = |id: usize| {
+            let notified = told[id].notified();
+            let mut notified = std::pin::pin!(notified);
+            notified.as_mut().enable()
+        };
+        assert_eq!([0, 1, 2, 3].map(is_told), [false, true, true, false]);
+        waiting.leave(1);
+        assert!(waiting.send_one_away() && waiting.send_one_away());
+        assert!(!waiting.send_one_away(), "all are on their way");
+    }
+}

@@ -1,0 +1,109 @@
+//! Who is connected, and who was sent away.
+
+use areo_core::message::Refusal;
+use areo_net::listener::{Class, Counts};
+use areo_net::metrics::Adding;
+use prometheus::{IntCounterVec, IntGaugeVec};
+
+use super::{raise, whole, word_of};
+
+/// The word for each class, and that of the admin port.
+const WORDS: [&str; Class::ALL.len()] = ["waiting", "client", "server"];
+const ADMIN: &str = "admin";
+
+/// Refusals that a hello can meet.
+const OF_HELLOS: [Refusal; 7] = [
+    Refusal::Busy,
+    Refusal::Draining,
+    Refusal::WrongCluster,
+    Refusal::WrongServer,
+    Refusal::RolledBack,
+    Refusal::UnsupportedVersion,
+    Refusal::Unauthorised,
+];
+
+pub(super) struct Connections {
+    open: IntGaugeVec,
+    displaced: IntCounterVec,
+    refused: IntCounterVec,
+}
+
+impl Connections {
+    pub(super) fn new(add: &Adding<'_>) -> Connections {
+        let connections = Connections {
+            open: add.gauges(
+                "areo_server_connections",
+                "Open connections: of callers without a hello, of clients, of servers, and to the admin port.",
+                &["class"],
+            ),
+            displaced: add.counters(
+                "areo_server_displaced_connections_total",
+                "Idle connections that were closed because others wanted their places.",
+                &["class"],
+            ),
+            refused: add.counters(
+                "areo_server_refused_hellos_total",
+                "Callers who were refused, and (none) those who said no hello.",
+                &["reason"],
+            ),
+        };
+        connections.set(&Counts::default(), (0, 0));
+        connections
+    }
+
+    /// Takes over what was counted elsewhere.
+    pub(super) fn set(&self, callers: &Counts, (admin_open, admin_displaced): (usize, u64)) {
+        let of_callers = WORDS.into_iter().zip(callers.open).zip(callers.displaced);
+        let of_callers = of_callers.map(|((word, open), displaced)| (word, open, displaced));
+        for (word, open, displaced) in of_callers.chain([(ADMIN, admin_open, admin_displaced)]) {
+            self.open.with_label_values(&[word]).set(whole(open as u64));
+            raise(&self.displaced.with_label_values(&[word]), displaced);
+        }
+        let without = self.refused.with_label_values(&["none"]);
+        raise(&without, callers.without_hello);
+        for refusal in OF_HELLOS {
+            let refused = callers.refused[usize::from(refusal.code()) - 1];
+            raise(
+                &self.refused.with_label_values(&[word_of(refusal)]),
+                refused,
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use areo_net::metrics::text;
+    use prometheus::Registry;
+
+    #[test]
+    fn every_class_and_reason_is_there_and_counted_once() {
+        let registry = Registry::new();
+        let connections = Connections::new(&Adding(&registry));
+        let mut callers = Counts {
+            open: [1, 2, 3],
+            displaced: [6, 7, 8],
+            without_hello: 9,
+            ..Counts::default()
+        };
+        callers.refused[usize::from(Refusal::WrongCluster.code()) - 1] = 2;
+        for _ in 0..2 {
+            connections.set(&callers, (4, 5));
+        }
+        let text = text(&registry);
+        for line in [
+            "areo_server_connections{class=\"waiting\"} 1",
+            "areo_server_connections{class=\"client\"} 2",
+            "areo_server_connections{class=\"server\"} 3",
+            "areo_server_connections{class=\"admin\"} 4",
+            "areo_server_displaced_connections_total{class=\"client\"} 7",
+            "areo_server_displaced_connections_total{class=\"admin\"} 5",
+            "areo_server_refused_hellos_total{reason=\"none\"} 9",
+            "areo_server_refused_hellos_total{reason=\"wrong_cluster\"} 2",
+            "areo_server_refused_hellos_total{reason=\"busy\"} 0",
+        ] {
+            assert!(text.lines().any(|known| known == line), "{line}: {text}");
+        }
+    }
+}
