@@ -54,8 +54,8 @@ pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BUILD_C
 #[command(after_help = "\
 Begin with `areo up`. Of every command (see `areo ls --help`): -v -q --cluster
 --domain --timeout --json --hardware-id --trace --trace-keys --metrics --config
-Exit codes: 1 other, 2 usage, 3 not found, 4 precondition, 5 no quorum, not applied, 6 not authorised, 7 corrupted data, \
-8 outcome unknown, 130 interrupted, 141 output closed.")]
+Exit codes: 1 other, 2 usage, 3 not found, 4 precondition, 5 no quorum, not applied, 6 not authorised, 7 corrupted, \
+8 unknown, 130 interrupted, 141 closed.")]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,

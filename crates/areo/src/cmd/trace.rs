@@ -104,6 +104,8 @@ pub(crate) fn of_this_process(session: &Session, recorder: &Recorder) {
                 }
             }
         }
+        // The command was interrupted.
+        Err(failure) if failure.message.is_empty() => {}
         Err(failure) => session.out.note(&format!("no trace: {failure}")),
     }
 }

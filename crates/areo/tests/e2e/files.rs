@@ -136,7 +136,9 @@ fn of_two_versions_of_a_source_tree_the_second_sends_what_changed() {
     fs::write(tree.join("added.rs"), bytes(20_000, 1)).unwrap();
     fs::remove_file(tree.join("output.rs")).unwrap();
     let second = archive("second.tar", &tree);
-    let pushed = desk.push("tree", &second);
+    let push = ["push", "tree", &second, "--fresh", "--json"];
+    let push = desk.file(&[&push, &CUT[..]].concat()).done();
+    let pushed = push.objects().remove(0);
     let written = pushed["written"].as_u64().unwrap();
     assert!((1..all / 2).contains(&written), "{written} of {all} blocks");
     let there = desk.path("there.tar");
@@ -196,12 +198,14 @@ fn two_people_edit_one_file() {
     assert!(diff.iter().any(|part| part["kind"] == "equal"));
     desk.file(&["pull", "shared", &b, "--force"]).done();
     assert!(fs::read(&b).unwrap() == theirs);
-    // Without what it is based on, a local file replaces what is there.
+    // Without what it is based on, a local file replaces what is there only if that is said.
     edit("b", 5, 1);
     for entry in fs::read_dir(cluster.folder().join("areo/files")).unwrap() {
         fs::write(entry.unwrap().path(), b"damaged").unwrap();
     }
-    desk.push("shared", &b);
+    desk.file(&["push", "shared", &b])
+        .refused(4, &["differs from", "--fresh"]);
+    desk.file(&["push", "shared", &b, "--fresh"]).done();
     assert!(desk.file(&["cat", "shared"]).done().stdout == fs::read(&b).unwrap());
 }
 

@@ -45,7 +45,7 @@ fn a_dead_server_is_replaced_as_the_tour_shows() {
     cluster.kill("s2");
     let _new = join(&cluster, &tour("areo server --data"), "new");
     wait_until(|| cluster.state("s6") == "serving");
-    let replace = tour("areo server replace");
+    let replace = tour("areo server replace ");
     let words: Vec<&str> = replace.split(' ').skip(1).collect();
     cluster.run(&words).done();
     let entries = cluster.run(&["reconfig", "status", "default", "--json"]);

@@ -6,10 +6,11 @@
 use crate::cluster::{Cluster, areo, free_ports, lives, signal, wait_until};
 use crate::command::{command, ended};
 use crate::values::bytes;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -118,6 +119,47 @@ fn servers_outlive_the_readers_of_their_supervisor() {
     assert!(lives(pids[1]) && lives(pids[2]));
     signal(i32::try_from(up.id()).unwrap(), Signal::INT);
     assert_eq!(up.wait().unwrap().code(), Some(0));
+}
+
+/// A pipe in which nothing has room, with its two ends.
+fn full_pipe() -> (PipeReader, PipeWriter) {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let flags = fcntl_getfl(&writer).unwrap();
+    fcntl_setfl(&writer, flags | OFlags::NONBLOCK).unwrap();
+    while writer.write(&[0; 4096]).is_ok() {}
+    fcntl_setfl(&writer, flags).unwrap();
+    (reader, writer)
+}
+
+#[test]
+fn a_server_outlives_the_reader_of_its_log() {
+    let folder = tempfile::tempdir().unwrap();
+    for closed in [true, false] {
+        let (reader, writer) = full_pipe();
+        let reader = Some(reader).filter(|_| !closed);
+        let port = free_ports();
+        let (address, admin) = (
+            format!("127.0.0.1:{port}"),
+            format!("127.0.0.1:{}", port + 90),
+        );
+        let mut server = command()
+            .args(["server", "--init", "--listen", &address, "--admin", &admin])
+            .arg("--data")
+            .arg(folder.path().join(closed.to_string()))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(writer)
+            .spawn()
+            .unwrap();
+        wait_until(|| {
+            let status = areo(&["--cluster", &address, "status", "--json"], b"");
+            status.code == 0 && status.text().contains("\"serving\"")
+        });
+        assert!(server.try_wait().unwrap().is_none(), "closed: {closed}");
+        signal(i32::try_from(server.id()).unwrap(), Signal::TERM);
+        assert_eq!(server.wait().unwrap().code(), Some(0), "closed: {closed}");
+        drop(reader);
+    }
 }
 
 #[test]

@@ -81,8 +81,15 @@ impl Source {
         let mut value = Vec::new();
         let most = limits::DEFAULT_VALUE_BYTES + 1;
         self.take(most).read_to_end(&mut value).await?;
-        self.stage.set(Stage::Sent);
+        self.end();
         Ok(value)
+    }
+
+    /// From here on the write itself is under way.
+    fn end(&self) {
+        if self.stage.replace(Stage::Sent) != Stage::Sent {
+            tracing::debug!(bytes = self.bytes, "the value is read");
+        }
     }
 
     /// The last byte has come; all the bytes that the file had?
@@ -115,8 +122,7 @@ impl AsyncRead for Source {
         let read = out.filled().len() - before;
         if read == 0 && out.remaining() > 0 {
             self.check_end()?;
-            // From here on the write itself is under way.
-            self.stage.set(Stage::Sent);
+            self.end();
         }
         self.bytes += read as u64;
         Poll::Ready(Ok(()))
