@@ -26,6 +26,7 @@ use crate::keep::{Keep, Purpose};
 use crate::room::{self, Room};
 use crate::watch::Watch;
 
+use fullness::Fullness;
 pub use scrub::{ScrubCursor, ScrubProgress};
 
 /// How often the store is looked after.
@@ -110,6 +111,7 @@ pub struct Node<K: Keep, C> {
     commits: u64,
     commits_at_upkeep: u64,
     scrubbing: ScrubCursor,
+    fullness: Fullness,
 }
 
 impl<K: Keep, C> Node<K, C> {
@@ -126,6 +128,7 @@ impl<K: Keep, C> Node<K, C> {
             commits: 0,
             commits_at_upkeep: 0,
             scrubbing: ScrubCursor::default(),
+            fullness: Fullness::default(),
         }
     }
 
@@ -196,7 +199,7 @@ impl<K: Keep, C> Node<K, C> {
             if !matches!(room, Room::None(_)) {
                 batch = Batch::Closes;
             }
-            self.hand_over(now, job, room, (&mut refused, watch));
+            self.hand_over(now, job, (room, bytes), (&mut refused, watch));
         }
         let taken = waiting - self.inbox.len();
         assert!(taken > 0, "every turn takes something");
@@ -279,7 +282,7 @@ impl<K: Keep, C> Node<K, C> {
         &mut self,
         now: Instant,
         job: Job<C>,
-        room: Room,
+        (room, bytes): (Room, u64),
         (refused, watch): (&mut Vec<Refused<C>>, &mut impl Watch<C>),
     ) {
         match job {
@@ -294,6 +297,7 @@ impl<K: Keep, C> Node<K, C> {
                 deadline,
             } => {
                 if let Some(refusal) = self.refusal(now, &request, deadline, room) {
+                    self.note_refusal(now, (refusal, bytes), watch);
                     refused.push((caller, refusal));
                     return;
                 }
@@ -391,6 +395,7 @@ impl<K: Keep, C> Node<K, C> {
         for (_, reply) in &mut released.replies {
             if let Ok(Reply::Status(status)) = reply {
                 status.stored_bytes = self.keep.stored_bytes();
+                status.full = self.fullness.is_full();
             }
         }
         released
@@ -420,6 +425,7 @@ impl<K: Keep, C> Node<K, C> {
         if !has_more {
             self.scrub(now);
         }
+        self.look_for_room(now, watch)?;
         for version in self.shard.take_damaged() {
             watch.damaged(version);
         }
@@ -483,6 +489,7 @@ fn show_adopted<C>(job: &Job<C>, count: usize, watch: &mut impl Watch<C>) {
     }
 }
 
+mod fullness;
 mod scrub;
 mod standing;
 #[cfg(test)]

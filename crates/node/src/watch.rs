@@ -20,6 +20,9 @@ pub trait Watch<C> {
 
     /// The element of this version is damaged: the server abstains for its object. Once for each element, however often it is found.
     fn damaged(&mut self, _version: Tag) {}
+
+    /// The disk has no room for users' writes from now on, or has room again.
+    fn disk_full(&mut self, _is_full: bool) {}
 }
 
 /// Looks at nothing.

@@ -36,8 +36,8 @@ impl Health {
 }
 
 /// `GET /health/live`: 200 while the process runs. `GET /health/ready`: 200 while it serves, 503 before and after.
-/// `GET /health/cluster`: 200 while this server serves and sees a quorum of every domain serve, 503 otherwise; which domains that
-/// are, as JSON.
+/// `GET /health/cluster`: 200 while this server serves and sees a quorum of every domain serve with room for writes, 503 otherwise;
+/// which domains that are, as JSON.
 ///
 /// What the process remembers of operations that were watched, a span on each line as JSON: `GET /traces/last/N` of the N
 /// traces that were here last, `/traces/slow` of the slowest ones, `/traces/since/NS` of what ended since then (nanoseconds

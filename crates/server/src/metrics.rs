@@ -4,15 +4,18 @@
 //! number of series does not grow with what is stored.
 
 mod connections;
+mod domains;
 mod process;
 mod repair;
 
 use std::time::Duration;
 
 use connections::Connections;
+use domains::Domains;
 use process::Process;
 use repair::{Repair, Scrub};
 
+use crate::cluster::DomainView;
 use areo_core::manager::repair::Round;
 use areo_core::message::{Body, Refusal, Request, ServerStatus};
 use areo_net::Traffic;
@@ -88,6 +91,7 @@ pub(crate) struct Metrics {
     adopted: IntCounter,
     repair: Repair,
     scrub: Scrub,
+    domains: Domains,
     waiting: IntGauge,
     connections: Connections,
     peers: Peers,
@@ -129,6 +133,8 @@ struct Status {
     element_bytes: IntGauge,
     stored_bytes: IntGauge,
     damaged: IntGauge,
+    tombstones: IntGauge,
+    full: IntGauge,
     configurations: IntGauge,
     pending: IntGauge,
     pending_seconds: IntGauge,
@@ -177,6 +183,7 @@ impl Metrics {
             ),
             repair: Repair::new(&add),
             scrub: Scrub::new(&add),
+            domains: Domains::new(&add),
             waiting: add.gauge(
                 "areo_server_waiting_requests",
                 "Requests that wait for the commit before them.",
@@ -227,6 +234,11 @@ impl Metrics {
         self.repair.add(round);
     }
 
+    /// The server looked at the domains of the cluster.
+    pub(crate) fn seen(&self, domains: &[DomainView]) {
+        self.domains.show(domains);
+    }
+
     /// A commit of so many requests is durable.
     pub(crate) fn committed(&self, requests: usize, after: Duration) {
         self.sync_seconds.observe(after.as_secs_f64());
@@ -271,6 +283,14 @@ impl Status {
                 "areo_store_damaged_objects",
                 "Objects for which this server abstains until they are repaired.",
             ),
+            tombstones: add.gauge(
+                "areo_store_tombstones",
+                "Users' objects that were deleted: of each a tombstone stays in memory and on disk.",
+            ),
+            full: add.gauge(
+                "areo_server_disk_full",
+                "1 while the disk has no room for users' writes, which are refused.",
+            ),
             configurations: add.gauge("areo_server_configurations", "Configurations known here."),
             pending: add.gauge(
                 "areo_server_pending_configurations",
@@ -307,6 +327,8 @@ impl Status {
         self.element_bytes.set(whole(status.element_bytes));
         self.stored_bytes.set(whole(status.stored_bytes));
         self.damaged.set(whole(status.damaged));
+        self.tombstones.set(whole(status.tombstones));
+        self.full.set(i64::from(status.full));
         self.configurations.set(whole(status.configurations));
         self.pending.set(whole(status.pending));
         self.pending_seconds.set(whole(status.pending_ms / 1000));
@@ -391,6 +413,8 @@ mod tests {
             objects: 7,
             trimmed: 8,
             repaired: 9,
+            tombstones: 13,
+            full: true,
             pending: 1,
             pending_ms: 61_999,
             ..ServerStatus::default()
@@ -421,6 +445,8 @@ mod tests {
         for line in [
             "areo_server_serving 1",
             "areo_store_objects 7",
+            "areo_store_tombstones 13",
+            "areo_server_disk_full 1",
             "areo_server_waiting_requests 2",
             "areo_server_connections{class=\"admin\"} 4",
             "areo_server_received_bytes_total 11",

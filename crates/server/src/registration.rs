@@ -24,6 +24,7 @@ use crate::caller::Caller;
 use crate::cluster::{self, ClusterHealth};
 use crate::error::ServeError;
 use crate::identity::Identity;
+use crate::metrics::Metrics;
 use crate::worker::Worker;
 
 /// How long one attempt may take: some patiences, because it may lead through several configurations.
@@ -126,13 +127,25 @@ impl Registrar {
     ) -> Infallible {
         while let Some(answer) = asked.recv().await {
             let client = self.client.with(self.network.env(cluster::PATIENCE));
-            if let Ok(servers) = client.root(&self.root).servers().await {
-                self.network.learn(id, servers.into_values());
-            }
+            let servers = client.root(&self.root).servers().await.unwrap_or_default();
+            self.network.learn(id, servers.values().cloned());
+            // Of domains that are not known now nothing is said.
+            let seen = cluster::look(&client, &self.root, &mut Vec::new()).await;
             // The caller may be gone.
-            let _ = answer.send(cluster::look(&client, &self.root).await);
+            let _ = answer.send(seen.health(&servers));
         }
         std::future::pending().await
+    }
+
+    /// Looks at the cluster now and then, and counts what it sees. Never returns.
+    pub(crate) async fn watch_domains(&self, metrics: &Metrics) -> Infallible {
+        let mut known = Vec::new();
+        loop {
+            let client = self.client.with(self.network.env(cluster::PATIENCE));
+            let seen = cluster::look(&client, &self.root, &mut known).await;
+            metrics.seen(&seen.domains);
+            tokio::time::sleep(cluster::PERIOD).await;
+        }
     }
 
     /// Returns when one more address has answered, with those that have not.

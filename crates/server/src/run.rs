@@ -175,7 +175,7 @@ async fn serve(options: Options) -> Result<(), ServeError> {
         let registrar = Registrar::new(&identity, record, seeds, known, metrics.peers());
         worker.reach(&identity, registrar.network.clone());
         tokio::select! {
-            outcome = join(&registrar, &identity, &directory, (&worker, repair), &health) => outcome,
+            outcome = join(&registrar, &identity, &directory, (&worker, repair), (&health, &metrics)) => outcome,
             never = registrar.show_cluster(identity.cluster, asked_cluster) => match never {},
             never = address::watch(&identity, &registrar.record.address) => match never {},
         }
@@ -286,7 +286,7 @@ async fn join(
     identity: &Identity,
     directory: &Directory,
     (worker, repair_bytes_per_s): (&Rc<Worker>, u64),
-    health: &Health,
+    (health, metrics): (&Health, &Metrics),
 ) -> Result<(), ServeError> {
     let incarnation = registrar.record.incarnation;
     let write = |starts| {
@@ -311,6 +311,7 @@ async fn join(
         never = registrar.repair(identity, worker, repair_bytes_per_s) => match never {},
         never = registrar.lead(identity, worker) => match never {},
         never = registrar.grow(identity) => match never {},
+        never = registrar.watch_domains(metrics) => match never {},
     }
 }
 

@@ -80,6 +80,16 @@ impl Watch<Caller> for Observer<'_> {
         tracing::error!(%version, "an element is damaged: abstaining for its object until it is repaired");
         self.metrics.corrupted.inc();
     }
+
+    fn disk_full(&mut self, is_full: bool) {
+        if is_full {
+            tracing::warn!(
+                "disk full: writes are refused, reads are answered; make room, delete objects, or move domains"
+            );
+        } else {
+            tracing::info!("the disk has room again: writes are taken");
+        }
+    }
 }
 
 /// How long what could not be said is said again.

@@ -126,7 +126,7 @@ fn a_server_in_memory_takes_the_place_of_the_one_before_it() {
 }
 
 /// The code and the body of an answer of an admin port.
-fn ask(port: u16, path: &str) -> (String, String) {
+pub(crate) fn ask(port: u16, path: &str) -> (String, String) {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
     write!(
         stream,
@@ -195,7 +195,8 @@ fn health_is_told_on_the_admin_port() {
     assert_eq!(
         body["domains"][1],
         serde_json::json!({
-            "domain": "default", "configuration": 0, "servers": 5, "quorum": 4, "serves": true,
+            "domain": "default", "configuration": 0, "servers": 5, "quorum": 4, "serving": 5, "serves": true,
+            "writes": true, "full": [],
         })
     );
     cluster.kill("s4");

@@ -66,7 +66,9 @@ fn servers_count_what_they_do() {
     assert!(value(&after, "process_resident_memory_bytes") >= 1_000_000.0);
     assert!(!after.contains("secret-key"), "no label names a key");
 
-    let series = |text: &str| text.lines().filter(|line| !line.starts_with('#')).count();
+    // Those of domains are there once the server has looked at them.
+    let counts = |line: &&str| !line.starts_with('#') && !line.contains("{domain=");
+    let series = |text: &str| text.lines().filter(counts).count();
     for i in 0..20 {
         cluster
             .run_with(&["put", &format!("other-{i}"), "-"], b"x")
@@ -268,6 +270,12 @@ fn promtool_finds_nothing_wrong() {
         return;
     };
     assert!(checked.status.success(), "{checked:?}");
+    let cases = rules.replace("alerts.yml", "alerts_test.yml");
+    let tested = Command::new("promtool")
+        .args(["test", "rules", &cases])
+        .output();
+    let tested = tested.expect("it was there a moment ago");
+    assert!(tested.status.success(), "{tested:?}");
     let cluster = Cluster::start(&[]);
     check_metrics(&metrics(cluster.port() + 90));
     let metrics = Metrics::new();
@@ -276,6 +284,25 @@ fn promtool_finds_nothing_wrong() {
     let put = domain.put("key", "value", PutOptions::default());
     wait(put).expect("all servers serve");
     check_metrics(&metrics.text());
+}
+
+/// Where there is no `promtool`, at least that alerts about quorums are made of what servers say of quorums.
+#[test]
+fn alerts_about_quorums_come_before_the_outage() {
+    let rules = include_str!("../../../../deploy/prometheus/alerts.yml");
+    let rule = |name: &str| {
+        let (_, after) = rules
+            .split_once(&format!("- alert: {name}\n"))
+            .expect("it is there");
+        let (rule, _) = after.split_once("labels:").expect("it has labels");
+        rule.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let spare = "max by (job, domain) (areo_domain_spare_members)";
+    for (name, condition) in [("AreoQuorumAtRisk", "< 1"), ("AreoNoQuorum", "< 0")] {
+        let rule = rule(name);
+        assert!(rule.contains(&format!("{spare} {condition}")), "{rule}");
+    }
+    assert!(!rules.contains("up{"), "a process that runs need not serve");
 }
 
 /// That `promtool` understands the text, and has nothing to say about it.

@@ -32,6 +32,10 @@ pub struct ServerStatus {
     pub trimmed: u64,
     /// Objects that were damaged and made whole again, since its start.
     pub repaired: u64,
+    /// Users' objects that were deleted: of each a tombstone stays.
+    pub tombstones: u64,
+    /// The disk has no room for users' writes: those that bring values are refused.
+    pub full: bool,
     /// Objects that it lacked when it last went over them (`[X-26 self-repair]`).
     pub lacking: u64,
     /// How long ago it last went over all its objects, in milliseconds. `None`: not since its start.

@@ -1,5 +1,6 @@
 //! How a server is, and what it says of itself.
 
+use super::state::standing::ObjectCounts;
 use super::{Identity, Server};
 use crate::config::ServerId;
 use crate::instant::{Instant, PastMoment};
@@ -9,10 +10,19 @@ use crate::message::{
 };
 use crate::object::DomainId;
 use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// For how long a count of more than [`COUNTED_AT_ONCE`] objects is kept, for each of them: so that counting, which looks at all of them,
+/// takes a few per cent of the time at most, however often a status is asked for.
+const KEPT_PER_OBJECT: Duration = Duration::from_micros(5);
+/// So many objects are counted for every status.
+const COUNTED_AT_ONCE: u64 = 10_000;
 
 /// What is known of the elements that the server should have.
 #[derive(Default)]
 pub(super) struct Standing {
+    /// The last count of the objects, and when it was made.
+    counted: Option<(Instant, ObjectCounts)>,
     domains: BTreeMap<DomainId, KnownDomain>,
     /// When it last went over everything.
     proven: Option<Instant>,
@@ -27,6 +37,11 @@ struct KnownDomain {
     objects: u64,
     lacking: u64,
     proven: Option<Instant>,
+}
+
+/// Whether a count of so many objects that is so old is good enough.
+fn is_kept(objects: u64, age: Duration) -> bool {
+    objects > COUNTED_AT_ONCE && age.as_nanos() < KEPT_PER_OBJECT.as_nanos() * u128::from(objects)
 }
 
 fn ms_since(now: Instant, moment: impl Into<PastMoment>) -> u64 {
@@ -90,7 +105,23 @@ impl Server {
         assert!(leads.len() <= limits::LEADER_WINDOW, "not more at once");
     }
 
-    pub(super) fn status(&self, now: Instant) -> ServerStatus {
+    /// The objects that it holds, as they were a moment ago at most: the more there are, the longer a count is kept.
+    fn counts(&mut self, now: Instant) -> ObjectCounts {
+        if let Some((at, counts)) = self.standing.counted
+            && is_kept(counts.objects, now.since(at))
+        {
+            return counts;
+        }
+        let mut counts = ObjectCounts::default();
+        for state in self.states.values() {
+            state.count_objects(&mut counts);
+        }
+        self.standing.counted = Some((now, counts));
+        counts
+    }
+
+    pub(super) fn status(&mut self, now: Instant) -> ServerStatus {
+        let counts = self.counts(now);
         let known = &self.standing;
         let leads = known.leads.iter();
         let leads = leads.map(|(domain, transferred)| LeaderStanding {
@@ -115,11 +146,29 @@ impl Server {
             unscrubbed_ms: known.verified.map(|at| ms_since(now, at)),
             domains: domains.take(limits::STANDINGS).collect(),
             leads: leads.collect(),
+            objects: counts.objects,
+            versions: counts.versions,
+            element_bytes: counts.element_bytes,
+            damaged: counts.damaged,
+            tombstones: counts.tombstones,
             ..ServerStatus::default()
         };
         for state in self.states.values() {
             state.count(now, &mut status);
         }
         status
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_of_many_objects_is_kept_for_a_while() {
+        let ms = Duration::from_millis;
+        assert!(!is_kept(COUNTED_AT_ONCE, ms(0)));
+        assert!(is_kept(1_000_000, ms(4999)) && !is_kept(1_000_000, ms(5000)));
+        assert!(is_kept(20_000, ms(99)) && !is_kept(20_000, ms(100)));
     }
 }

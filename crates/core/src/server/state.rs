@@ -8,7 +8,7 @@ mod listing;
 pub(super) mod ranked;
 mod recovery;
 mod restarting;
-mod standing;
+pub(super) mod standing;
 mod tombstones;
 
 use super::record::{ElementHeader, Header, Ledger};

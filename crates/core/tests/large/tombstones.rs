@@ -74,6 +74,8 @@ fn tombstones_go_when_no_block_can_come_back() {
         rounds(&world, &c);
         let objects = |number| world.status(number).objects;
         assert!((0..N).all(|at| objects(at) >= 41), "{dap}: they may return");
+        let of_users = |number| world.status(number).tombstones;
+        assert_eq!([0, 1, 2, 3].map(of_users), [0; N], "{dap}: nothing deleted");
         reclaim(&world);
         rounds(&world, &c);
         assert_eq!([0, 1, 2, 3].map(objects), [3; N], "{dap}: key, 2 blocks");

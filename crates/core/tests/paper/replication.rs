@@ -220,3 +220,20 @@ fn late_and_repeated_puts_do_not_bring_an_old_version_back() {
     assert_eq!(world.held(0, "k").stored.last().unwrap().0, two);
     assert_eq!(reader.get("k"), (two, Some("two".into())));
 }
+
+/// Of users' objects that were deleted a status counts the tombstones; of a key that was written again there is none.
+#[test]
+fn tombstones_of_users_are_counted() {
+    let (world, actor, _) = world();
+    actor.put("a", "one");
+    actor.put("b", "two");
+    let counted = || [0, 1, 2].map(|number| world.status(number).tombstones);
+    assert_eq!(counted(), [0; 3]);
+    for key in ["a", "b"] {
+        world.run(actor.delete(key)).expect("it was there");
+    }
+    assert_eq!(counted(), [2; 3]);
+    actor.put("a", "three");
+    assert_eq!(counted(), [1; 3]);
+    assert_eq!(world.status(0).objects, 2);
+}

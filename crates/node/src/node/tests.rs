@@ -452,3 +452,67 @@ fn damage_that_a_read_finds_is_reported() {
     upkeep(&mut node, NOW.0 + 1, &mut damaged);
     assert_eq!(damaged.0, 1);
 }
+
+/// Notes when the disk is full, and when it has room again.
+#[derive(Default)]
+struct Room(Vec<bool>);
+
+impl Watch<u32> for Room {
+    fn disk_full(&mut self, is_full: bool) {
+        self.0.push(is_full);
+    }
+}
+
+/// The status says that the disk is full while writes are refused, and no longer.
+#[test]
+fn a_full_disk_says_so_until_it_has_room() {
+    let disk = MemoryDisk::new();
+    let (mut node, mut room) = (node_on(&disk), Room::default());
+    let says = |node: &mut Node<Records<MemoryDisk>, u32>, room: &mut Room| {
+        push(node, 0, Request::Status);
+        let turn = node.turn(NOW, room).expect("it is only full");
+        let [(_, Ok(Reply::Status(status)))] = &turn.released.replies[..] else {
+            panic!("a status is answered at once")
+        };
+        status.full
+    };
+    assert!(!says(&mut node, &mut room));
+    // The first segment has room for some.
+    let mut refused = false;
+    for caller in 0..20 {
+        disk.set_capacity(Some(0));
+        push(&mut node, caller, put(caller, 512 << 10));
+        let turn = node.turn(NOW, &mut room).expect("it is only full");
+        refused = refusals(&turn.released.replies) == [Some(Refusal::Full)];
+        assert_eq!(says_after(&mut node, turn, &mut room, says), refused);
+        if refused {
+            break;
+        }
+    }
+    assert!(refused, "the segments take no more");
+    let upkeep = |node: &mut Node<Records<MemoryDisk>, u32>, room: &mut Room| {
+        let upkeep = node.upkeep(NOW, room).expect("it works");
+        if let Some(commit) = upkeep.turn.and_then(|turn| turn.commit) {
+            let _ = node.committed(commit.run()).expect("it is written");
+        }
+    };
+    upkeep(&mut node, &mut room);
+    assert!(says(&mut node, &mut room));
+    disk.set_capacity(None);
+    upkeep(&mut node, &mut room);
+    assert!(!says(&mut node, &mut room));
+    assert_eq!(room.0, [true, false], "each is said once");
+}
+
+/// What the status says once the turn's commit has ended.
+fn says_after(
+    node: &mut Node<Records<MemoryDisk>, u32>,
+    turn: Turn<Records<MemoryDisk>, u32>,
+    room: &mut Room,
+    says: impl Fn(&mut Node<Records<MemoryDisk>, u32>, &mut Room) -> bool,
+) -> bool {
+    if let Some(commit) = turn.commit {
+        let _ = node.committed(commit.run()).expect("it is written");
+    }
+    says(node, room)
+}

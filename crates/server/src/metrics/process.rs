@@ -2,6 +2,7 @@
 //! looks.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use areo_net::metrics::Adding;
 use prometheus::{IntCounter, IntGauge};
@@ -14,6 +15,7 @@ pub(super) struct Process {
     resident: IntGauge,
     threads: IntGauge,
     descriptors: IntGauge,
+    memory: IntGauge,
 }
 
 impl Process {
@@ -29,10 +31,17 @@ impl Process {
             ),
             threads: add.gauge("process_threads", "Threads of this process."),
             descriptors: add.gauge("process_open_fds", "File descriptors of this process."),
+            memory: add.gauge(
+                "areo_server_memory_bytes",
+                "Memory that this process may take: that of its machine, or the limit of its control group.",
+            ),
         }
     }
 
     pub(super) fn look(&self) {
+        if let Some(bytes) = allowed_memory() {
+            self.memory.set(whole(bytes));
+        }
         let stat = fs::read_to_string("/proc/self/stat");
         if let Some(stat) = stat.ok().as_deref().and_then(Stat::parse) {
             raise(&self.cpu_seconds, stat.cpu_seconds());
@@ -45,6 +54,49 @@ impl Process {
             self.descriptors.set(whole(open as u64));
         }
     }
+}
+
+/// The memory of the machine, or the smallest limit of the control groups that the process is in, in bytes.
+fn allowed_memory() -> Option<u64> {
+    let machine = fs::read_to_string("/proc/meminfo");
+    let machine = machine.ok().as_deref().and_then(memory_of_machine);
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let limits =
+        memory_limits(&groups).filter_map(|file| limit_in(&fs::read_to_string(file).ok()?));
+    machine.into_iter().chain(limits).min()
+}
+
+/// `MemTotal` of `/proc/meminfo`, in bytes.
+fn memory_of_machine(text: &str) -> Option<u64> {
+    let total = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib: u64 = total.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib << 10)
+}
+
+/// The files with limits of the groups that `/proc/self/cgroup` names, from the innermost one outwards.
+fn memory_limits(groups: &str) -> impl Iterator<Item = PathBuf> {
+    let place = |line: &str| match line.splitn(3, ':').collect::<Vec<_>>()[..] {
+        ["0", "", path] => Some(("/sys/fs/cgroup", path.to_owned(), "memory.max")),
+        [_, "memory", path] => Some((
+            "/sys/fs/cgroup/memory",
+            path.to_owned(),
+            "memory.limit_in_bytes",
+        )),
+        _ => None,
+    };
+    let places: Vec<_> = groups.lines().filter_map(place).collect();
+    places.into_iter().flat_map(|(root, path, file)| {
+        let inside = Path::new(root).join(path.trim_start_matches('/'));
+        let outwards = inside.ancestors().take_while(|it| it.starts_with(root));
+        outwards.map(|it| it.join(file)).collect::<Vec<_>>()
+    })
+}
+
+/// A limit in such a file; `None`: there is none.
+fn limit_in(text: &str) -> Option<u64> {
+    text.trim().parse().ok()
 }
 
 /// What `/proc/PID/stat` says.
@@ -95,10 +147,37 @@ mod tests {
     }
 
     #[test]
+    fn the_smallest_limit_of_a_group_counts() {
+        let limits: Vec<_> = memory_limits("1:memory:/a\n0::/b/c\n7:cpu:/d\n").collect();
+        let expected = [
+            "memory/a/memory.limit_in_bytes",
+            "memory/memory.limit_in_bytes",
+            "b/c/memory.max",
+            "b/memory.max",
+            "memory.max",
+        ];
+        assert_eq!(
+            limits,
+            expected.map(|it| Path::new("/sys/fs/cgroup").join(it))
+        );
+        assert_eq!((limit_in("max\n"), limit_in("4096\n")), (None, Some(4096)));
+        assert_eq!(
+            memory_of_machine("MemFree: 1 kB\nMemTotal:    8 kB\n"),
+            Some(8192)
+        );
+        assert_eq!(memory_of_machine(""), None);
+    }
+
+    #[test]
     fn this_process_has_memory_threads_and_descriptors() {
         let process = Process::new(&Adding(&prometheus::Registry::new()));
         process.look();
-        for gauge in [&process.resident, &process.threads, &process.descriptors] {
+        for gauge in [
+            &process.resident,
+            &process.threads,
+            &process.descriptors,
+            &process.memory,
+        ] {
             assert!(gauge.get() > 0, "{gauge:?}");
         }
     }

@@ -28,6 +28,8 @@ const UNSCRUBBED_MS: u16 = 16;
 const DOMAIN: u16 = 17;
 const WAITS: u16 = 18;
 const LEADS: u16 = 19;
+const TOMBSTONES: u16 = 20;
+const FULL: u16 = 21;
 
 /// Bytes of the field of a domain: its id, three numbers.
 const DOMAIN_BYTES: usize = 16 + 3 * 8;
@@ -55,6 +57,8 @@ pub(super) fn fields(status: &ServerStatus) -> BytesMut {
         pending_ms,
         trimmed,
         repaired,
+        tombstones,
+        full,
         lacking,
         proven_ms,
         unscrubbed_ms,
@@ -80,20 +84,39 @@ pub(super) fn fields(status: &ServerStatus) -> BytesMut {
     if lacking > 0 {
         count(LACKING, lacking);
     }
+    if tombstones > 0 {
+        count(TOMBSTONES, tombstones);
+    }
     if let Some(ms) = proven_ms {
         count(PROVEN_MS, ms);
     }
     if let Some(ms) = unscrubbed_ms {
         count(UNSCRUBBED_MS, ms);
     }
+    put_lists(&mut out, domains, waits, leads);
+    if full {
+        tlv::put_field(&mut out, FULL, &[1]);
+    }
+    tlv::put_field(&mut out, SERVING, &[serving.into()]);
+    tlv::put_field(&mut out, DURABLE, &[durable.into()]);
+    out
+}
+
+/// The fields that may come several times.
+fn put_lists(
+    out: &mut BytesMut,
+    domains: &[DomainStanding],
+    waits: &[(DomainId, ServerId)],
+    leads: &[LeaderStanding],
+) {
     assert!(domains.len() <= limits::STANDINGS, "a status is bounded");
     for standing in domains {
-        tlv::put_field(&mut out, DOMAIN, &domain(standing));
+        tlv::put_field(out, DOMAIN, &domain(standing));
     }
     assert!(waits.len() <= limits::STANDINGS, "a status is bounded");
     for (domain, server) in waits {
         let ids = [domain.0, server.0].map(u128::to_le_bytes);
-        tlv::put_field(&mut out, WAITS, ids.as_flattened());
+        tlv::put_field(out, WAITS, ids.as_flattened());
     }
     assert!(leads.len() <= limits::LEADER_WINDOW, "a status is bounded");
     for LeaderStanding {
@@ -103,11 +126,8 @@ pub(super) fn fields(status: &ServerStatus) -> BytesMut {
     {
         let id = domain.0.to_le_bytes();
         let numbers = [*objects, *bytes].map(u64::to_le_bytes);
-        tlv::put_field(&mut out, LEADS, &[&id, numbers.as_flattened()].concat());
+        tlv::put_field(out, LEADS, &[&id, numbers.as_flattened()].concat());
     }
-    tlv::put_field(&mut out, SERVING, &[serving.into()]);
-    tlv::put_field(&mut out, DURABLE, &[durable.into()]);
-    out
 }
 
 /// The reverse of [`fields`]. A field that is missing is 0, and the time of proof `None`; one of a later version is skipped unless it must be
@@ -132,6 +152,8 @@ pub(super) fn status(bytes: &Bytes) -> Result<ServerStatus, DecodeError> {
             TRIMMED => status.trimmed = count()?,
             REPAIRED => status.repaired = count()?,
             LACKING => status.lacking = count()?,
+            TOMBSTONES => status.tombstones = count()?,
+            FULL => status.full = truth(kind, value)?,
             PROVEN_MS => status.proven_ms = Some(count()?),
             UNSCRUBBED_MS => status.unscrubbed_ms = Some(count()?),
             DOMAIN if status.domains.len() == limits::STANDINGS => {

@@ -415,8 +415,7 @@ fn replies_of_sequences() -> Vec<Reply> {
     replies.extend([standing(), Reply::Latest(Some(ceased()))]);
     replies.extend([speculating(), led()].map(|c| Reply::Latest(Some(c))));
     replies.extend([super::restart::waits(), Reply::Latest(Some(slotted()))]);
-    replies.push(leading());
-    replies.push(Reply::Latest(Some(fixed())));
+    replies.extend([leading(), Reply::Latest(Some(fixed())), full()]);
     replies
 }
 
@@ -435,6 +434,14 @@ fn leading() -> Reply {
     };
     Reply::Status(Box::new(ServerStatus {
         leads: vec![standing(0xd0, 0), standing(0xd1, 18)],
+        ..ServerStatus::default()
+    }))
+}
+
+fn full() -> Reply {
+    Reply::Status(Box::new(ServerStatus {
+        tombstones: 20,
+        full: true,
         ..ServerStatus::default()
     }))
 }

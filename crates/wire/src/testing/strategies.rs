@@ -255,13 +255,18 @@ fn status() -> impl Strategy<Value = ServerStatus> {
     };
     let leads = vec(any::<(u128, u64, u64)>().prop_map(lead), 0..3);
     (
-        any::<([u64; 12], bool, bool)>(),
+        any::<([u64; 13], bool, bool, bool)>(),
         ages,
         domains,
         (waits, leads),
     )
         .prop_map(
-            |((counts, serving, durable), [proven_ms, unscrubbed_ms], domains, (waits, leads))| {
+            |(
+                (counts, serving, durable, full),
+                [proven_ms, unscrubbed_ms],
+                domains,
+                (waits, leads),
+            )| {
                 ServerStatus {
                     incarnation: counts[0],
                     serving,
@@ -277,6 +282,8 @@ fn status() -> impl Strategy<Value = ServerStatus> {
                     trimmed: counts[9],
                     repaired: counts[10],
                     lacking: counts[11],
+                    tombstones: counts[12],
+                    full,
                     proven_ms,
                     unscrubbed_ms,
                     domains,
