@@ -109,7 +109,7 @@ pub(crate) enum Command {
     /// Its servers, its [n,k] and its algorithm may change.
     #[command(subcommand, arg_required_else_help = true)]
     Reconfig(Reconfig),
-    /// Show servers and domains
+    /// Show servers and domains; first what does not work
     Status(Status),
     /// Show the steps of an operation, and their times
     ///

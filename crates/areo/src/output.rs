@@ -10,7 +10,7 @@ pub(crate) use text::{json, visible};
 
 use crate::exit::{Code, Failure, Outcome, plain};
 use clap::builder::StyledStr;
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use serde::Serialize;
 use std::io::{self, ErrorKind, IsTerminal};
 
@@ -39,6 +39,23 @@ pub enum Column {
     Text(&'static str),
     /// Numbers, to the right.
     Number(&'static str),
+}
+
+/// A colour of a text on standard output.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Paint {
+    /// Something fails.
+    Red,
+    /// Something may fail.
+    Yellow,
+}
+
+impl Column {
+    fn name(&self) -> &'static str {
+        match self {
+            Column::Text(name) | Column::Number(name) => name,
+        }
+    }
 }
 
 /// The columns of a table's head, with `|` between them and `>` before those of numbers.
@@ -117,19 +134,57 @@ impl Output {
         }
     }
 
-    /// Rows: as a table on a terminal, else tab-separated and without a head.
+    /// The text in this colour, if standard output is a terminal that shows colours; none of its characters commands the terminal.
+    pub(crate) fn paint(self, paint: Paint, text: &str) -> String {
+        let code = match paint {
+            Paint::Red => 31,
+            Paint::Yellow => 33,
+        };
+        let text = self.foreign(text);
+        match self.terminal && may_colour() {
+            true => format!("\x1b[{code}m{text}\x1b[0m"),
+            false => text,
+        }
+    }
+
+    /// Rows: as a table on a terminal, else tab-separated, below the names of the columns.
     ///
     /// # Errors
     /// The output cannot take them.
     pub fn table(self, columns: &[Column], rows: &[Vec<String>]) -> Outcome {
         assert!(rows.iter().all(|row| row.len() == columns.len()));
         if !self.terminal {
+            let names: Vec<_> = columns.iter().map(Column::name).collect();
+            self.line(&names.join("\t"))?;
             return rows.iter().try_for_each(|row| self.line(&fields(row)));
         }
         match rows {
             [] => Ok(()),
             rows => self.line(&drawn(columns, rows)),
         }
+    }
+
+    /// As [`Output::table`], but on a terminal without `-v` only the columns of these names, so that 80 columns are enough.
+    ///
+    /// # Errors
+    /// The output cannot take them.
+    pub(crate) fn short_table(
+        self,
+        columns: &[Column],
+        short: &[&str],
+        rows: &[Vec<String>],
+    ) -> Outcome {
+        if !self.terminal || self.verbose > 0 {
+            return self.table(columns, rows);
+        }
+        let is_shown = |column: &Column| short.contains(&column.name());
+        let shown: Vec<Column> = columns.iter().copied().filter(is_shown).collect();
+        assert_eq!(shown.len(), short.len(), "each of the names is one");
+        let row = |row: &Vec<String>| {
+            let cells = row.iter().zip(columns).filter(|(_, it)| is_shown(it));
+            cells.map(|(cell, _)| cell.clone()).collect()
+        };
+        self.table(&shown, &rows.iter().map(row).collect::<Vec<_>>())
     }
 
     /// A text that others chose, such as a key, for standard output: on a terminal without characters that would command it, and
@@ -185,6 +240,8 @@ fn fields(row: &[String]) -> String {
 fn drawn(columns: &[Column], rows: &[Vec<String>]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
+    // As wide as the terminal at most: long cells are broken into lines.
+    table.set_content_arrangement(ContentArrangement::Dynamic);
     let head = |column: &Column| match column {
         Column::Text(name) => Cell::new(name),
         Column::Number(name) => Cell::new(name).set_alignment(CellAlignment::Right),

@@ -7,8 +7,8 @@ use crate::domain::Domain;
 use crate::error::{Error, Operation};
 use crate::metrics::Metrics;
 use crate::reconfig::{self, Departure, ForgetError, PlannedDeparture, ReconfigError, Successor};
-use crate::session::{Context, KnownDomain, STATUS_PATIENCE, Session, later_version};
-use areo_core::config::{Configuration, Members};
+use crate::session::{Context, KnownDomain, ROOT_DOMAIN, STATUS_PATIENCE, Session, later_version};
+use areo_core::config::{Configuration, Members, ServerId};
 use areo_core::env::Env;
 use areo_core::gather;
 use areo_core::manager::growth::NoSpare;
@@ -257,7 +257,12 @@ impl Client {
 
     /// How every known server is, and which domains there are. Waits three seconds at most for those that say nothing.
     pub async fn status(&self) -> ClusterStatus {
-        let patience = self.timeout().min(STATUS_PATIENCE);
+        self.status_within(STATUS_PATIENCE).await
+    }
+
+    /// The same, but waits no longer than `patience` for those that say nothing.
+    pub async fn status_within(&self, patience: Duration) -> ClusterStatus {
+        let patience = self.timeout().min(patience);
         let ask = move |context| async move { status(&context, patience).await };
         self.session.run_on_root(Operation::ListDomains, ask).await
     }
@@ -386,25 +391,29 @@ async fn domains_in_full(context: &Context, patience: Duration) -> Result<Vec<Do
 }
 
 async fn status(context: &Context, patience: Duration) -> ClusterStatus {
-    context.refresh().await;
-    let names = context.cluster().names();
-    let servers = names.sorted();
-    let members: Members = servers.iter().map(|server| server.id).collect();
-    let (health, domains) = tokio::join!(
-        context.health(&members, patience),
+    // Servers that it knows answer while it asks which others there are.
+    let known = health_of(context, context.cluster().names().sorted(), patience);
+    let ((), health, domains) = tokio::join!(
+        context.refresh_within(patience / 2),
+        known,
         domains_in_full(context, patience),
     );
-    let servers = servers.into_iter().zip(health);
-    let server = |(server, status)| ServerHealth {
-        server,
-        status,
-        domains: None,
-    };
+    let names = context.cluster().names();
+    let is_asked = |server: &ServerInfo| health.iter().any(|it| it.server == *server);
+    let others = names.sorted().into_iter().filter(|it| !is_asked(it));
+    let mut servers = health_of(context, others.collect(), patience).await;
+    // One that has moved was asked at its new place.
+    let is_new = |it: &ServerHealth| servers.iter().all(|new| new.server.id != it.server.id);
+    let health: Vec<_> = health.into_iter().filter(is_new).collect();
+    servers.extend(health);
+    let order: Vec<ServerId> = names.sorted().into_iter().map(|it| it.id).collect();
+    servers.retain(|it| order.contains(&it.server.id));
+    servers.sort_by_key(|it| order.iter().position(|id| *id == it.server.id));
     let mut status = ClusterStatus {
         cluster: context.cluster().id,
-        root: names.configuration(&context.latest()),
+        root: names.domain(ROOT_DOMAIN, &context.latest()),
         root_warning: root_warning(context),
-        servers: servers.map(server).collect(),
+        servers,
         domains,
     };
     status.add_unregistered();
@@ -417,6 +426,25 @@ fn root_warning(context: &Context) -> Option<String> {
     let names = context.cluster().names();
     let no_spare = NoSpare::of(&context.latest(), names.servers());
     no_spare.map(|it| it.to_string())
+}
+
+/// How these servers are, in their order.
+async fn health_of(
+    context: &Context,
+    servers: Vec<ServerInfo>,
+    patience: Duration,
+) -> Vec<ServerHealth> {
+    let members: Members = servers.iter().map(|server| server.id).collect();
+    let health = match members.is_empty() {
+        true => Vec::new(),
+        false => context.health(&members, patience).await,
+    };
+    let server = |(server, status)| ServerHealth {
+        server,
+        status,
+        domains: None,
+    };
+    servers.into_iter().zip(health).map(server).collect()
 }
 
 fn domain_error(context: &Context, error: DomainError) -> Error {

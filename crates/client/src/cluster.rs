@@ -195,6 +195,14 @@ pub struct DomainInfo {
     pub pending: Option<Vec<ConfigurationInfo>>,
 }
 
+impl DomainInfo {
+    /// The final configuration and the pending ones that are known: operations need a quorum of each.
+    pub fn in_use(&self) -> impl Iterator<Item = &ConfigurationInfo> {
+        let pending = self.pending.iter().flatten();
+        std::iter::once(&self.configuration).chain(pending)
+    }
+}
+
 /// The configuration, with its status.
 fn finalized<S: Serializer>(
     configuration: &ConfigurationInfo,

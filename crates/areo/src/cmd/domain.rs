@@ -82,7 +82,7 @@ async fn create(session: &Session, args: args::DomainCreate) -> Outcome {
 async fn ls(session: &Session) -> Outcome {
     let client = session.connect().await?;
     let domains = client.domains().await.map_err(failure)?;
-    print_all(session.out, &domains, [])?;
+    print_all(session.out, &domains)?;
     client.close().await;
     Ok(())
 }
@@ -179,37 +179,28 @@ pub(super) fn experimental(c: &ConfigurationInfo) -> String {
     c.experimental.settings().join(", ")
 }
 
-/// With further columns, each with a cell for each domain.
-pub(super) fn print_all<const N: usize>(
-    out: Output,
-    domains: &[DomainInfo],
-    more: [(&'static str, Vec<String>); N],
-) -> Outcome {
+fn print_all(out: Output, domains: &[DomainInfo]) -> Outcome {
     if out.json {
         return domains.iter().try_for_each(|info| out.object(info));
     }
-    let mut columns = vec![
-        Column::Text("domain"),
-        Column::Text("dap"),
-        Column::Number("quorum"),
-        Column::Number("f"),
-        Column::Number("may be lost"),
-        Column::Number("stored per byte"),
-        Column::Text("pending"),
-        Column::Text("servers"),
-    ];
-    let mut rows: Vec<_> = domains.iter().map(row).collect();
-    for (name, cells) in more {
-        assert_eq!(cells.len(), rows.len(), "a cell for each domain");
-        columns.push(Column::Text(name));
-        for (row, cell) in rows.iter_mut().zip(cells) {
-            row.push(cell);
-        }
-    }
-    out.table(&columns, &rows)
+    let short = ["domain", "dap", "quorum", "f", "pending", "servers"];
+    let rows: Vec<_> = domains.iter().map(row).collect();
+    out.short_table(&COLUMNS, &short, &rows)
 }
 
-fn row(info: &DomainInfo) -> Vec<String> {
+/// Those of a [`row`].
+pub(super) const COLUMNS: [Column; 8] = [
+    Column::Text("domain"),
+    Column::Text("dap"),
+    Column::Number("quorum"),
+    Column::Number("f"),
+    Column::Number("may be lost"),
+    Column::Number("stored per byte"),
+    Column::Text("pending"),
+    Column::Text("servers"),
+];
+
+pub(super) fn row(info: &DomainInfo) -> Vec<String> {
     let shape = info.configuration.shape;
     vec![
         info.name.clone(),
@@ -290,7 +281,7 @@ fn print_one(out: Output, info: &DomainInfo, graph: &ConfigurationGraph) -> Outc
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use areo_client::experimental::Experimental;
     use areo_client::{Decider, Member, ReconfigKind, ServerId};
@@ -309,24 +300,29 @@ mod tests {
     }
 
     pub(super) fn info() -> DomainInfo {
+        domain("photos", Dap::Ec { k: 1 }, 2)
+    }
+
+    /// A domain on the servers from s1 on.
+    pub(in crate::cmd) fn domain(name: &str, dap: Dap, n: u128) -> DomainInfo {
         let member = |i: u128| Member {
             id: ServerId(i),
             name: format!("s{i}"),
             address: (i > 1).then(|| format!("127.0.0.1:{}", 7399 + i)),
         };
         DomainInfo {
-            name: "photos".into(),
+            name: name.into(),
             id: "0f".repeat(16),
             configuration: ConfigurationInfo {
                 index: 0,
-                shape: Shape::new(Dap::Ec { k: 1 }, 2).unwrap(),
+                shape: Shape::new(dap, usize::try_from(n).unwrap()).unwrap(),
                 delta: 5,
                 copy_bytes: 16_384,
                 experimental: Experimental::default(),
                 decided_by: Decider::Members,
                 reconfig: ReconfigKind::default(),
                 leader: None,
-                members: vec![member(1), member(2)],
+                members: (1..=n).map(member).collect(),
             },
             pending: Some(Vec::new()),
         }

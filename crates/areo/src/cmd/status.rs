@@ -1,5 +1,6 @@
 //! `areo status`: servers and domains.
 
+mod problems;
 mod ready;
 
 use super::{domain, sweep};
@@ -8,34 +9,66 @@ use crate::exit::Outcome;
 use crate::output::{Column, Output};
 use crate::session::{self, Session, failure};
 use crate::units::{show_age, show_count, show_size};
-use areo_client::{ClusterStatus, ClusterSummary, DomainHealth, DomainInfo, ServerHealth};
+use areo_client::{
+    Client, ClusterStatus, ClusterSummary, DomainHealth, DomainInfo, Health, ServerHealth,
+};
 use serde::Serialize;
+use std::time::Duration;
+
+/// How long servers are waited for before the others are named.
+const FIRST_LOOK: Duration = Duration::from_millis(600);
+/// How long blocks are counted before that is said.
+const COUNTING: Duration = Duration::from_secs(1);
 
 pub(super) fn run(session: &Session, args: &args::Status) -> Outcome {
     session::run(status(session, args), "")
 }
 
 async fn status(session: &Session, args: &args::Status) -> Outcome {
+    let out = session.out;
     let (client, status) = if let Some(time) = args.wait {
         ready::wait(session, &session.domain_name()?, time).await?
     } else {
         let client = session.connect().await?;
-        let status = client.status().await;
+        let status = look(out, &client).await;
         (client, status)
     };
-    print(session.out, &status)?;
-    if let Some(warning) = &status.root_warning {
-        session.out.note(warning);
-    }
-    let domains = status.domains.as_deref().unwrap_or_default();
-    let names: Vec<String> = domains.iter().map(|domain| domain.name.clone()).collect();
-    sweep::print_blocks(session.out, &client, &names).await?;
+    print(out, &status)?;
+    // Others would be waited for in vain.
+    let domains = status.domains.iter().flatten();
+    let serving = domains.filter(|it| status.health_of(it).serves);
+    let names: Vec<String> = serving.map(|it| it.name.clone()).collect();
+    print_blocks(out, &client, &names).await?;
     client.close().await;
     // What can be seen was shown; what cannot decides how this ends.
     status.domains.map(drop).map_err(failure)
 }
 
+/// Counts blocks, which takes long where there are many, and says so then.
+async fn print_blocks(out: Output, client: &Client, domains: &[String]) -> Outcome {
+    let mut counting = std::pin::pin!(sweep::print_blocks(out, client, domains));
+    if let Ok(counted) = tokio::time::timeout(COUNTING, &mut counting).await {
+        return counted;
+    }
+    out.note("counting the blocks of large values");
+    counting.await
+}
+
+/// How the cluster is. Servers that are connected and say nothing are named before they are waited for.
+async fn look(out: Output, client: &Client) -> ClusterStatus {
+    let status = client.status_within(FIRST_LOOK).await;
+    let silent = |it: &&ServerHealth| matches!(&it.status, Health::Unreachable { reason } if reason == Health::SILENT);
+    let silent = status.servers.iter().filter(silent);
+    let silent: Vec<&str> = silent.map(|it| it.server.name.as_str()).collect();
+    if silent.is_empty() {
+        return status;
+    }
+    out.note(&format!("waiting for {}", silent.join(", ")));
+    client.status().await
+}
+
 fn print(out: Output, status: &ClusterStatus) -> Outcome {
+    problems::print(out, &problems::all(status))?;
     print_cluster(out, status)?;
     if out.json {
         let mut servers = status.servers.iter();
@@ -43,11 +76,10 @@ fn print(out: Output, status: &ClusterStatus) -> Outcome {
     } else {
         print_servers(out, status)?;
     }
-    let domains = status.domains.as_deref().unwrap_or_default();
-    if out.terminal && !domains.is_empty() {
+    if out.terminal {
         out.line("")?;
     }
-    print_domains(out, status, domains)
+    print_domains(out, status)
 }
 
 /// What is printed of a domain with `--json`.
@@ -59,7 +91,8 @@ struct DomainReport<'a> {
     health: DomainHealth,
 }
 
-fn print_domains(out: Output, status: &ClusterStatus, domains: &[DomainInfo]) -> Outcome {
+fn print_domains(out: Output, status: &ClusterStatus) -> Outcome {
+    let domains = status.all_domains();
     if out.json {
         return domains.iter().try_for_each(|domain| {
             out.object(&DomainReport {
@@ -68,14 +101,34 @@ fn print_domains(out: Output, status: &ClusterStatus, domains: &[DomainInfo]) ->
             })
         });
     }
-    let health: Vec<_> = domains.iter().map(|it| status.health_of(it)).collect();
-    let of_health =
-        |text: fn(&DomainHealth) -> String| -> Vec<String> { health.iter().map(text).collect() };
-    let columns = [
-        ("redundancy", of_health(redundancy_of)),
-        ("verified", of_health(verified)),
+    let more = [
+        Column::Number("serving"),
+        Column::Number("objects"),
+        Column::Text("redundancy"),
+        Column::Text("verified"),
     ];
-    domain::print_all(out, domains, columns)
+    let columns = [&domain::COLUMNS[..], &more].concat();
+    let row = |it: &DomainInfo| {
+        let health = status.health_of(it);
+        let more = [
+            format!("{} of {}", health.serving, it.configuration.shape.n()),
+            health.objects.map_or("-".into(), |it| it.to_string()),
+            redundancy_of(&health),
+            verified(&health),
+        ];
+        domain::row(it).into_iter().chain(more).collect()
+    };
+    let short = [
+        "domain",
+        "dap",
+        "quorum",
+        "f",
+        "serving",
+        "objects",
+        "redundancy",
+    ];
+    let rows: Vec<Vec<String>> = domains.iter().map(row).collect();
+    out.short_table(&columns, &short, &rows)
 }
 
 /// Whether every server holds its element of every object, and how old that news is; or for whom it waits.
@@ -90,10 +143,9 @@ fn redundancy_of(health: &DomainHealth) -> String {
         let servers: Vec<_> = servers.map(|(name, it)| format!("{name} {it}")).collect();
         return format!("{missing} missing: {}", servers.join(", "));
     }
-    match (health.objects, health.proven_seconds) {
-        (Some(objects), Some(seconds)) => {
-            let objects = show_count(objects, "object");
-            format!("all {objects} at all servers, {} ago", show_age(seconds))
+    match health.proven_seconds {
+        Some(seconds) if health.objects.is_some() => {
+            format!("whole as of {} ago", show_age(seconds))
         }
         _ => format!("not known of {}", health.not_proven.join(", ")),
     }
@@ -109,41 +161,61 @@ fn verified(health: &DomainHealth) -> String {
 
 fn print_cluster(out: Output, status: &ClusterStatus) -> Outcome {
     let cluster = status.summary();
-    let ClusterSummary {
-        servers,
-        serving,
-        root_quorum,
-        element_bytes,
-        stored_bytes,
-        ..
-    } = &cluster;
     match (out.json, out.terminal) {
         (true, _) => out.object(&cluster),
         (false, true) => {
-            out.line(&format!(
-                "cluster {}: {serving} of {servers} servers serve ({root_quorum} needed to find domains), {} in fragments and copies, {} stored",
-                cluster.cluster,
-                show_size(*element_bytes),
-                show_size(*stored_bytes)
-            ))?;
-            out.line(&redundancy(
-                &status.servers,
-                cluster.lacking,
-                cluster.proven_seconds,
-            ))?;
-            if let Some(seconds) = cluster.pending_seconds {
-                out.line(&format!(
-                    "a change has been pending for {}: if no client is at work on it, `areo reconfig start DOMAIN --resume` finishes it",
-                    show_age(seconds)
-                ))?;
+            for line in for_people(status, &cluster) {
+                out.line(&line)?;
             }
             out.line("")
         }
-        (false, false) => out.line(&format!(
-            "{}\t{serving}\t{servers}\t{element_bytes}\t{stored_bytes}",
-            cluster.cluster
-        )),
+        (false, false) => {
+            let columns = [
+                Column::Text("cluster"),
+                Column::Number("serving"),
+                Column::Number("servers"),
+                Column::Number("element bytes"),
+                Column::Number("stored bytes"),
+                Column::Number("tombstones"),
+            ];
+            let row = vec![
+                cluster.cluster.to_string(),
+                cluster.serving.to_string(),
+                cluster.servers.to_string(),
+                cluster.element_bytes.to_string(),
+                cluster.stored_bytes.to_string(),
+                cluster.tombstones.to_string(),
+            ];
+            out.table(&columns, &[row])
+        }
     }
+}
+
+fn for_people(status: &ClusterStatus, cluster: &ClusterSummary) -> Vec<String> {
+    let tombstones = match cluster.tombstones {
+        0 => String::new(),
+        count => format!(", {} of deleted objects", show_count(count, "tombstone")),
+    };
+    let mut lines = vec![
+        format!(
+            "cluster {}: {} of {} servers serve",
+            cluster.cluster, cluster.serving, cluster.servers
+        ),
+        format!(
+            "{} in fragments and copies, {} stored{tombstones}",
+            show_size(cluster.element_bytes),
+            show_size(cluster.stored_bytes)
+        ),
+        redundancy(&status.servers, cluster.lacking, cluster.proven_seconds),
+    ];
+    if let Some(seconds) = cluster.pending_seconds {
+        let age = show_age(seconds);
+        lines.extend([
+            format!("a change has been pending for {age}: if no client is at work on it,"),
+            "`areo reconfig start DOMAIN --resume` finishes it".into(),
+        ]);
+    }
+    lines
 }
 
 /// How many elements are missing, and how old that news is.
@@ -155,7 +227,7 @@ fn redundancy(servers: &[ServerHealth], lacking: u64, proven_seconds: Option<u64
     let unproven: Vec<&str> = unproven.map(|it| it.server.name.as_str()).collect();
     match (lacking, proven_seconds) {
         (0, Some(seconds)) => format!(
-            "every server holds its part of every object, last proven {} ago",
+            "every server held its part of every object as of {} ago",
             show_age(seconds)
         ),
         (0, None) => format!(
@@ -179,13 +251,15 @@ fn print_servers(out: Output, status: &ClusterStatus) -> Outcome {
         Column::Number("objects"),
         Column::Number("damaged"),
         Column::Number("lacking"),
+        Column::Number("tombstones"),
         Column::Number("elements"),
         Column::Number("stored"),
         Column::Number("domains"),
     ];
+    let short = ["server", "address", "state", "objects", "stored", "domains"];
     let row = |health| row(out.terminal, health);
     let rows: Vec<_> = status.servers.iter().map(row).collect();
-    out.table(&columns, &rows)
+    out.short_table(&columns, &short, &rows)
 }
 
 fn row(people: bool, health: &ServerHealth) -> Vec<String> {
@@ -210,12 +284,16 @@ fn row(people: bool, health: &ServerHealth) -> Vec<String> {
     vec![
         health.server.name.clone(),
         address.into(),
-        health.state().into(),
+        match health.is_full() {
+            true => "disk full".into(),
+            false => health.state().into(),
+        },
         health.incarnation().to_string(),
         durability.into(),
         number(status.map(|status| status.objects)),
         number(status.map(|status| status.damaged)),
         number(status.map(|status| status.lacking)),
+        number(status.map(|status| status.tombstones)),
         size(status.map(|status| status.element_bytes)),
         size(status.map(|status| status.stored_bytes)),
         number(health.domains),
@@ -261,22 +339,22 @@ mod tests {
         let serving = answered(true, true);
         assert_eq!(
             row(true, &serving),
-            "s1 127.0.0.1:7400 serving 4 fsync 7 0 0 2.0 KiB 4.0 KiB 2"
+            "s1 127.0.0.1:7400 serving 4 fsync 7 0 0 0 2.0 KiB 4.0 KiB 2"
         );
         assert_eq!(
             row(false, &serving),
-            "s1 127.0.0.1:7400 serving 4 fsync 7 0 0 2048 4096 2"
+            "s1 127.0.0.1:7400 serving 4 fsync 7 0 0 0 2048 4096 2"
         );
         let starting = answered(false, false);
         assert_eq!(
             row(false, &starting),
-            "s1 127.0.0.1:7400 starting 4 memory 7 0 0 2048 4096 2"
+            "s1 127.0.0.1:7400 starting 4 memory 7 0 0 0 2048 4096 2"
         );
         let reason = "connection refused".into();
         let down = health(Health::Unreachable { reason });
         assert_eq!(
             row(true, &down),
-            "s1 127.0.0.1:7400 connection refused 3 - - - - - - 2"
+            "s1 127.0.0.1:7400 connection refused 3 - - - - - - - 2"
         );
     }
 
@@ -307,7 +385,7 @@ mod tests {
         };
         assert_eq!(
             said(&[server(Some(5000), 0), server(Some(300_000), 0)]),
-            "every server holds its part of every object, last proven 5 min ago"
+            "every server held its part of every object as of 5 min ago"
         );
         assert_eq!(
             said(&[server(Some(5000), 0), server(None, 0)]),
@@ -322,6 +400,10 @@ mod tests {
     #[test]
     fn a_domain_is_said_to_be_whole_only_if_that_is_known() {
         let mut health = DomainHealth {
+            serving: 4,
+            serves: true,
+            writes: false,
+            full: vec!["s2".into()],
             objects: Some(12_034),
             missing: BTreeMap::new(),
             not_proven: Vec::new(),
@@ -329,10 +411,7 @@ mod tests {
             unscrubbed_seconds: None,
             waits_for: Vec::new(),
         };
-        assert_eq!(
-            redundancy_of(&health),
-            "all 12034 objects at all servers, 3 h ago"
-        );
+        assert_eq!(redundancy_of(&health), "whole as of 3 h ago");
         assert_eq!(verified(&health), "-");
         health.unscrubbed_seconds = Some(300);
         assert_eq!(verified(&health), "within 5 min");
@@ -344,6 +423,7 @@ mod tests {
         assert_eq!(
             serde_json::to_value(&health).unwrap(),
             serde_json::json!({
+                "serving": 4, "serves": true, "writes": false, "full": ["s2"],
                 "objects": 12034, "missing": {"s2": 4, "s4": 3}, "not_proven": ["s1", "s4"],
                 "proven_seconds": null, "unscrubbed_seconds": 300, "waits_for": [],
             })
@@ -364,6 +444,7 @@ mod tests {
                 "server": "s1", "id": "00000000000000000000000000000001", "address": "127.0.0.1:7400",
                 "admin": "127.0.0.1:7490", "state": "serving", "incarnation": 4, "durable": false,
                 "objects": 7, "damaged": 0, "lacking": 0, "proven_seconds": null, "element_bytes": 2048, "stored_bytes": 4096,
+                "tombstones": 0, "full": false,
                 "domains": 2,
             })
         );

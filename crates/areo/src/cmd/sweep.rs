@@ -107,7 +107,10 @@ pub(super) async fn print_blocks(out: Output, client: &Client, domains: &[String
             size(orphans.bytes),
         ]);
     }
-    if out.terminal && !rows.is_empty() {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    if out.terminal {
         out.line("")?;
     }
     let columns = [

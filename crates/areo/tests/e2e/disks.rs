@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::cluster::{Cluster, wait_until};
+use crate::lifecycle::ask;
 use crate::metrics::{metrics, value};
 use crate::values::bytes;
 use rustix::process::Signal;
@@ -226,6 +227,7 @@ fn a_full_disk_refuses_writes_keeps_what_it_has_and_recovers() {
             length /= 2;
         }
     }
+    full_disks_are_told(&cluster);
     for i in 0..stored {
         assert!(
             cluster.run(&["get", &format!("k{i}")]).done().stdout == value(i),
@@ -243,6 +245,32 @@ fn a_full_disk_refuses_writes_keeps_what_it_has_and_recovers() {
             == 0
     });
     assert!(cluster.run(&["get", "again"]).done().stdout == value(0));
+    // Servers ask their disks for room, and are heard.
+    cluster.run(&["status", "--wait", "60s"]).done();
+    assert_eq!(ask(cluster.port() + 90, "/health/cluster").0, "200");
+}
+
+/// The disks of a quorum are full: reads succeed, writes do not, and everything that tells how the cluster is says so.
+fn full_disks_are_told(cluster: &Cluster) {
+    let waited = cluster.run(&["status", "--wait", "500ms"]);
+    waited.refused(5, &["disk full, writes of", "'default'", "fail"]);
+    let shown = cluster.run(&["status"]).done();
+    let shown = shown.text();
+    assert!(shown.starts_with("problem\ns"), "{shown}");
+    assert!(shown.contains("disk full, writes of"), "{shown}");
+    let (code, health) = ask(cluster.port() + 90, "/health/cluster");
+    assert_eq!(code, "503", "{health}");
+    let health: serde_json::Value = serde_json::from_str(&health).unwrap();
+    let domains = health["domains"].as_array().unwrap();
+    let default = domains.iter().find(|it| it["domain"] == "default").unwrap();
+    let keys = ["serves", "writes"].map(|key| default[key].clone());
+    assert_eq!(keys, [json!(true), json!(false)], "{health}");
+    let full = default["full"].as_array().unwrap();
+    assert!(full.len() >= 2, "{health}");
+    let first = full[0].as_str().unwrap();
+    let number: u16 = first.trim_start_matches('s').parse().unwrap();
+    let told = metrics(cluster.port() + 89 + number);
+    assert!((value(&told, "areo_server_disk_full") - 1.0).abs() < 0.1);
 }
 
 /// Takes all the room that is left.

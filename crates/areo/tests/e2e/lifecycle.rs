@@ -257,7 +257,7 @@ fn a_cluster_grows_server_by_server() {
     };
     let first_server = server(&folder.path().join("a"), port, &["--init", "--name", "a"]);
     wait_until(|| serving(1));
-    let warned = on(&["status"], b"").done().stderr;
+    let warned = on(&["status"], b"").done().text().to_owned();
     assert!(
         warned.contains("the root domain is on one server and tolerates no crash")
             && warned.contains("start 2 more servers (`areo server --join`)"),
@@ -303,19 +303,19 @@ fn a_fixed_root_domain_stays() {
     let fixed = ["--init", "--root", "fixed"];
     let _first = server(&folder.path().join("a"), port, &fixed);
     let status = || areo(&["--cluster", &first, "status", "--timeout", "2s"], b"");
-    wait_until(|| status().text().contains("serving"));
+    wait_until(|| status().text().contains("\tserving\t1\t"));
     let join = ["--join", first.as_str()];
     let _second = server(&folder.path().join("b"), port + 1, &join);
     let _third = server(&folder.path().join("c"), port + 2, &join);
-    wait_until(|| status().text().matches("serving").count() == 3);
-    let warned = status().stderr;
+    wait_until(|| status().text().matches("\tserving\t1\t").count() == 3);
+    let warned = status().text().to_owned();
     assert!(
         warned.contains("areo reconfig start @root --add"),
         "{warned}"
     );
     let add = ["reconfig", "start", "@root", "--add", "s2,s3"];
     areo(&[&["--cluster", &first][..], &add].concat(), b"").done();
-    let warned = status().stderr;
+    let warned = status().text().to_owned();
     assert!(!warned.contains("crash"), "{warned}");
 }
 
@@ -328,7 +328,7 @@ fn servers_of_two_clusters_are_not_mixed() {
     let of = |name: &str| folder.path().join(name);
     let serving = |address: &str| {
         let status = areo(&["--cluster", address, "status", "--timeout", "2s"], b"");
-        status.text().contains("serving")
+        status.text().contains("\tserving\t1\t")
     };
     let first = server(&of("a"), port, &["--init"]);
     let _other = server(&of("b"), port + 1, &["--init"]);

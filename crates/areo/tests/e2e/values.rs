@@ -155,7 +155,7 @@ fn domains_keep_objects_apart() {
         .lines()
         .map(|l| l.split('\t').next().unwrap())
         .collect();
-    assert_eq!(names, ["copies", "default"]);
+    assert_eq!(names, ["domain", "copies", "default"]);
     let mut shown = cluster
         .run(&["domain", "show", "copies", "--json"])
         .done()

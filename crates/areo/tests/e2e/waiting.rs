@@ -2,7 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use crate::cluster::{Cluster, areo};
+use crate::cluster::{Cluster, areo, wait_until};
+use crate::metrics::{metrics, value};
 
 #[test]
 fn a_ready_cluster_is_shown_and_another_one_says_what_it_lacks() {
@@ -25,10 +26,42 @@ fn a_ready_cluster_is_shown_and_another_one_says_what_it_lacks() {
     assert!(refused.stdout.is_empty());
     let error: serde_json::Value = serde_json::from_str(&refused.stderr).unwrap();
     assert_eq!(error["kind"], "unavailable", "{error}");
+    an_outage_is_said_first(&cluster);
     cluster.kill("s3");
     cluster
         .run(&short)
         .refused(5, &["2 of 3 needed servers of the root domain"]);
+}
+
+/// Of the cluster of five of which s1 and s2 are away.
+fn an_outage_is_said_first(cluster: &Cluster) {
+    let shown = cluster.run(&["status"]).done();
+    let shown = shown.text();
+    let outage = "problem\n'default' has no quorum: 3 of 4 needed servers serve, not s1, s2\n";
+    assert!(shown.starts_with(outage), "{shown}");
+    let tables = ["cluster\tserving\t", "server\taddress\t", "domain\tdap\t"];
+    for head in tables {
+        assert!(shown.lines().any(|line| line.starts_with(head)), "{shown}");
+    }
+    let lines = cluster.run(&["status", "--json"]).done().objects();
+    assert_eq!(lines[0]["without_quorum"], serde_json::json!(["default"]));
+    let domain = |name: &str| {
+        let line = lines.iter().find(|line| line["domain"] == name);
+        let line = line.unwrap_or_else(|| panic!("no {name} in {lines:?}"));
+        let key = |key: &str| line[key].clone();
+        (key("serving"), key("serves"), key("writes"), key("full"))
+    };
+    let none = serde_json::json!([]);
+    let works = |works: bool| (3.into(), works.into(), works.into(), none.clone());
+    assert_eq!(domain("default"), works(false));
+    assert_eq!(domain("@root"), works(true));
+    // Servers see it, too.
+    let spare = "areo_domain_spare_members{domain=\"default\"}";
+    let has_counted = || {
+        let now = metrics(cluster.port() + 92);
+        now.contains(spare) && value(&now, spare) < -0.5
+    };
+    wait_until(has_counted);
 }
 
 #[test]

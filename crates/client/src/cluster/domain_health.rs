@@ -1,13 +1,21 @@
-//! How redundant a domain is, as its servers know it.
+//! How a domain is, as its servers know it: whether it works, and how redundant it is.
 
-use super::{ClusterStatus, DomainInfo, ServerHealth};
+use super::{ClusterStatus, ConfigurationInfo, DomainInfo, ServerHealth};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How redundant a domain is, put together from what each of its servers saw when it last went over the domain's objects.
+/// How a domain is, put together from what each of its servers tells, and saw when it last went over the domain's objects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DomainHealth {
+    /// Members of its final configuration that answer and serve.
+    pub serving: usize,
+    /// A quorum of every configuration in use serves: reads and writes succeed, writes if there is room.
+    pub serves: bool,
+    /// A quorum of every configuration in use serves and has room for writes.
+    pub writes: bool,
+    /// Members whose disks have no room for writes, by name.
+    pub full: Vec<String>,
     /// Objects, tombstones included; `None` if no server has counted them since its start.
     pub objects: Option<u64>,
     /// Elements that servers lack, as far as these know, by the names of the servers; none that lacks nothing.
@@ -24,9 +32,28 @@ pub struct DomainHealth {
 }
 
 impl ClusterStatus {
-    /// How redundant this domain is: what the members of its final configuration say.
+    /// The members of this configuration that answer and serve.
+    pub fn serving_of(&self, c: &ConfigurationInfo) -> impl Iterator<Item = &ServerHealth> {
+        let is_member = |it: &&ServerHealth| c.members.iter().any(|m| m.id == it.server.id);
+        let serves = |it: &&ServerHealth| it.status.answered().is_some_and(|it| it.serving);
+        self.servers.iter().filter(is_member).filter(serves)
+    }
+
+    /// Whether a quorum of this configuration serves; if writes are asked for, with room for them.
+    pub fn has_quorum(&self, c: &ConfigurationInfo, with_room: bool) -> bool {
+        let takes_part = |it: &&ServerHealth| !with_room || !it.is_full();
+        self.serving_of(c).filter(takes_part).count() >= c.shape.quorum()
+    }
+
+    /// How this domain is: what its members say.
     pub fn health_of(&self, domain: &DomainInfo) -> DomainHealth {
+        let full = self.serving_of(&domain.configuration);
+        let full = full.filter(|it| it.is_full());
         let mut health = DomainHealth {
+            serving: self.serving_of(&domain.configuration).count(),
+            serves: domain.in_use().all(|c| self.has_quorum(c, false)),
+            writes: domain.in_use().all(|c| self.has_quorum(c, true)),
+            full: full.map(|it| it.server.name.clone()).collect(),
             objects: None,
             missing: BTreeMap::new(),
             not_proven: Vec::new(),
@@ -97,7 +124,7 @@ mod tests {
         };
         let status = ClusterStatus {
             cluster: ClusterId(1),
-            root: names.configuration(&c),
+            root: names.domain("@root", &c),
             root_warning: None,
             servers: servers.map(health).collect(),
             domains: Ok(Vec::new()),

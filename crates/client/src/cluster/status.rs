@@ -1,8 +1,7 @@
 //! How a cluster is: its servers, its domains, and both in short.
 
-use super::{ClusterId, ConfigurationInfo, DomainInfo, Member, ServerInfo};
+use super::{ClusterId, ConfigurationInfo, DomainHealth, DomainInfo, Member, ServerInfo};
 use crate::{Error, ServerId, view};
-use areo_core::error::Response;
 use serde::{Serialize, Serializer};
 use std::time::Duration;
 
@@ -13,8 +12,8 @@ pub use areo_core::message::ServerStatus;
 pub struct ClusterStatus {
     /// Which.
     pub cluster: ClusterId,
-    /// The configuration of the root domain.
-    pub root: ConfigurationInfo,
+    /// The root domain. Whether a change of it is pending is not asked.
+    pub root: DomainInfo,
     /// The root domain tolerates no crash: one sentence, with the remedy.
     pub root_warning: Option<String>,
     /// The servers, in order of their names.
@@ -41,6 +40,8 @@ pub struct ClusterSummary {
     pub element_bytes: u64,
     /// What their stores take.
     pub stored_bytes: u64,
+    /// Tombstones of objects that users deleted, on the servers that answered.
+    pub tombstones: u64,
     /// For how long the oldest change of a domain has been pending, as far as the servers know; `None` without one.
     pub pending_seconds: Option<u64>,
     /// Elements that servers lack, as far as those know that answered.
@@ -48,19 +49,41 @@ pub struct ClusterSummary {
     /// How long ago the last of the servers went over all its objects; `None` if one has not since its start, or does not
     /// answer.
     pub proven_seconds: Option<u64>,
+    /// Domains without a quorum that serves, by name; the root domain is `@root`. Of domains that are not known nothing is said.
+    pub without_quorum: Vec<String>,
+    /// Domains in which writes fail, though a quorum serves, because disks are full.
+    pub without_room: Vec<String>,
 }
 
 impl ClusterStatus {
+    /// The root domain, and the domains that are known.
+    pub fn all_domains(&self) -> Vec<DomainInfo> {
+        let known = self.domains.iter().flatten().cloned();
+        std::iter::once(self.root.clone()).chain(known).collect()
+    }
+
     /// The cluster in short.
     pub fn summary(&self) -> ClusterSummary {
+        let domains = self.all_domains();
+        let health = domains
+            .iter()
+            .map(|it| (it.name.clone(), self.health_of(it)));
+        let health: Vec<_> = health.collect();
+        let named = |is_so: fn(&DomainHealth) -> bool| {
+            let those = health.iter().filter(|(_, it)| is_so(it));
+            those.map(|(name, _)| name.clone()).collect()
+        };
         ClusterSummary {
+            without_quorum: named(|it| !it.serves),
+            without_room: named(|it| it.serves && !it.writes),
             cluster: self.cluster,
             servers: self.servers.len(),
             serving: self.serving(),
-            root_quorum: self.root.shape.quorum(),
+            root_quorum: self.root.configuration.shape.quorum(),
             root_warning: self.root_warning.clone(),
             element_bytes: self.element_bytes(),
             stored_bytes: self.stored_bytes(),
+            tombstones: self.answered().map(|status| status.tombstones).sum(),
             pending_seconds: self.oldest_pending().map(|age| age.as_secs()),
             lacking: self.answered().map(|status| status.lacking).sum(),
             proven_seconds: self.proven().map(|age| age.as_secs()),
@@ -77,7 +100,9 @@ impl ClusterStatus {
             all.flat_map(|c| c.members.clone()).collect::<Vec<_>>()
         };
         let members = domains.flat_map(of_domain);
-        let members: Vec<Member> = members.chain(self.root.members.clone()).collect();
+        let members: Vec<Member> = members
+            .chain(self.root.configuration.members.clone())
+            .collect();
         for member in members.into_iter().filter(|it| it.address.is_none()) {
             if self.servers.iter().any(|it| it.server.id == member.id) {
                 continue;
@@ -108,7 +133,7 @@ impl ClusterStatus {
     /// How many domains need the server; `None` if not all of them answered.
     fn domains_of(&self, server: ServerId) -> Option<u64> {
         let has = |c: &ConfigurationInfo| c.members.iter().any(|member| member.id == server);
-        let mut needed = u64::from(has(&self.root));
+        let mut needed = u64::from(has(&self.root.configuration));
         for domain in self.domains.as_ref().ok()? {
             let pending = domain.pending.as_ref()?;
             let needs = has(&domain.configuration) || pending.iter().any(has);
@@ -187,6 +212,11 @@ impl ServerHealth {
         }
     }
 
+    /// It says that its disk has no room for writes.
+    pub fn is_full(&self) -> bool {
+        self.status.answered().is_some_and(|status| status.full)
+    }
+
     /// Counts its starts.
     pub fn incarnation(&self) -> u64 {
         let status = self.status.answered();
@@ -211,6 +241,8 @@ impl Serialize for ServerHealth {
             proven_seconds: Option<u64>,
             element_bytes: Option<u64>,
             stored_bytes: Option<u64>,
+            tombstones: Option<u64>,
+            full: Option<bool>,
             domains: Option<u64>,
             leaving: bool,
         }
@@ -231,6 +263,8 @@ impl Serialize for ServerHealth {
                 .map(|ms| ms / 1000),
             element_bytes: status.map(|status| status.element_bytes),
             stored_bytes: status.map(|status| status.stored_bytes),
+            tombstones: status.map(|status| status.tombstones),
+            full: status.map(|status| status.full),
             domains: self.domains,
             leaving: server.leaving,
         };
@@ -251,9 +285,12 @@ pub enum Health {
 }
 
 impl Health {
+    /// Why a server did not answer that is connected and said nothing in time.
+    pub const SILENT: &str = "timed out";
+
     /// Of a server that gave no status: what its connection says, or that it was too late.
     pub(crate) fn unreachable(reason: Option<String>) -> Health {
-        let reason = reason.unwrap_or_else(|| Response::Silent.to_string());
+        let reason = reason.unwrap_or_else(|| Health::SILENT.into());
         Health::Unreachable { reason }
     }
 

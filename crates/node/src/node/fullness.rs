@@ -79,7 +79,12 @@ impl<K: Keep, C> Node<K, C> {
     ) -> Result<(), NodeError> {
         if let Some(bytes) = self.fullness.needed(now) {
             let bytes = self.owed_bytes() + self.sizes.slack + bytes;
-            let has_room = self.reserve(bytes, Purpose::Write)?;
+            let has_room = match self.reserve(bytes, Purpose::Write)? {
+                None => true,
+                Some(Refusal::Full) => false,
+                // What else the system lacks says nothing about the disk.
+                Some(_) => return Ok(()),
+            };
             if self.fullness.found(has_room) {
                 watch.disk_full(!has_room);
             }

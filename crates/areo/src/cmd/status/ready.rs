@@ -1,8 +1,9 @@
 //! When a cluster is ready, and waiting for it.
 
+use super::problems;
 use crate::exit::{Code, Failure, Outcome};
 use crate::session::{Session, failure};
-use areo_client::{Client, ClusterStatus, ConfigurationInfo, ServerHealth};
+use areo_client::{Client, ClusterStatus, DomainInfo};
 use std::time::{Duration, Instant};
 
 /// The wait between two looks.
@@ -49,9 +50,9 @@ async fn look(session: &Session, domain: &str, time: Duration) -> Outcome<(Clien
 }
 
 /// What a cluster lacks to be ready: the domain exists, and of the root domain and of each domain a quorum of every
-/// configuration in use serves.
-fn missing(status: &ClusterStatus, domain: &str) -> Option<Failure> {
-    if let Some(missing) = no_quorum("the root domain", &status.root, &status.servers) {
+/// configuration in use serves and has room for writes.
+pub(super) fn missing(status: &ClusterStatus, domain: &str) -> Option<Failure> {
+    if let Some(missing) = no_quorum(status, &status.root) {
         return Some(missing);
     }
     let domains = match &status.domains {
@@ -64,34 +65,30 @@ fn missing(status: &ClusterStatus, domain: &str) -> Option<Failure> {
         );
         return Some(Failure::new(Code::NotFound, sentence));
     }
-    domains.iter().find_map(|known| {
-        let name = format!("'{}'", known.name);
-        if let Some(missing) = no_quorum(&name, &known.configuration, &status.servers) {
-            return Some(missing);
-        }
-        let Some(pending) = &known.pending else {
+    let missing = domains.iter().find_map(|known| {
+        no_quorum(status, known).or_else(|| {
+            let name = problems::called(&known.name);
             let sentence = format!("no quorum of {name} says whether a change is pending");
-            return Some(Failure::new(Code::Unavailable, sentence));
-        };
-        let mut pending = pending.iter();
-        pending.find_map(|c| no_quorum(&name, c, &status.servers))
+            let unknown = Failure::new(Code::Unavailable, sentence);
+            known.pending.is_none().then_some(unknown)
+        })
+    });
+    missing.or_else(|| {
+        let mut full = problems::no_room(status, &status.all_domains()).into_iter();
+        let sentence = full.next()?;
+        Some(Failure::new(Code::Unavailable, sentence))
     })
 }
 
-/// What a configuration lacks, if fewer of its members serve than a quorum has.
-fn no_quorum(of: &str, c: &ConfigurationInfo, servers: &[ServerHealth]) -> Option<Failure> {
-    let serves = |health: &&ServerHealth| {
-        let status = health.status.answered();
-        status.is_some_and(|status| status.serving)
-    };
-    let is_member = |health: &&ServerHealth| c.members.iter().any(|m| m.id == health.server.id);
-    let serving = servers.iter().filter(serves).filter(is_member).count();
-    let quorum = c.shape.quorum();
-    (serving < quorum).then(|| {
-        let sentence = format!(
-            "{serving} of {quorum} needed servers of {of} (configuration {}) serve",
-            c.index
-        );
-        Failure::new(Code::Unavailable, sentence)
-    })
+/// What a domain lacks, if of a configuration in use fewer members serve than a quorum has.
+fn no_quorum(status: &ClusterStatus, domain: &DomainInfo) -> Option<Failure> {
+    let c = domain.in_use().find(|c| !status.has_quorum(c, false))?;
+    let sentence = format!(
+        "{} of {} needed servers of {} (configuration {}) serve",
+        status.serving_of(c).count(),
+        c.shape.quorum(),
+        problems::called(&domain.name),
+        c.index
+    );
+    Some(Failure::new(Code::Unavailable, sentence))
 }

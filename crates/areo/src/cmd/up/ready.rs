@@ -43,7 +43,7 @@ async fn serving(out: Output, cluster: &Cluster, timeout: Duration) -> Outcome<C
     let all = cluster.file.servers.len() - cluster.absent.len();
     loop {
         let status = client.status().await;
-        let (serving, quorum) = (status.serving(), status.root.shape.quorum());
+        let (serving, quorum) = (status.serving(), status.root.configuration.shape.quorum());
         if serving >= all {
             return Ok(client);
         }
@@ -103,7 +103,7 @@ async fn default_domain(out: Output, plan: &Plan, cluster: &Cluster, client: &Cl
     // Servers that start do not know yet what they missed.
     let held = match cluster.new {
         true => "",
-        false => ", once `areo status` says that every server holds its part",
+        false => ", once `areo status` says that every server held its part",
     };
     out.note(&format!(
         "domain '{DOMAIN}': {shape}, {}{held}",

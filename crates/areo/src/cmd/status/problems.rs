@@ -1,0 +1,170 @@
+//! What does not work, and what works by a hair: sentences that stand before everything else.
+
+use crate::exit::Outcome;
+use crate::output::{Column, Output, Paint};
+use crate::units::show_count;
+use areo_client::{ClusterStatus, ConfigurationInfo, DomainInfo, ROOT_DOMAIN};
+use std::collections::BTreeMap;
+
+/// A sentence about what is wrong.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Problem {
+    /// Operations fail now.
+    is_outage: bool,
+    text: String,
+}
+
+/// The problems of a cluster, outages first.
+pub(super) fn all(status: &ClusterStatus) -> Vec<Problem> {
+    let domains = status.all_domains();
+    let outages = domains.iter().filter_map(|it| no_quorum(status, it));
+    let outages = outages.chain(no_room(status, &domains));
+    let risks = damaged(status).chain(full(status));
+    let risks = risks.chain(domains.iter().filter_map(|it| tolerance(status, it)));
+    let problem = |is_outage| move |text| Problem { is_outage, text };
+    let all = outages.map(problem(true));
+    all.chain(risks.map(problem(false))).collect()
+}
+
+/// Prints them, outages in red.
+pub(super) fn print(out: Output, problems: &[Problem]) -> Outcome {
+    if problems.is_empty() || out.json {
+        return Ok(());
+    }
+    if !out.terminal {
+        let row = |problem: &Problem| vec![problem.text.clone()];
+        let rows: Vec<_> = problems.iter().map(row).collect();
+        return out.table(&[Column::Text("problem")], &rows);
+    }
+    for problem in problems {
+        let paint = match problem.is_outage {
+            true => Paint::Red,
+            false => Paint::Yellow,
+        };
+        out.line(&out.paint(paint, &problem.text))?;
+    }
+    out.line("")
+}
+
+/// A domain as sentences name it.
+pub(super) fn called(domain: &str) -> String {
+    match domain {
+        ROOT_DOMAIN => "the root domain".into(),
+        name => format!("'{name}'"),
+    }
+}
+
+/// The domains, as the object of a sentence.
+fn listed(domains: &[&str]) -> String {
+    let names: Vec<String> = domains.iter().map(|name| called(name)).collect();
+    match &names[..] {
+        [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
+        names => names.join(""),
+    }
+}
+
+fn no_quorum(status: &ClusterStatus, domain: &DomainInfo) -> Option<String> {
+    let c = domain.in_use().find(|c| !status.has_quorum(c, false))?;
+    let which = match c.index == domain.configuration.index {
+        true => String::new(),
+        false => format!(" in its pending configuration {}", c.index),
+    };
+    Some(format!(
+        "{} has no quorum{which}: {} of {} needed servers serve{}",
+        called(&domain.name),
+        status.serving_of(c).count(),
+        c.shape.quorum(),
+        away(status, c)
+    ))
+}
+
+/// The members that do not serve, in brackets.
+fn away(status: &ClusterStatus, c: &ConfigurationInfo) -> String {
+    let serves = |id| status.serving_of(c).any(|it| it.server.id == id);
+    let away = c.members.iter().filter(|member| !serves(member.id));
+    let away: Vec<&str> = away.map(|member| member.name.as_str()).collect();
+    match away.is_empty() {
+        true => String::new(),
+        false => format!(", not {}", away.join(", ")),
+    }
+}
+
+/// Domains of which writes fail for want of room, together where it is for the same servers.
+pub(super) fn no_room(status: &ClusterStatus, domains: &[DomainInfo]) -> Vec<String> {
+    let mut by_servers: BTreeMap<Vec<String>, Vec<&str>> = BTreeMap::new();
+    for domain in domains {
+        let health = status.health_of(domain);
+        if health.serves && !health.writes {
+            let full = by_servers.entry(full_members(status, domain));
+            full.or_default().push(&domain.name);
+        }
+    }
+    let sentence = |(servers, domains): (Vec<String>, Vec<&str>)| {
+        let (servers, domains) = (servers.join(", "), listed(&domains));
+        format!("{servers}: disk full, writes of {domains} fail")
+    };
+    by_servers.into_iter().map(sentence).collect()
+}
+
+/// Members of any configuration in use that say that their disks are full.
+fn full_members(status: &ClusterStatus, domain: &DomainInfo) -> Vec<String> {
+    let is_member = |id| {
+        domain
+            .in_use()
+            .any(|c| c.members.iter().any(|m| m.id == id))
+    };
+    let full = status.servers.iter().filter(|it| it.is_full());
+    let full = full.filter(|it| is_member(it.server.id));
+    full.map(|it| it.server.name.clone()).collect()
+}
+
+/// Servers whose disks are full, where quorums have room without them.
+fn full(status: &ClusterStatus) -> Option<String> {
+    let stops_writes = |domain: &DomainInfo| !status.health_of(domain).writes;
+    let domains = status.all_domains();
+    let named: Vec<String> = domains
+        .iter()
+        .filter(|it| stops_writes(it))
+        .flat_map(|it| full_members(status, it))
+        .collect();
+    let full = status.servers.iter().filter(|it| it.is_full());
+    let full = full.map(|it| it.server.name.as_str());
+    let full: Vec<&str> = full.filter(|it| !named.iter().any(|n| n == it)).collect();
+    (!full.is_empty()).then(|| format!("{}: disk full", full.join(", ")))
+}
+
+fn damaged(status: &ClusterStatus) -> impl Iterator<Item = String> {
+    status.servers.iter().filter_map(|server| {
+        let damaged = server.status.answered()?.damaged;
+        let objects = show_count(damaged, "object");
+        (damaged > 0).then(|| format!("{} abstains for {objects}: damaged", server.server.name))
+    })
+}
+
+/// The sentence for a domain with a quorum that does not tolerate the next crash.
+fn tolerance(status: &ClusterStatus, domain: &DomainInfo) -> Option<String> {
+    let (c, called) = (&domain.configuration, called(&domain.name));
+    let (serving, quorum) = (status.serving_of(c).count(), c.shape.quorum());
+    if serving != quorum {
+        return None;
+    }
+    let is_root = domain.name == ROOT_DOMAIN;
+    if let Some(warning) = status.root_warning.as_ref().filter(|_| is_root) {
+        return Some(warning.clone());
+    }
+    let names: Vec<&str> = c.members.iter().map(|it| it.name.as_str()).collect();
+    Some(match (c.shape.f(), &names[..]) {
+        (0, [alone]) => format!("{called} tolerates no crash: it is on {alone} alone"),
+        (0, names) => format!(
+            "{called} tolerates no crash: it needs all of {}",
+            names.join(", ")
+        ),
+        (_, _) => format!(
+            "{called} tolerates no further crash: {serving} of {quorum} needed servers serve{}",
+            away(status, c)
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests;
