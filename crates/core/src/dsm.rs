@@ -66,7 +66,7 @@ pub struct Domain<E> {
 struct Memory {
     id: Cell<ClientId>,
     counter: Cell<u64>,
-    /// The largest number of a ballot that it used, or heard of.
+    /// The largest number of a ballot that it used, or heard of, up to [`limits::REMEMBERED_BALLOT`].
     ballots: Cell<u64>,
     propagated: RefCell<PropagatedVersions>,
     sequences: Sequences,
@@ -160,20 +160,23 @@ impl<E: Env> Client<E> {
         writer
     }
 
-    /// A ballot of `proposer` that this client has not used, above the numbers that it heard of. It begins at the clock, so that
-    /// it is nearly always above those of other clients.
-    fn next_ballot(&self, proposer: Writer) -> Ballot {
-        let number = (self.memory.ballots.get() + 1).max(self.env.clock_us());
-        assert!(number > self.memory.ballots.get(), "one ballot serves once");
-        self.memory.ballots.set(number);
+    /// A ballot of `proposer` above `above`, which it heard of for this object, and above the numbers that this client remembers. It
+    /// begins at the clock, so that it is nearly always above those of other clients.
+    fn next_ballot(&self, proposer: Writer, above: u64) -> Ballot {
+        let known = self.memory.ballots.get().max(above);
+        let number = (known + 1).max(self.env.clock_us());
+        assert!(number > above, "one ballot serves once");
+        self.remember_ballot(number);
         Ballot { number, proposer }
     }
 
-    /// Others use ballots up to this number, or to the one that has its place among those that close.
-    fn heard_of_ballot(&self, number: u64) {
-        let number = number % limits::CLOSING;
-        let known = self.memory.ballots.get();
-        self.memory.ballots.set(known.max(number));
+    /// Ballots of this number are in use: a guess for the next operation, on any object. A number that clocks do not show in this
+    /// age of the world is not remembered: one object that has it would leave no numbers for the others.
+    fn remember_ballot(&self, number: u64) {
+        if number <= limits::REMEMBERED_BALLOT {
+            let known = self.memory.ballots.get();
+            self.memory.ballots.set(known.max(number));
+        }
     }
 
     /// The writer of a value in blocks ([`large`]).

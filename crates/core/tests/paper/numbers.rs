@@ -283,3 +283,58 @@ fn after_the_last_index_comes_no_configuration() {
     let moved = world.run(reconfigure(world.actor(&last).client(), &last, &last));
     assert_eq!(moved, Err(AresError::Invalid(InvalidConfiguration::Index)));
 }
+
+/// Has all members promise this ballot for the object.
+fn promise(world: &World, object: &str, number: u64) {
+    let proposer = WRITER;
+    let ballot = Some(Ballot { number, proposer });
+    let (want, have) = (Want::Tags, Tag::INITIAL);
+    for server in 0..5 {
+        let rank = Access::Rank { ballot, want, have };
+        let body = Body::Access(vec![(name(object), rank)]);
+        let promised = world.ask_configured(server, body);
+        assert!(matches!(promised, Ok(Reply::Access(_))), "{promised:?}");
+    }
+}
+
+/// One client proposed the last ballot of an object. A client that heard of that could write no other object any more.
+#[test]
+fn a_ballot_of_one_object_stays_with_that_object() {
+    let (world, actor) = world(Dap::Conditional { k: 3 });
+    actor.put("other", "before");
+    promise(&world, "used up", limits::CLOSING - 1);
+    assert_eq!(actor.get("used up"), (Tag::INITIAL, None));
+    let used_up = world.run(actor.write("used up", "one more"));
+    let Err(WriteError::NotApplied(failed)) = used_up else {
+        panic!("{used_up:?}: no ballot is left");
+    };
+    let obstacle = failed.obstacle.as_deref();
+    assert!(matches!(obstacle, Some(Obstacle::NumbersUsedUp(_))));
+    let written = actor.put("other", "after");
+    assert!(written.number < 10, "{written}");
+}
+
+/// The same of ballots that are far from all clocks and not the last ones: the object is used as any other, by clients that heard of
+/// them and by those that did not.
+#[test]
+fn a_ballot_that_is_far_from_clocks_costs_a_round() {
+    for number in [
+        limits::REMEMBERED_BALLOT - 1,
+        limits::REMEMBERED_BALLOT,
+        limits::REMEMBERED_BALLOT + 1,
+        limits::CLOSING - 1000,
+    ] {
+        let (world, actor) = world(Dap::Conditional { k: 3 });
+        let another = world.actor(&configuration(5, Dap::Conditional { k: 3 }, 1, 0));
+        promise(&world, "far", number);
+        for round in 0..3 {
+            for by in [&actor, &another] {
+                let text = format!("written in round {round} above {number}");
+                by.put("far", &text);
+                world.settle();
+                assert_eq!(actor.get("far").1.as_deref(), Some(&*text));
+                by.put("other", "a value");
+            }
+        }
+    }
+}

@@ -44,6 +44,10 @@ pub(super) struct Proposer<'a, E> {
     /// What the cell of its upload decides before it proposes, if it writes a manifest.
     upload: Option<UploadCommit<'a>>,
     writer: Writer,
+    /// Whose its ballots are: unique to this proposer, also where several write what one writer uploaded.
+    ballots_of: Writer,
+    /// The largest number of a ballot that it used, or heard of, for this object.
+    heard: u64,
     /// The versions that it put or proposed and that may be chosen yet, in order: one is at most.
     pub(super) own: Vec<OwnVersion>,
     /// The one of them that it put before the domain became conditional.
@@ -104,9 +108,10 @@ pub(super) enum Turn {
 
 impl<'a, E: Env> Proposer<'a, E> {
     pub(super) fn new(domain: &'a Domain<E>, name: &'a Name, aim: Aim<'a>) -> Proposer<'a, E> {
+        let proposer = domain.client.next_writer();
         let writer = match aim {
             Aim::Write(wish) => wish.writer,
-            Aim::Read { .. } | Aim::Again => domain.client.next_writer(),
+            Aim::Read { .. } | Aim::Again => proposer,
         };
         Proposer {
             domain,
@@ -114,6 +119,8 @@ impl<'a, E: Env> Proposer<'a, E> {
             aim,
             upload: None,
             writer,
+            ballots_of: proposer,
+            heard: 0,
             own: Vec::new(),
             put: None,
             largest: Tag::INITIAL,
@@ -203,7 +210,7 @@ impl<'a, E: Env> Proposer<'a, E> {
         if answers.unaware && !answers.current.tag.is_initial() {
             self.confirm(&at, &answers.current, answers.current.chosen);
         }
-        self.domain.client.heard_of_ballot(answers.promised);
+        self.domain.client.remember_ballot(answers.promised);
         let mut base = Base::of(answers);
         match self.found(&at, &mut base).await {
             Ok(found) => Ok(found.map(|found| (found, base.current.lineage))),
@@ -216,7 +223,9 @@ impl<'a, E: Env> Proposer<'a, E> {
     pub(super) async fn run(&mut self) -> Result<ProposalEnd, Unavailable> {
         let mut back_off = BackOff::new(self.env().now());
         loop {
-            let ballot = self.domain.client.next_ballot(self.writer);
+            let client = &self.domain.client;
+            let ballot = client.next_ballot(self.ballots_of, self.heard);
+            self.heard = ballot.number;
             if ballot.is_closing() {
                 let largest = Tag {
                     number: ballot.number,
@@ -227,13 +236,19 @@ impl<'a, E: Env> Proposer<'a, E> {
             match self.attempt(ballot).await? {
                 Turn::Ended(ended) => return Ok(ended),
                 Turn::Again => {}
-                Turn::Overtaken(by) => self.domain.client.heard_of_ballot(by.number),
+                Turn::Overtaken(by) => self.hear_of(by),
             }
             if let Some(ended) = self.back_off(&mut back_off).await? {
                 return Ok(ended);
             }
             back_off.begin(self.env().now());
         }
+    }
+
+    /// Others use this ballot, or the one that has its place among those that do not close.
+    fn hear_of(&mut self, by: Ballot) {
+        self.heard = self.heard.max(by.place());
+        self.domain.client.remember_ballot(by.place());
     }
 
     async fn attempt(&mut self, ballot: Ballot) -> Result<Turn, Unavailable> {

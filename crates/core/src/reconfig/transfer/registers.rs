@@ -20,11 +20,12 @@ use crate::dap::conditional::{
 use crate::dap::{self, Scope, listing};
 use crate::element::Value;
 use crate::env::{Env, Work};
+use crate::error::CallError;
 use crate::gather::{self, Visit};
 use crate::limits;
 use crate::message::{Ballot, ChosenVersion, ListRequest};
 use crate::object::{Kind, Name};
-use crate::tag::{ClientId, Tag, Writer};
+use crate::tag::{ClientId, NumbersUsedUp, Tag, Writer};
 use crate::timing::BackOff;
 
 /// A version with the value that is proposed.
@@ -104,6 +105,13 @@ impl<E: Env> Source<'_, E> {
             };
             let number = (above + 1).max(self.env.clock_us());
             let ballot = Ballot { number, proposer };
+            if ballot.is_closing() {
+                let writer = proposer;
+                let used_up = NumbersUsedUp {
+                    largest: Tag { number, writer },
+                };
+                return Err(stop(CallError::Unavailable(used_up.into()), &to));
+            }
             let wanted = (Scope::Version, Tag::INITIAL);
             let asked = (Some(ballot), false);
             let prepared = conditional::survey(self.env, &to, &name, asked, wanted).await;
