@@ -47,6 +47,8 @@ pub const GOSSIP_BYTES: usize = 64 << 10;
 pub const GOSSIP_CHANGED: usize = 4096;
 /// Versions of a ranked register that a server holds before it takes in a new one only in place of others (`[W-4 cap]`).
 pub const RANKED_VERSIONS: usize = 4;
+/// The ancestors of a version of a ranked register among which, and itself, the one is that was chosen last (`[W-4 cap]`).
+pub const UNSETTLED_ANCESTORS: usize = 2;
 /// Ancestors that a version of a ranked register names (`[W-6 ancestors]`).
 pub const ANCESTORS: usize = 16;
 /// Numbers of tags and ballots are below this (`[N-1 bounded-numbers]`): so many writes of one object do not happen, so that
@@ -122,6 +124,10 @@ pub const TRANSFER_BYTES: u64 = 64 << 20;
 const _: () = assert!(
     LATTICE_SERVERS * (16 + 4) + MEMBERS * 16 + 256 <= CELL_BYTES,
     "each descriptor of a lattice fits"
+);
+const _: () = assert!(
+    UNSETTLED_ANCESTORS < RANKED_VERSIONS,
+    "a settled version finds a place"
 );
 const _: () = assert!(SUCCESSORS <= u8::MAX as usize, "their count is a byte");
 const _: () = assert!(

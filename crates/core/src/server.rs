@@ -70,6 +70,9 @@ pub struct Identity {
     /// Unconfirmed versions of one object that it takes, `[X-3 unconfirmed-cap]`: [`limits::UNCONFIRMED_ELEMENTS`], but for
     /// tests.
     pub max_unconfirmed: usize,
+    /// Versions of a ranked register that it holds before a new one takes the place of others, `[W-4 cap]`:
+    /// [`limits::RANKED_VERSIONS`], but for tests.
+    pub max_ranked: usize,
 }
 
 /// An element that a reply needs: where the answer is, and what it is of.

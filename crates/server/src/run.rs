@@ -420,6 +420,7 @@ fn open(
         durable: !identity.memory,
         max_value_bytes: options.max_value_bytes,
         max_unconfirmed: areo_core::limits::UNCONFIRMED_ELEMENTS,
+        max_ranked: areo_core::limits::RANKED_VERSIONS,
     });
     if identity.memory {
         return Ok((shard, Durable::Memory(MemoryRecords::default())));

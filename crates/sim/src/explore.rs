@@ -81,6 +81,8 @@ pub struct Case {
     pub gossips: Vec<ServerId>,
     /// Unconfirmed versions of one object that a server takes (`[X-3 unconfirmed-cap]`).
     pub max_unconfirmed: usize,
+    /// Versions of a ranked register that a server takes (`[W-4 cap]`).
+    pub max_ranked: usize,
     /// Whether servers may let superseded versions go at any moment, as they do after a quiet time
     /// (`[X-3 unconfirmed-cap]`).
     pub quiet: bool,

@@ -29,12 +29,11 @@ use crate::truth::{Domain, ObjectId, Objects, domain_of};
 use addresses::Book;
 use areo_core::config::{Configuration, ConfigurationId, ServerId};
 use areo_core::instant::Instant;
-use areo_core::limits;
 use bytes::Bytes;
 use call::{OpenCall, Sink};
 pub(crate) use costs::{Costs, Prices};
 use executor::Tasks;
-use machine::Machines;
+use machine::{Caps, Machines};
 use network::{Links, Message};
 use queue::Queue;
 use std::cell::{Cell, RefCell};
@@ -183,7 +182,7 @@ impl World {
         let mut machines = Machines::new(&setup.cluster, root, &random);
         if setup.costs.is_some() {
             // As shipped: what is measured meets the cap as users do.
-            machines.max_unconfirmed = limits::UNCONFIRMED_ELEMENTS;
+            machines.caps = Caps::SHIPPED;
         }
         let world = World(Rc::new(Inner {
             now: Cell::default(),

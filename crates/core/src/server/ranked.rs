@@ -64,8 +64,9 @@ impl Server {
         if too_large || proposal.tag.is_initial() {
             return Answer::Refused(Refusal::TooLarge);
         }
+        let cap = self.identity.max_ranked;
         let state = self.states.get_mut(&key).expect("admitted");
-        match state.accept(now, (key, name), proposal, &mut self.ledger) {
+        match state.accept(now, (key, name), (proposal, cap), &mut self.ledger) {
             Ok(AcceptReply::Stored) => Answer::Stored,
             Ok(AcceptReply::Needed) => Answer::Needed,
             Ok(AcceptReply::Refused(ranked)) => Answer::Ranked(ranked),

@@ -7,6 +7,7 @@ use areo_core::config::{Configuration, Dap};
 use areo_core::dsm::large::block_name;
 use areo_core::dsm::sweep::Count;
 use areo_core::element::Value;
+use areo_core::message::{Access, Body};
 use areo_core::object::{Kind, Name};
 use areo_core::server::record::Header;
 use areo_core::tag::Tag;
@@ -91,6 +92,37 @@ fn tombstones_go_when_no_block_can_come_back() {
         assert_eq!([0, 1, 2, 3].map(objects), [3; N], "{dap}: key, 2 blocks");
         assert_eq!(get(&world, &actor, "k").as_deref(), Some("value 19"));
     }
+}
+
+/// A block whose tombstone has come in the last batch: the store is told with the next one that the record of the block is superseded, and knows
+/// nothing of it until then. A tombstone that went before would let the block come back.
+#[test]
+fn a_tombstone_stays_until_the_store_knows_what_it_superseded() {
+    let (c, world, actor) = begin(Dap::Abd);
+    let block = block_name(actor.client().next_upload(), 0);
+    let first = Tag::first(actor.client().next_writer());
+    let second = first.next(first.writer).expect("two follows one");
+    for (tag, value) in [
+        (first, value("content")),
+        (second, Value::tombstone(Bytes::new())),
+    ] {
+        let element = areo_core::dap::elements(&c, &block, &value).remove(0);
+        let write_back = false;
+        let access = Access::Put {
+            tag,
+            element,
+            write_back,
+        };
+        let put = world.ask_configured(0, Body::Access(vec![(block.clone(), access)]));
+        assert!(put.is_ok(), "{put:?}");
+    }
+    world.drop_tombstones(0, c.id(), std::slice::from_ref(&block));
+    assert_eq!(blocks(&world, 0), 1, "the tombstone is there");
+    world.drop_tombstones(0, c.id(), std::slice::from_ref(&block));
+    assert_eq!(blocks(&world, 0), 1, "the store may find the block again");
+    world.disk(0, Disk::reclaim);
+    world.drop_tombstones(0, c.id(), &[block]);
+    assert_eq!(blocks(&world, 0), 0);
 }
 
 /// A member that missed the removal gets the tombstones, by its own repair, before any other member drops them.

@@ -8,6 +8,7 @@ mod ceasing_conditional;
 mod cells;
 mod coded_storage;
 mod conditional;
+mod conditional_cap;
 mod coverable;
 mod damage;
 mod durability;

@@ -4,8 +4,8 @@ use crate::world::{Actor, Message, World, configuration};
 use areo_core::config::{Configuration, Dap};
 use areo_core::dsm::coverable::CoverableOutcome;
 use areo_core::error::{Obstacle, WriteError};
-use areo_core::message::Access;
-use areo_core::tag::{ClientId, Tag};
+use areo_core::message::{Access, Ballot, Want};
+use areo_core::tag::{ClientId, Tag, Writer};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -201,6 +201,55 @@ fn a_writer_that_is_kept_out_asks_what_became_of_its_version() {
     let ended = meeting.end(&write);
     let is_conflict = matches!(ended, Ok(CoverableOutcome::Unchanged(_)));
     assert!(is_conflict, "{ended:?}");
+}
+
+/// What was chosen below the ballot of its own proposal says nothing of that: one member has accepted it, and the others, which are asked in
+/// a pause, show the version before. A writer that took that for the end called its write a conflict with itself.
+#[test]
+fn what_is_chosen_below_its_proposal_says_nothing_of_it() {
+    let c = configuration(3, Dap::Conditional { k: 1 }, 1, 8);
+    let meeting = Meeting::new(&c);
+    let (world, late, _) = meeting.parts();
+    let write = meeting.write_late();
+    world.pass(Duration::from_millis(1));
+    // Members 1 and 2 promise larger ballots, of a client of which nothing more is heard.
+    let promise = |number: u64| {
+        for member in [1, 2] {
+            let proposer = Writer {
+                client: ClientId(77),
+                counter: number,
+            };
+            let access = Access::Rank {
+                ballot: Some(Ballot { number, proposer }),
+                want: Want::Tags,
+                have: Tag::INITIAL,
+            };
+            assert!(world.access(member, "k", access).is_ok());
+        }
+    };
+    promise(1 << 40);
+    meeting.late_is_held.set(true);
+    meeting.propose(|_| true);
+    world.crash(0);
+    let writer = late.client().id();
+    for attempt in 1..8 {
+        while world.in_flight(|m| prepares(m, writer)) == 0 {
+            assert!(world.step(), "it tries again");
+        }
+        promise((1 << 40) + (attempt << 20));
+        world.deliver(|m| prepares(m, writer));
+        world.settle();
+    }
+    while world.in_flight(|m| prepares(m, writer)) == 0 {
+        assert!(world.step(), "it tries again");
+    }
+    world.restart(0, false);
+    world.crash(1);
+    let ended = meeting.end(&write);
+    assert!(
+        matches!(ended, Ok(CoverableOutcome::Changed(_))),
+        "{ended:?}"
+    );
 }
 
 /// Clients that write one object at the same time, each many times: where all members are up, each of them knows what it has

@@ -6,6 +6,7 @@ use super::{Disk, World, name, server};
 use areo_core::config::{Configuration, ConfigurationId, ServerId};
 use areo_core::consensus::mailbox::PostedChanges;
 use areo_core::instant::Instant;
+use areo_core::limits;
 use areo_core::message::{
     Access, Answer, Body, HeldVersions, Note, Refusal, Reply, Request, ServerStatus, Transferred,
     Want,
@@ -38,7 +39,8 @@ pub fn identity(id: ServerId, incarnation: u64, root: &Arc<Configuration>) -> Id
         root: root.clone(),
         durable: true,
         max_value_bytes: 16 << 20,
-        max_unconfirmed: areo_core::limits::UNCONFIRMED_ELEMENTS,
+        max_unconfirmed: limits::UNCONFIRMED_ELEMENTS,
+        max_ranked: limits::RANKED_VERSIONS,
     }
 }
 
@@ -116,6 +118,7 @@ impl World {
         machine.incarnation += 1;
         let identity = Identity {
             max_unconfirmed: self.0.cap.get(),
+            max_ranked: self.0.cap.get().min(limits::RANKED_VERSIONS),
             ..identity(id, machine.incarnation, &machine.root)
         };
         let mut shard = Shard::new(identity);

@@ -41,6 +41,7 @@ fn shard() -> Shard<u32> {
         durable: true,
         max_value_bytes: 1 << 20,
         max_unconfirmed: limits::UNCONFIRMED_ELEMENTS,
+        max_ranked: limits::RANKED_VERSIONS,
     })
 }
 

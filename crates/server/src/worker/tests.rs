@@ -20,6 +20,7 @@ fn shard() -> Shard<Caller> {
         durable: true,
         max_value_bytes: 1 << 20,
         max_unconfirmed: limits::UNCONFIRMED_ELEMENTS,
+        max_ranked: limits::RANKED_VERSIONS,
     })
 }
 

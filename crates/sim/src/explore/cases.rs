@@ -2,7 +2,7 @@
 
 use super::{Case, Digest, Identity, Operation, linearizable};
 use areo_core::config::{Configuration, Dap, Descriptor, ServerId};
-use areo_core::limits::UNCONFIRMED_ELEMENTS;
+use areo_core::limits::{RANKED_VERSIONS, UNCONFIRMED_ELEMENTS};
 use areo_core::object::{DomainId, Name};
 use areo_core::tag::{ClientId, Tag, Writer};
 use reconfigure::Transfer;
@@ -151,6 +151,10 @@ pub const ALL: &[Entry] = &[
         make: conditional::once,
     },
     Entry {
+        name: "conditional-cap",
+        make: conditional::cap,
+    },
+    Entry {
         name: "conditional-3-read",
         make: conditional::read,
     },
@@ -280,6 +284,7 @@ fn plain(c: &Arc<Configuration>) -> Case {
         speaks: false,
         gossips: Vec::new(),
         max_unconfirmed: UNCONFIRMED_ELEMENTS,
+        max_ranked: RANKED_VERSIONS,
         quiet: false,
         full: Vec::new(),
         fills: Vec::new(),

@@ -116,6 +116,7 @@ impl LiveServer {
             durable: true,
             max_value_bytes: 1 << 20,
             max_unconfirmed: case.max_unconfirmed,
+            max_ranked: case.max_ranked,
         };
         let mut node = Node::new(Shard::new(identity), ExploredRecords::default(), SIZES);
         node.serve();

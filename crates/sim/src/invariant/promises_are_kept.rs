@@ -43,8 +43,21 @@ impl Invariant for Rule {
                 described()
             ));
         }
+        // [W-3 chosen]
+        let chosen = ranked.chosen;
+        let below = ranked
+            .versions
+            .iter()
+            .find(|listed| listed.ballot < chosen.ballot);
+        if let Some(below) = below {
+            let (tag, ballot) = (below.tag, below.ballot);
+            return Some(format!(
+                "server {server} knows {chosen:?} of {}, and lists {tag} at {ballot:?}",
+                described()
+            ));
+        }
         let held = ranked.versions.len();
-        (held > limits::RANKED_VERSIONS + 1)
+        (held > limits::RANKED_VERSIONS)
             .then(|| format!("server {server} holds {held} versions of {}", described()))
     }
 }

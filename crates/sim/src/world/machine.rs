@@ -19,7 +19,7 @@ use crate::truth::{ObjectId, Truth};
 use areo_core::config::{Configuration, ConfigurationId, ServerId};
 use areo_core::consensus::mailbox::PostedChanges;
 use areo_core::instant::Instant;
-use areo_core::limits::UNCONFIRMED_ELEMENTS;
+use areo_core::limits::{RANKED_VERSIONS, UNCONFIRMED_ELEMENTS};
 use areo_core::message::{Access, Body as Asked, Request, ServerRecord, Transferred};
 use areo_core::object::DomainId;
 use areo_core::tag::Tag;
@@ -99,6 +99,23 @@ pub(super) struct Machine {
     pub(super) life: u64,
 }
 
+/// Versions of one object that a server takes: usually few, so that clients meet the caps.
+#[derive(Clone, Copy)]
+pub(super) struct Caps {
+    /// Unconfirmed ones (`[X-3 unconfirmed-cap]`).
+    pub(super) unconfirmed: usize,
+    /// Of a ranked register (`[W-4 cap]`).
+    pub(super) ranked: usize,
+}
+
+impl Caps {
+    /// As shipped.
+    pub(super) const SHIPPED: Caps = Caps {
+        unconfirmed: UNCONFIRMED_ELEMENTS,
+        ranked: RANKED_VERSIONS,
+    };
+}
+
 pub(super) struct Machines {
     pub(super) list: Vec<Machine>,
     truths: Vec<Truth>,
@@ -109,8 +126,7 @@ pub(super) struct Machines {
     pub(super) copied_until: Option<Instant>,
     root: Arc<Configuration>,
     commit_us: (u64, u64),
-    /// Unconfirmed versions of one object that a server takes: usually few, so that clients meet the cap.
-    pub(super) max_unconfirmed: usize,
+    pub(super) caps: Caps,
     sizes: Sizes,
 }
 
@@ -139,7 +155,15 @@ impl Machines {
             truths: (0..servers).map(|_| Truth::default()).collect(),
             root: root.clone(),
             // Not fewer than there are writers at once: those would starve each other, and rightly so.
-            max_unconfirmed: [6, 9, UNCONFIRMED_ELEMENTS][random.index(3)],
+            caps: Caps {
+                unconfirmed: [6, 9, UNCONFIRMED_ELEMENTS][random.index(3)],
+                // Drawn with the speed of disks.
+                ranked: match fast % 3 {
+                    0 => 1,
+                    1 => 2,
+                    _ => RANKED_VERSIONS,
+                },
+            },
             sizes: sizes(random),
             commit_us: (fast, fast * random.between(1, 10)),
         }

@@ -74,6 +74,7 @@ impl Server {
             durable: true,
             max_value_bytes: 1 << 20,
             max_unconfirmed: areo_core::limits::UNCONFIRMED_ELEMENTS,
+            max_ranked: areo_core::limits::RANKED_VERSIONS,
         });
         let options = LogOptions {
             segment_bytes: SEGMENT_BYTES,

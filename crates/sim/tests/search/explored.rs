@@ -157,6 +157,7 @@ fn one_wins_in_every_order() {
         "conditional-2-all",
         "conditional-3-once",
         "conditional-3-two",
+        "conditional-cap",
         "conditional-moves",
         "conditional-two-move",
     ] {

@@ -9,7 +9,7 @@
 
 use crate::config::Configuration;
 use crate::element::Value;
-use crate::message::{Ballot, Lineage, RankedVersion, RankedVersions};
+use crate::message::{Ballot, Lineage, RankedVersions};
 use crate::tag::Tag;
 
 /// The current version of a register, by the answers of a quorum.
@@ -21,6 +21,8 @@ pub struct CurrentVersion {
     pub ballot: Ballot,
     /// The ballot at which it is chosen, if these answers show that it is (`[W-5 current-version]`).
     pub chosen: Option<Ballot>,
+    /// These answers show that the version which it is based on is chosen.
+    pub(super) base_chosen: bool,
     /// It is a tombstone.
     pub deleted: bool,
     /// Where it comes from.
@@ -39,6 +41,23 @@ impl CurrentVersion {
             tag,
             deleted: value.is_some_and(|value| value.deleted),
             ..CurrentVersion::default()
+        }
+    }
+
+    /// Whether a new version may be based on it before it is settled: of the last two ancestors of that one is known to be chosen
+    /// (`[W-4 cap]`).
+    pub fn may_be_followed(&self) -> bool {
+        self.chosen.is_some() || self.base_chosen
+    }
+
+    /// The same version as what a later configuration begins with, in which nothing is accepted yet: it is known to be chosen nowhere, and
+    /// nothing else is chosen there before what is based on it.
+    #[must_use]
+    pub fn inherited(self) -> CurrentVersion {
+        CurrentVersion {
+            chosen: None,
+            base_chosen: true,
+            ..self
         }
     }
 
@@ -77,14 +96,18 @@ pub(super) fn current(c: &Configuration, answers: &[&RankedVersions]) -> Option<
     if newest.tag != known.tag && newest.ballot < known.ballot {
         return None;
     }
-    let at = |ballot: Ballot| of(newest.tag).filter(|it| it.ballot == ballot).count();
-    let mut at_quorum = of(newest.tag).filter(|it: &&RankedVersion| at(it.ballot) >= quorum);
-    let at_quorum = at_quorum.next().map(|it| it.ballot);
+    let at = |tag: Tag, ballot: Ballot| of(tag).filter(|it| it.ballot == ballot).count();
+    let at_quorum = |tag: Tag| {
+        let mut ballots = of(tag).map(|it| it.ballot);
+        ballots.find(|ballot| at(tag, *ballot) >= quorum)
+    };
     let confirmed = (newest.tag == known.tag).then_some(known.ballot);
+    let base = newest.lineage.base();
     Some(CurrentVersion {
         tag: newest.tag,
         ballot: newest.ballot,
-        chosen: at_quorum.max(confirmed),
+        chosen: at_quorum(newest.tag).max(confirmed),
+        base_chosen: base == known.tag || at_quorum(base).is_some(),
         deleted: newest.deleted,
         lineage: newest.lineage.clone(),
     })

@@ -88,8 +88,9 @@ impl Register {
         (is_new || is_resent, is_new)
     }
 
-    /// ACCEPT (`[W-2 accept]`, `[W-4 cap]`). `has_element`: the element of the version is here.
-    pub fn accept(&mut self, proposal: &Proposal, has_element: bool) -> Acceptance {
+    /// ACCEPT (`[W-2 accept]`). `has_element`: the element of the version is here. With `cap` versions a new one takes the place of
+    /// others, or none (`[W-4 cap]`).
+    pub fn accept(&mut self, proposal: &Proposal, has_element: bool, cap: usize) -> Acceptance {
         let Proposal { ballot, tag, .. } = *proposal;
         let listed = self.accepted.iter().position(|it| it.tag == tag);
         assert!(
@@ -107,14 +108,14 @@ impl Register {
             return Acceptance::Need;
         }
         let mut evicted = Vec::new();
-        // What is settled has one place more.
-        let most = limits::RANKED_VERSIONS + usize::from(proposal.settles);
-        if listed.is_none() && self.accepted.len() >= most {
-            if proposal.settles || !proposal.base_chosen {
+        if listed.is_none() && self.accepted.len() >= cap {
+            let Some(kept) = kept_at_cap(proposal) else {
                 return Acceptance::Full;
-            }
-            let base = proposal.lineage.base();
-            let gone = self.accepted.extract_if(.., |it| it.tag != base);
+            };
+            let ancestors = proposal.lineage.ancestors.iter().take(kept);
+            let ancestors: Vec<Tag> = ancestors.map(|it| it.tag).collect();
+            let is_dropped = |it: &mut AcceptedVersion| !ancestors.contains(&it.tag);
+            let gone = self.accepted.extract_if(.., is_dropped);
             evicted.extend(gone.map(|it| it.tag));
         }
         let version = match listed {
@@ -177,6 +178,27 @@ impl Register {
             self.accepted.len() <= limits::RANKED_VERSIONS + 1,
             "versions of a register are bounded"
         );
+    }
+}
+
+/// Ancestors of a version that stay where it takes the place of others; `None`: it does not (`[W-4 cap]`).
+///
+/// What goes is accepted below the proposal's ballot, which a quorum has promised. So what of it is not chosen by now is never chosen below
+/// that ballot, and of what is chosen one version alone must stay: the one that was chosen last, v. The others were the base of another
+/// one, which is found in their place.
+///
+/// A new version is based on v itself where that is known to be chosen: then all but the base goes.
+///
+/// A version that is settled is v, or follows v: the proposer found it current at a ballot above v's (`[W-5 current-version]`). When
+/// it was proposed first, its base or the base of that was known to be chosen ([`super::CurrentVersion::may_be_followed`]). So v, which was chosen no
+/// earlier than that one, is the version itself, its base, or the base of that. These stay, although no member may know which of them is
+/// v: the settled version is not yet at a quorum. A member that drops v for it too early, and others that list v alone, together list
+/// neither of them often enough.
+fn kept_at_cap(proposal: &Proposal) -> Option<usize> {
+    match (proposal.settles, proposal.base_chosen) {
+        (true, _) => Some(limits::UNSETTLED_ANCESTORS),
+        (false, true) => Some(1),
+        (false, false) => None,
     }
 }
 

@@ -6,7 +6,6 @@ use crate::dap::collect::elements::fits;
 use crate::dap::{Scope, single};
 use crate::element::{Element, ReplyElement};
 use crate::gather::{ConfiguredTally, Decision, Event};
-use crate::limits;
 use crate::message::{Access, Answer, Ballot, Body, RankedVersions, Refusal, Want};
 use crate::object::Name;
 use crate::tag::Tag;
@@ -55,8 +54,6 @@ pub struct Answers {
     pub current: CurrentVersion,
     /// The largest place of a ballot that a member has promised.
     pub promised: u64,
-    /// A member holds as many versions as it may (`[W-4 cap]`).
-    pub is_full: bool,
     /// A member does not know that the current version is chosen, and keeps others.
     pub unaware: bool,
     /// By position: whether the member listed the current version with its element.
@@ -111,8 +108,6 @@ impl Survey {
         if !self.late && self.awaits_elements(current.tag) {
             return Decision::Pending;
         }
-        let is_full = |it: &&RankedVersions| it.versions.len() >= limits::RANKED_VERSIONS;
-        let is_full = answers.iter().any(is_full);
         let promised = answers.iter().map(|it| it.promised.place()).max();
         let promised = promised.expect("a quorum has a member");
         let is_unaware = |it: &&RankedVersions| it.versions.iter().any(|v| v.tag != current.tag);
@@ -131,7 +126,6 @@ impl Survey {
         });
         Decision::Done(Outcome::Answered(Answers {
             promised,
-            is_full,
             unaware,
             holders,
             has_payload: !self.wants.contains(&Want::Metadata),

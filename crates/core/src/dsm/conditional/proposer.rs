@@ -58,6 +58,8 @@ pub(super) struct Proposer<'a, E> {
     last: Option<Visit>,
     /// One of them was handed to a connection.
     pub(super) sent: bool,
+    /// Members were at the cap: it proposes nothing any more on a version that is not known to be chosen.
+    met_cap: bool,
 }
 
 /// A version that an operation put or proposed.
@@ -126,6 +128,7 @@ impl<'a, E: Env> Proposer<'a, E> {
             largest: Tag::INITIAL,
             last: None,
             sent: false,
+            met_cap: false,
         }
     }
 
@@ -329,8 +332,8 @@ impl<'a, E: Env> Proposer<'a, E> {
         if !wish.condition.holds(&base.current) {
             return self.conclude(at, ballot, base).await;
         }
-        let is_full = base.answers.as_ref().is_some_and(|answers| answers.is_full);
-        if is_full && base.current.chosen.is_none() {
+        let is_settled = base.current.chosen.is_some();
+        if !is_settled && (self.met_cap || !base.current.may_be_followed()) {
             // [W-4 cap]
             let turn = self.settle(at, ballot, &mut base).await?;
             return Ok(turn.unwrap_or(Turn::Again));
@@ -402,7 +405,11 @@ impl<'a, E: Env> Proposer<'a, E> {
                 Turn::Overtaken(by)
             }
             AcceptOutcome::Overtaken(by) => Turn::Overtaken(by),
-            AcceptOutcome::Closed | AcceptOutcome::Again => Turn::Again,
+            AcceptOutcome::Again => {
+                self.met_cap = true;
+                Turn::Again
+            }
+            AcceptOutcome::Closed => Turn::Again,
         })
     }
 

@@ -76,7 +76,7 @@ impl ConfigurationState {
         &mut self,
         now: Instant,
         (key, name): (ConfigurationId, &Name),
-        proposal: Proposal,
+        (proposal, cap): (Proposal, usize),
         ledger: &mut Ledger,
     ) -> Result<AcceptReply, Refusal> {
         if !self.is_ranked(name) {
@@ -92,7 +92,8 @@ impl ConfigurationState {
         assert!(!tag.is_initial(), "it was refused before");
         let stored = self.objects.get(name.as_bytes());
         let has_element = stored.is_some_and(|versions| versions.with_element(tag).is_some());
-        let (stores, evicted) = match self.kept(name).register.accept(&proposal, has_element) {
+        let acceptance = self.kept(name).register.accept(&proposal, has_element, cap);
+        let (stores, evicted) = match acceptance {
             Acceptance::Acknowledge => return Ok(AcceptReply::Stored),
             Acceptance::Refuse => {
                 return Ok(AcceptReply::Refused(Box::new(

@@ -1,11 +1,13 @@
 //! Ranked registers: conditional writes on one version, with plain ones and reads beside them ([`areo_core::dap::conditional`]).
 
 use super::super::{Case, Identity, Operation};
-use super::{configuration, object, register};
+use super::{configuration, object, register, version};
 use areo_core::config::{Configuration, Dap};
-use areo_core::message::{Access, Body, Request, Want};
+use areo_core::element::{Element, Form};
+use areo_core::message::{Access, Ballot, Body, Lineage, Proposal, Request, Want};
 use areo_core::pointer::Successors;
 use areo_core::tag::Tag;
+use bytes::Bytes;
 use std::sync::Arc;
 
 /// What a client does.
@@ -98,6 +100,43 @@ pub(super) fn mixed() -> Case {
     race(3, 1, &programs, false)
 }
 
+/// A plain writer and a reader, where two servers hold a tombstone of a client that died, each another one, and take one version.
+pub(super) fn cap() -> Case {
+    let programs = [(Does::Writes("a"), 3), (Does::Reads, 1)];
+    let case = race(3, 1, &programs, false);
+    let c = case.configurations[0].clone();
+    let left = |server: usize| {
+        let proposer = version(7 + server as u64).writer;
+        let element = Element {
+            form: Form::Copy,
+            deleted: true,
+            length: 0,
+            metadata: Bytes::new(),
+            payload: Bytes::new(),
+            checksum: None,
+        };
+        let proposal = Proposal {
+            ballot: Ballot {
+                number: 1,
+                proposer,
+            },
+            tag: version(7 + server as u64),
+            element: Some(element),
+            lineage: Lineage::default().followed_by(Tag::INITIAL, 0),
+            settles: false,
+            base_chosen: true,
+        };
+        let access = Access::Accept(Box::new(proposal));
+        (c.members()[server], request(&c, access))
+    };
+    Case {
+        description: format!("{}; servers 1 and 2 are at the cap of 1", case.description),
+        before: vec![left(0), left(1)],
+        max_ranked: 1,
+        ..case
+    }
+}
+
 /// Erasure coding: a conditional writer and a plain one.
 pub(super) fn coded() -> Case {
     race(
@@ -115,6 +154,10 @@ pub(super) fn rank(c: &Arc<Configuration>) -> Request {
         want: Want::Tags,
         have: Tag::INITIAL,
     };
+    request(c, access)
+}
+
+fn request(c: &Arc<Configuration>, access: Access) -> Request {
     Request::Configured {
         configuration: c.id(),
         descriptor: None,

@@ -1,6 +1,6 @@
 //! How a server begins, looks after itself, and ends.
 
-use super::{Caller, Live};
+use super::{Caller, Caps, Live};
 use crate::fault::Fault;
 use crate::invariant::Observation;
 use crate::truth::{KeptRecord, Objects};
@@ -46,14 +46,15 @@ fn open(
     Ok((records, (opened.is_unreadable(), found)))
 }
 
-fn identity(platter: &Platter, root: &Arc<Configuration>, max_unconfirmed: usize) -> Identity {
+fn identity(platter: &Platter, root: &Arc<Configuration>, caps: Caps) -> Identity {
     Identity {
         id: platter.id,
         incarnation: StartPhase::new(platter.starts).incarnation(),
         root: root.clone(),
         durable: !platter.in_memory,
         max_value_bytes: limits::DEFAULT_VALUE_BYTES,
-        max_unconfirmed,
+        max_unconfirmed: caps.unconfirmed,
+        max_ranked: caps.ranked,
     }
 }
 
@@ -80,11 +81,7 @@ impl World {
                 let operation = machine.platter.disk.operations() + self.random().below(6);
                 machine.platter.disk.power_off_at(operation);
             }
-            let mut shard = Shard::new(identity(
-                &machine.platter,
-                &machines.root,
-                machines.max_unconfirmed,
-            ));
+            let mut shard = Shard::new(identity(&machine.platter, &machines.root, machines.caps));
             let objects = &mut self.0.watch.borrow_mut().objects;
             let opened = open(&machine.platter, &mut shard, objects);
             opened.map(|(records, found)| (shard, records, found))

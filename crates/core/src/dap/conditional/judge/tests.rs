@@ -3,7 +3,7 @@ use crate::config::Dap;
 use crate::config::testing::configuration;
 use crate::dap::conditional::register::{Acceptance, Register};
 use crate::element::{Element, Form};
-use crate::message::{ChosenVersion, Proposal};
+use crate::message::{ChosenVersion, Proposal, RankedVersion};
 use crate::tag::{ClientId, Writer};
 use bytes::Bytes;
 
@@ -193,7 +193,7 @@ fn explore(c: &Configuration, state: &State, seen: &mut std::collections::BTreeS
                 && !proposer.asked[member]
             {
                 proposer.asked[member] = true;
-                let accepted = next.members[member].accept(&proposal(own, tag, lineage), false);
+                let accepted = next.members[member].accept(&proposal(own, tag, lineage), false, 4);
                 let is_accepted = matches!(accepted, Acceptance::Accept { .. });
                 next.proposers[number].accepted += usize::from(is_accepted);
                 explore(c, &next, seen);

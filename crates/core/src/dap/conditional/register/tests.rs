@@ -4,6 +4,8 @@ use crate::message::Ancestor;
 use crate::tag::{ClientId, Writer};
 use bytes::Bytes;
 
+const CAP: usize = limits::RANKED_VERSIONS;
+
 fn tag(number: u64) -> Tag {
     let client = ClientId(1);
     Tag {
@@ -44,7 +46,7 @@ fn proposal(at: u64, number: u64) -> Proposal {
 
 fn accept(register: &mut Register, proposal: &Proposal) -> Acceptance {
     let has_element = register.lists(proposal.tag);
-    register.accept(proposal, has_element)
+    register.accept(proposal, has_element, CAP)
 }
 
 fn stored(evicted: Vec<Tag>) -> Acceptance {
@@ -102,8 +104,11 @@ fn without_an_element_only_what_is_held_is_accepted() {
     assert_eq!(accept(&mut register, &without(2, 1)), raised);
     assert_eq!(numbers(&register), [(1, 2)]);
     // Its element was damaged: it is accepted, and not held.
-    assert_eq!(register.accept(&without(3, 1), false), Acceptance::Need);
-    assert_eq!(register.accept(&proposal(3, 1), false), stored(vec![]));
+    assert_eq!(
+        register.accept(&without(3, 1), false, CAP),
+        Acceptance::Need
+    );
+    assert_eq!(register.accept(&proposal(3, 1), false, CAP), stored(vec![]));
     assert_eq!(numbers(&register), [(1, 3)]);
 }
 
@@ -129,36 +134,73 @@ fn a_chosen_version_drops_what_was_accepted_below_its_ballot() {
     );
 }
 
-#[test]
-fn versions_are_bounded_and_a_settling_proposal_has_a_place_more() {
-    let mut register = Register::default();
-    let cap = limits::RANKED_VERSIONS as u64;
-    for number in 1..=cap {
-        assert_eq!(
-            accept(&mut register, &proposal(number, number)),
-            stored(vec![])
-        );
+/// A proposal of version `number`, which follows these, the last one first.
+fn following(at: u64, number: u64, ancestors: &[u64]) -> Proposal {
+    let (request, ancestors) = (0, ancestors.iter());
+    let ancestors = ancestors.map(|number| Ancestor {
+        tag: tag(*number),
+        request,
+    });
+    Proposal {
+        lineage: Lineage {
+            request,
+            ancestors: ancestors.collect(),
+        },
+        ..proposal(at, number)
     }
-    let next = proposal(cap + 1, cap + 1);
-    assert_eq!(accept(&mut register, &next), Acceptance::Full);
-    let settles = Proposal {
-        settles: true,
-        ..proposal(cap + 1, cap + 7)
-    };
-    assert_eq!(accept(&mut register, &settles), stored(vec![]));
-    assert_eq!(register.accepted.len(), limits::RANKED_VERSIONS + 1);
-    // Another one finds no place: nothing of what is here is known not to be chosen.
-    let settles = Proposal {
-        settles: true,
-        ..proposal(cap + 1, cap + 6)
-    };
-    assert_eq!(accept(&mut register, &settles), Acceptance::Full);
-    // On a base that is known to be chosen, all others may go.
-    let next = Proposal {
-        base_chosen: true,
-        ..proposal(cap + 2, cap + 8)
-    };
-    let evicted = (1..=cap).map(tag).collect();
-    assert_eq!(accept(&mut register, &next), stored(evicted));
-    assert_eq!(numbers(&register), [(cap + 7, cap + 1), (cap + 8, cap + 2)]);
+}
+
+/// At the cap a new version takes the place of others where its base is known to be chosen; that stays.
+#[test]
+fn at_the_cap_a_new_version_needs_a_chosen_base() {
+    for cap in 1..=CAP as u64 {
+        let mut register = Register::default();
+        let accept = |register: &mut Register, proposal: &Proposal| {
+            register.accept(proposal, false, usize::try_from(cap).unwrap())
+        };
+        for number in 1..=cap {
+            assert_eq!(
+                accept(&mut register, &proposal(number, number)),
+                stored(vec![])
+            );
+        }
+        let next = following(cap + 1, cap + 1, &[cap, 0]);
+        assert_eq!(accept(&mut register, &next), Acceptance::Full);
+        let next = Proposal {
+            base_chosen: true,
+            ..next
+        };
+        let evicted = (1..cap).map(tag).collect();
+        assert_eq!(accept(&mut register, &next), stored(evicted));
+        assert_eq!(numbers(&register), [(cap, cap), (cap + 1, cap + 1)]);
+    }
+}
+
+/// A version that is settled finds a place at each member, and in each one the version that was chosen last stays.
+#[test]
+fn at_the_cap_a_settled_version_keeps_its_last_two_ancestors() {
+    for cap in 1..=CAP {
+        let mut register = Register::default();
+        for number in 1..=cap as u64 {
+            register.accept(&proposal(number, number), false, cap);
+        }
+        for round in 1..9 {
+            let kept: Vec<Tag> = register.accepted.iter().map(|it| it.tag).take(2).collect();
+            let ancestors: Vec<u64> = kept.iter().rev().map(|it| it.number).collect();
+            let (at, number) = (10 * round, 10 * round);
+            let settles = Proposal {
+                settles: true,
+                ..following(at, number, &ancestors)
+            };
+            let accepted = register.accept(&settles, false, cap);
+            assert!(
+                matches!(accepted, Acceptance::Accept { .. }),
+                "{accepted:?}"
+            );
+            let listed: Vec<Tag> = register.accepted.iter().map(|it| it.tag).collect();
+            assert!(listed.len() <= cap.max(3), "{listed:?} with {cap}");
+            assert!(kept.iter().all(|tag| listed.contains(tag)), "{listed:?}");
+            assert_eq!(listed.last(), Some(&tag(number)));
+        }
+    }
 }

@@ -59,10 +59,7 @@ impl Base {
     /// As the base of a proposal in a later configuration, whose members hold nothing of it.
     pub(super) fn moved_to(self, c: &Configuration) -> Base {
         Base {
-            current: CurrentVersion {
-                chosen: None,
-                ..self.current
-            },
+            current: self.current.inherited(),
             holders: vec![false; c.n()],
             answers: None,
             ..self
