@@ -49,6 +49,10 @@ pub const GOSSIP_CHANGED: usize = 4096;
 pub const RANKED_VERSIONS: usize = 4;
 /// The ancestors of a version of a ranked register among which, and itself, the one is that was chosen last (`[W-4 cap]`).
 pub const UNSETTLED_ANCESTORS: usize = 2;
+/// Buckets into which the names of the registers of a configuration fall, each with a floor of ballots (`[W-16 ballot-floor]`).
+pub const NAME_BUCKETS: u64 = 256;
+/// Promises that a server folds into floors before it does something else.
+pub const FOLDED_PROMISES: usize = 4096;
 /// Ancestors that a version of a ranked register names (`[W-6 ancestors]`).
 pub const ANCESTORS: usize = 16;
 /// Numbers of tags and ballots are below this (`[N-1 bounded-numbers]`): so many writes of one object do not happen, so that

@@ -335,6 +335,13 @@ impl Server {
     pub(crate) fn tick(&mut self, now: Instant) {
         self.speak(now);
         self.speak_of_restarts(now);
+        if self.standing.folds {
+            for (key, state) in &mut self.states {
+                state.fold_promises(*key, &mut self.ledger);
+            }
+            let mut states = self.states.values();
+            self.standing.folds = states.any(ConfigurationState::has_old_promises);
+        }
         while self.quiet.front().is_some_and(|(due, ..)| *due <= now) {
             let (_, key, name, newest) = self.quiet.pop_front().expect("there is one");
             // It may have been collected meanwhile.
@@ -376,6 +383,7 @@ impl Server {
         self.gossip_is_due(now)
             || self.restart_is_due(now)
             || self.quiet.front().is_some_and(|(due, ..)| *due <= now)
+            || self.standing.folds
     }
 
     /// What [`Server::take_steps`] would return.

@@ -1,10 +1,13 @@
 //! What many small objects cost a server: resident memory, what it hears and computes while no client does anything, and the
 //! time from starting to serving.
 //!
-//! `cargo bench -p areo-lab --bench footprint [-- OBJECTS] [casss|casgc]`, by default 100 000 objects of 100 bytes, durable, [5,3], `ec`.
+//! `cargo bench -p areo-lab --bench footprint [-- OBJECTS] [casss|casgc|absent]`, by default 100 000 objects of 100 bytes, durable, [5,3], `ec`.
+//! With the word `absent` it removes so many objects that were never written from a domain of the kind `conditional`, [3,1], and looks at memory and disk until
+//! what that left is gone.
 
 mod common;
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use areo_bench::cluster::Cluster;
@@ -57,7 +60,10 @@ fn main() {
         .enable_all()
         .build()
         .expect("a runtime");
-    runtime.block_on(measure(objects, dap));
+    match is_given("absent") {
+        true => runtime.block_on(absent(objects)),
+        false => runtime.block_on(measure(objects, dap)),
+    }
 }
 
 /// Bytes that the first server has received.
@@ -82,6 +88,64 @@ async fn idle(cluster: &Cluster) {
             cpu / seconds
         );
     }
+}
+
+/// Bytes of a name that was never written.
+const ABSENT_NAME_BYTES: usize = 900;
+/// How long servers are looked at after the last removal.
+const LOOK: Duration = Duration::from_mins(6);
+
+/// Removes objects that were never written, and shows what each server keeps of that.
+async fn absent(names: usize) {
+    let (cluster, domain) = servers((3, Dap::Conditional { k: 1 }), false, Vec::new()).await;
+    let show = |what: &str| {
+        let mib = |bytes: u64| format!("{:.1}", bytes as f64 / f64::from(1 << 20));
+        let resident: Vec<String> = cluster.resident().into_iter().map(mib).collect();
+        let disk: Vec<String> = (0..3)
+            .map(|it| mib(disk_bytes(&cluster.data(it))))
+            .collect();
+        println!(
+            "{what}: resident MiB {}; on disk MiB {}",
+            resident.join(" "),
+            disk.join(" ")
+        );
+    };
+    show("before");
+    let began = Instant::now();
+    let lane = |lane: usize| {
+        let domain = domain.clone();
+        tokio::spawn(async move {
+            for i in (lane..names).step_by(LANES) {
+                let key = format!("{i:0>ABSENT_NAME_BYTES$}");
+                let deleted = domain.delete(&key).await;
+                assert!(deleted.is_err(), "it was never written");
+            }
+        })
+    };
+    let lanes: Vec<_> = (0..LANES).map(lane).collect();
+    for lane in lanes {
+        lane.await.expect("lanes do not panic");
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    show(&format!(
+        "{names} removals of absent names in {seconds:.1} s"
+    ));
+    let ended = Instant::now();
+    while ended.elapsed() < LOOK {
+        sleep(Duration::from_secs(30)).await;
+        show(&format!("{:.0} s later", ended.elapsed().as_secs_f64()));
+    }
+}
+
+/// Bytes of all files in a folder.
+fn disk_bytes(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let bytes = entries.map(|entry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => disk_bytes(&entry.path()),
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
+    });
+    bytes.sum()
 }
 
 async fn measure(objects: usize, dap: Dap) {

@@ -15,6 +15,7 @@ use crate::codec::reader::Reader;
 use crate::codec::writer::{Encode, Sink};
 use areo_core::config::{Configuration, ConfigurationId};
 use areo_core::consensus::paxos::Acceptor;
+use areo_core::dap::conditional::register::BallotFloor;
 use areo_core::dap::versions::{Fence, Marks};
 use areo_core::limits;
 use areo_core::server::record::{ElementHeader, Header};
@@ -35,6 +36,7 @@ const REGISTRY: u8 = 5;
 const POINTER: u8 = 6;
 const FINAL: u8 = 7;
 const REGISTER: u8 = 9;
+const BALLOT_FLOOR: u8 = 10;
 
 const ELEMENT_DELETED: u8 = 1;
 /// What a quorum is known to have finalized follows the marks.
@@ -109,6 +111,13 @@ impl Encode for Header {
                 ranked::put_register(out, register);
                 out.short(name.as_bytes().len());
                 out.put(name.as_bytes());
+            }
+            Header::BallotFloor { key, bucket, floor } => {
+                out.put(&[VERSION, BALLOT_FLOOR, 0]);
+                parts::put_configuration_id(out, key);
+                out.u8(*bucket);
+                out.u64(floor.turn);
+                parts::put_ballot(out, floor.promised);
             }
             Header::Cell {
                 key,
@@ -193,7 +202,7 @@ fn header(reader: &mut Reader<'_>) -> Result<Header, DecodeError> {
         ELEMENT => ELEMENT_DELETED,
         CELL => CELL_ACCEPTED | CELL_DECIDED,
         MARKS => MARKS_COMPLETE,
-        CONFIGURATION | REGISTRY | POINTER | FINAL | REGISTER => 0,
+        CONFIGURATION | REGISTRY | POINTER | FINAL | REGISTER | BALLOT_FLOOR => 0,
         kind => {
             let (what, value) = ("kind of record", kind.into());
             return Err(DecodeError::UnknownValue { what, value });
@@ -236,6 +245,14 @@ fn header(reader: &mut Reader<'_>) -> Result<Header, DecodeError> {
                 register,
             }
         }
+        BALLOT_FLOOR => Header::BallotFloor {
+            key: parts::configuration_id(reader)?,
+            bucket: reader.u8()?,
+            floor: BallotFloor {
+                turn: reader.u64()?,
+                promised: parts::ballot(reader)?,
+            },
+        },
         CELL => cell(reader, flags)?,
         REGISTRY => Header::Registry(parts::server(&reader.rest())?),
         _ => unreachable!("the kind was checked with its flags"),

@@ -146,6 +146,7 @@ pub fn header_name(header: &Header) -> &'static str {
         Header::Marks { marks, .. } if !marks.complete.is_initial() => "marks-complete",
         Header::Marks { .. } => "marks",
         Header::Register { .. } => "register",
+        Header::BallotFloor { .. } => "ballot-floor",
         Header::Cell { acceptor, .. } => match (&acceptor.accepted, acceptor.decided) {
             (None, _) => "cell-promised",
             (Some(_), false) => "cell-accepted",

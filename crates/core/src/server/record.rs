@@ -3,7 +3,7 @@
 
 use crate::config::{Configuration, ConfigurationId};
 use crate::consensus::paxos::Acceptor;
-use crate::dap::conditional::register::Register;
+use crate::dap::conditional::register::{BallotFloor, Register};
 use crate::dap::versions::Marks;
 use crate::element::{Form, Handle};
 use crate::message::ServerRecord;
@@ -38,6 +38,15 @@ pub enum Header {
         name: Name,
         /// What.
         register: Box<Register>,
+    },
+    /// What is promised of the registers of a bucket of names of which nothing else is here.
+    BallotFloor {
+        /// Of which configuration.
+        key: ConfigurationId,
+        /// Of which bucket.
+        bucket: u8,
+        /// What.
+        floor: BallotFloor,
     },
     /// An acceptor's state.
     Cell {

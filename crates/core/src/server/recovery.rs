@@ -37,6 +37,10 @@ impl Server {
                 let state = self.states.entry(key).or_default();
                 state.recover_register(&name, *register, handle, &mut self.ledger);
             }
+            Header::BallotFloor { key, bucket, floor } => {
+                let state = self.states.entry(key).or_default();
+                state.recover_floor(bucket, floor, handle, &mut self.ledger);
+            }
             Header::Cell {
                 key,
                 cell,

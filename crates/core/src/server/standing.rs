@@ -26,6 +26,8 @@ pub(super) struct Standing {
     domains: BTreeMap<DomainId, KnownDomain>,
     /// When it last went over everything.
     proven: Option<Instant>,
+    /// Promises may be old enough to go into floors (`[W-16 ballot-floor]`).
+    pub(super) folds: bool,
     /// All records that were there then have been verified since.
     verified: Option<PastMoment>,
     /// How far it is with the changes that it makes as a leader.
@@ -73,6 +75,18 @@ impl Server {
     /// It has gone over the objects of these domains, of all its domains or some (`[X-26 self-repair]`).
     pub(crate) fn gone_over(&mut self, now: Instant, found: &[DomainStanding], is_all: bool) {
         assert!(self.serving, "before that it is no member");
+        let is_whole = |id: DomainId| {
+            let mut whole = found.iter().filter(|it| it.proven_ms.is_some());
+            whole.any(|it| it.domain == id)
+        };
+        for (_, state) in self
+            .states
+            .iter_mut()
+            .filter(|(key, _)| is_whole(key.domain))
+        {
+            state.gone_over();
+        }
+        self.standing.folds = true;
         let Standing {
             domains, proven, ..
         } = &mut self.standing;

@@ -2,6 +2,7 @@
 //! said by the server halves of the data access primitives; here it is carried out and recorded.
 
 mod fence;
+mod floors;
 mod gossip;
 mod keeping;
 mod listing;
@@ -27,6 +28,7 @@ use crate::object::{Name, UPLOAD_PREFIX};
 use crate::pointer::{Pointer, Rank, Successors};
 use crate::tag::Tag;
 use bytes::Bytes;
+use floors::BallotFloors;
 use keeping::{
     admission, bounds, enqueue, forget, forget_fates, handles, is_removed_block, mark, object,
     tag_alone, take_in, trim,
@@ -49,6 +51,8 @@ pub(super) struct ConfigurationState {
     objects: BTreeMap<Bytes, Versions>,
     /// What is remembered of those of them that are ranked registers.
     registers: BTreeMap<Bytes, KeptRegister>,
+    /// What is remembered of those of which nothing is here.
+    floors: BallotFloors,
     cells: BTreeMap<Bytes, (Acceptor, Handle)>,
     /// Some of them may be fates of versions.
     has_fates: bool,
@@ -125,6 +129,7 @@ impl ConfigurationState {
         ledger.supersede(objects.flat_map(Versions::into_handles));
         let registers = std::mem::take(&mut self.registers).into_values();
         ledger.supersede(registers.filter_map(|kept| kept.record));
+        ledger.supersede(std::mem::take(&mut self.floors).into_handles());
         let cells = std::mem::take(&mut self.cells).into_values();
         ledger.supersede(cells.map(|(_, handle)| handle));
         ledger.supersede(std::mem::take(&mut self.restarts).into_handles());
@@ -208,13 +213,6 @@ impl ConfigurationState {
         let arrival = (Arrival::WriteBack, usize::MAX);
         let admission = |versions| admission(c, versions, tag, arrival);
         Ok(self.sound(name)?.map(admission) == Some(Admission::Acknowledge))
-    }
-
-    /// Whether the object of this name is a ranked register from the next configuration on: what it was is settled there, and no
-    /// version of it is taken in here any more (`[W-12 becoming-conditional]`).
-    pub(super) fn becomes_ranked(&self, name: &Name) -> bool {
-        let mut next = self.next.iter();
-        !self.is_ranked(name) && next.any(|pointer| pointer.configuration.is_ranked(name))
     }
 
     /// Takes a version in. Returns the object's newest version if it is to wait for its quiet time.

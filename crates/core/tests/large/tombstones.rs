@@ -94,7 +94,7 @@ fn tombstones_go_when_no_block_can_come_back() {
     }
 }
 
-/// A block whose tombstone has come in the last batch: the store is told with the next one that the record of the block is superseded, and knows
+/// A block whose tombstone has come in the last batch: the store hears with the next one that the record of the block is superseded, and knows
 /// nothing of it until then. A tombstone that went before would let the block come back.
 #[test]
 fn a_tombstone_stays_until_the_store_knows_what_it_superseded() {

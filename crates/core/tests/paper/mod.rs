@@ -1,6 +1,7 @@
 //! What the papers claim and the rules of the specification demand: one test for each, named after it. The servers are
 //! real, the network does what the test says (`world`).
 
+mod ballot_floors;
 mod baselines;
 mod becoming_conditional;
 mod casss;

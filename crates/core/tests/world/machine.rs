@@ -8,8 +8,8 @@ use areo_core::consensus::mailbox::PostedChanges;
 use areo_core::instant::Instant;
 use areo_core::limits;
 use areo_core::message::{
-    Access, Answer, Body, HeldVersions, Note, Refusal, Reply, Request, ServerStatus, Transferred,
-    Want,
+    Access, Answer, Body, DomainStanding, HeldVersions, Note, Refusal, Reply, Request,
+    ServerStatus, Transferred, Want,
 };
 use areo_core::object::{DomainId, Name};
 use areo_core::pointer::Successors;
@@ -17,6 +17,7 @@ use areo_core::server::Identity;
 use areo_core::shard::{ReleasedBatch, Shard, completes, frees, writes};
 use areo_core::tag::Tag;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Whom a reply goes to, and what it answers.
 type Caller = (Origin, Request);
@@ -218,6 +219,30 @@ impl World {
         // They go with the batch after the next one.
         machine.batch(|_| {});
         machine.batch(|_| {});
+    }
+
+    /// A round of repair of a server has gone over all objects of its configuration, and time passes.
+    pub fn gone_over(&self, number: usize) {
+        let now = self.now();
+        {
+            let mut machines = self.0.machines.borrow_mut();
+            let machine = machines.get_mut(&server(number));
+            let machine = machine.expect("servers are known");
+            let standing = DomainStanding {
+                domain: machine.root.id().domain,
+                objects: 0,
+                lacking: 0,
+                proven_ms: Some(0),
+            };
+            if let Some(shard) = &mut machine.shard {
+                shard.gone_over(now, &[standing], true);
+            }
+        }
+        self.pass(Duration::from_secs(1));
+        // What was superseded goes with the batch after the next one.
+        for _ in 0..2 {
+            self.pass(Duration::from_millis(1));
+        }
     }
 
     /// Asks a server directly for something of its configuration.

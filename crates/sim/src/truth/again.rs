@@ -3,6 +3,7 @@
 use super::{KeptRecord, ObjectId};
 use areo_core::config::ConfigurationId;
 use areo_core::consensus::paxos::Acceptor;
+use areo_core::dap::conditional::register::BallotFloor;
 use areo_core::message::{RecordRank, RegisterKey};
 use areo_core::pointer::Successors;
 use areo_core::tag::Tag;
@@ -17,6 +18,7 @@ pub(super) struct JoinedRecords<'a> {
     marks: BTreeMap<ObjectId, JoinedMarks>,
     /// By object: how often its register has changed.
     registers: BTreeMap<ObjectId, u64>,
+    floors: BTreeMap<(ConfigurationId, u8), BallotFloor>,
     servers: BTreeMap<&'a RegisterKey, RecordRank>,
     configurations: BTreeSet<ConfigurationId>,
     pointers: BTreeMap<ConfigurationId, Successors>,
@@ -67,6 +69,10 @@ impl<'a> JoinedRecords<'a> {
                 let known = self.registers.entry(*object).or_default();
                 *known = register.turn.max(*known);
             }
+            KeptRecord::BallotFloor { key, bucket, floor } => {
+                let known = self.floors.entry((*key, *bucket)).or_default();
+                *known = known.max(*floor);
+            }
             KeptRecord::Server { key, rank } => {
                 let known = self.servers.entry(key).or_insert(*rank);
                 *known = *rank.max(known);
@@ -110,6 +116,10 @@ impl<'a> JoinedRecords<'a> {
             KeptRecord::Register { object, register } => {
                 let found = self.registers.get(object);
                 found.is_some_and(|turn| *turn >= register.turn)
+            }
+            KeptRecord::BallotFloor { key, bucket, floor } => {
+                let found = self.floors.get(&(*key, *bucket));
+                found.is_some_and(|found| found.says(*floor))
             }
             KeptRecord::Server { key, rank } => self.servers.get(key).is_some_and(|it| it >= rank),
             KeptRecord::Configuration { key } => self.configurations.contains(key),

@@ -3,7 +3,7 @@
 use super::{Domain, ObjectId, Objects, domain_of};
 use areo_core::config::ConfigurationId;
 use areo_core::consensus::paxos::Acceptor;
-use areo_core::dap::conditional::register::Register;
+use areo_core::dap::conditional::register::{BallotFloor, Register};
 use areo_core::dap::versions::Marks;
 use areo_core::element::Form;
 use areo_core::message::{RecordRank, RegisterKey};
@@ -37,6 +37,12 @@ pub(crate) enum KeptRecord {
         object: ObjectId,
         register: Box<Register>,
     },
+    /// What is promised of names of a bucket of which nothing is here.
+    BallotFloor {
+        key: ConfigurationId,
+        bucket: u8,
+        floor: BallotFloor,
+    },
     /// Floor, confirmed tag and fence of an object.
     Marks { object: ObjectId, marks: Box<Marks> },
     /// Of a server, or of the servers in memory of an address, this record is known.
@@ -59,6 +65,7 @@ pub(crate) enum Identity {
     Marks(ObjectId),
     Server(RegisterKey),
     Register(ObjectId),
+    BallotFloor(ConfigurationId, u8),
     Configuration(ConfigurationId),
     Pointer(ConfigurationId),
 }
@@ -100,6 +107,11 @@ impl KeptRecord {
                 object: objects.number(*key, name.as_bytes()),
                 register: register.clone(),
             },
+            Header::BallotFloor { key, bucket, floor } => KeptRecord::BallotFloor {
+                key: *key,
+                bucket: *bucket,
+                floor: *floor,
+            },
             Header::Configuration(c) => KeptRecord::Configuration { key: c.id() },
             Header::Pointer { key, pointer } => KeptRecord::Pointer {
                 key: *key,
@@ -116,6 +128,7 @@ impl KeptRecord {
             KeptRecord::Marks { object, .. } => Identity::Marks(*object),
             KeptRecord::Server { key, .. } => Identity::Server(key.clone()),
             KeptRecord::Register { object, .. } => Identity::Register(*object),
+            KeptRecord::BallotFloor { key, bucket, .. } => Identity::BallotFloor(*key, *bucket),
             KeptRecord::Configuration { key } => Identity::Configuration(*key),
             KeptRecord::Pointer { key, .. } => Identity::Pointer(*key),
         }
@@ -128,6 +141,7 @@ impl KeptRecord {
             | KeptRecord::Register { object, .. }
             | KeptRecord::Marks { object, .. } => Some(objects.key(*object)),
             KeptRecord::Cell { key, .. }
+            | KeptRecord::BallotFloor { key, .. }
             | KeptRecord::Configuration { key }
             | KeptRecord::Pointer { key, .. } => Some(*key),
             KeptRecord::Final { .. } | KeptRecord::Server { .. } => None,

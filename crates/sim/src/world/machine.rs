@@ -1,6 +1,7 @@
 //! Servers: the production node over the production store on a disk in memory. A commit takes virtual time, during which
 //! requests gather for the next batch; and it can end in every way in which a real one can.
 
+mod caps;
 mod life;
 mod observer;
 mod show;
@@ -19,7 +20,6 @@ use crate::truth::{ObjectId, Truth};
 use areo_core::config::{Configuration, ConfigurationId, ServerId};
 use areo_core::consensus::mailbox::PostedChanges;
 use areo_core::instant::Instant;
-use areo_core::limits::{RANKED_VERSIONS, UNCONFIRMED_ELEMENTS};
 use areo_core::message::{Access, Body as Asked, Request, ServerRecord, Transferred};
 use areo_core::object::DomainId;
 use areo_core::tag::Tag;
@@ -29,6 +29,7 @@ use areo_store::{Commit, MemoryDisk};
 use areo_wire::codec;
 use areo_wire::frame::NO_DEADLINE;
 use bytes::Bytes;
+pub(super) use caps::Caps;
 use observer::Observer;
 use std::sync::Arc;
 use std::time::Duration;
@@ -99,23 +100,6 @@ pub(super) struct Machine {
     pub(super) life: u64,
 }
 
-/// Versions of one object that a server takes: usually few, so that clients meet the caps.
-#[derive(Clone, Copy)]
-pub(super) struct Caps {
-    /// Unconfirmed ones (`[X-3 unconfirmed-cap]`).
-    pub(super) unconfirmed: usize,
-    /// Of a ranked register (`[W-4 cap]`).
-    pub(super) ranked: usize,
-}
-
-impl Caps {
-    /// As shipped.
-    pub(super) const SHIPPED: Caps = Caps {
-        unconfirmed: UNCONFIRMED_ELEMENTS,
-        ranked: RANKED_VERSIONS,
-    };
-}
-
 pub(super) struct Machines {
     pub(super) list: Vec<Machine>,
     truths: Vec<Truth>,
@@ -155,15 +139,7 @@ impl Machines {
             truths: (0..servers).map(|_| Truth::default()).collect(),
             root: root.clone(),
             // Not fewer than there are writers at once: those would starve each other, and rightly so.
-            caps: Caps {
-                unconfirmed: [6, 9, UNCONFIRMED_ELEMENTS][random.index(3)],
-                // Drawn with the speed of disks.
-                ranked: match fast % 3 {
-                    0 => 1,
-                    1 => 2,
-                    _ => RANKED_VERSIONS,
-                },
-            },
+            caps: Caps::drawn(random, fast),
             sizes: sizes(random),
             commit_us: (fast, fast * random.between(1, 10)),
         }

@@ -65,6 +65,7 @@ impl World {
                     clock: &clock,
                 };
                 let round = repairer.round(&host).await;
+                world.gone_over(server, &round);
                 let checks = round.domains.iter().map(|domain| domain.checks);
                 let contradicts = checks.clone().any(|checks| checks.contradicting > 0);
                 if contradicts && !world.is_arbitrary() {

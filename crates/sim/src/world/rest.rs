@@ -115,6 +115,7 @@ impl World {
             Rest::swept,
             Rest::fates,
             Rest::registered,
+            Rest::promised,
         ];
         sound(machines).find_map(|(server, truth)| {
             let broken = rules.iter().find_map(|rule| rule(&rest, server, truth))?;
@@ -334,6 +335,21 @@ impl<'a> Rest<'a> {
             let old = String::from_utf8_lossy(old);
             Some(format!("keeps {old}, and holds {newest}"))
         })
+    }
+
+    /// A promise for a name of which nothing is there is in the floor of its bucket (`[W-16 ballot-floor]`).
+    fn promised(&self, _: usize, truth: &Truth) -> Option<String> {
+        let left: BTreeSet<_> = truth.records().filter_map(left_by).collect();
+        let truths = self.machines.truths();
+        let is_left = |kept: &&KeptRecord| match kept {
+            KeptRecord::Register { object, register } => {
+                let key = self.watch.objects.key(*object);
+                register.is_foldable() && is_current(truths, &key) && !left.contains(&key)
+            }
+            _ => false,
+        };
+        let kept = truth.records().find(is_left)?;
+        Some(format!("keeps {kept:?}, of which nothing is there"))
     }
 
     /// The registry has one entry for each server that it keeps for ever, and for each address of servers in memory

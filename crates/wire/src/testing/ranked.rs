@@ -2,7 +2,7 @@
 
 use super::examples::{ballot, copy, id, name, tag};
 use super::{parts, strategies};
-use areo_core::dap::conditional::register::{AcceptedVersion, Register};
+use areo_core::dap::conditional::register::{AcceptedVersion, BallotFloor, Register};
 use areo_core::element::{Form, ReplyElement};
 use areo_core::message::{
     Access, Ancestor, Answer, ChosenVersion, Lineage, Note, Proposal, RankedVersion,
@@ -111,6 +111,30 @@ pub(super) fn header() -> Header {
             accepted: vec![accepted(0x74, true), accepted(0x75, false)],
         }),
     }
+}
+
+pub(super) fn floor_header() -> Header {
+    Header::BallotFloor {
+        key: id(),
+        bucket: 0x79,
+        floor: BallotFloor {
+            turn: 0x7a7b,
+            promised: ballot(0x7c),
+        },
+    }
+}
+
+pub(super) fn any_floor_header() -> impl Strategy<Value = Header> {
+    let fields = (
+        parts::configuration_id(),
+        any::<u8>(),
+        any::<u64>(),
+        parts::ballot(),
+    );
+    fields.prop_map(|(key, bucket, turn, promised)| {
+        let floor = BallotFloor { turn, promised };
+        Header::BallotFloor { key, bucket, floor }
+    })
 }
 
 fn any_lineage() -> impl Strategy<Value = Lineage> {

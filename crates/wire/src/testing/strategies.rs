@@ -396,6 +396,7 @@ pub fn header() -> impl Strategy<Value = Header> {
         1 => (configuration_id(), pointer()).prop_map(|(key, pointer)| Header::Pointer { key, pointer }),
         1 => configuration().prop_map(Header::Final),
         2 => super::ranked::any_header(),
+        1 => super::ranked::any_floor_header(),
     ]
 }
 

@@ -18,6 +18,31 @@ pub struct Register {
     pub accepted: Vec<AcceptedVersion>,
 }
 
+/// What a server remembers of promises for registers of which it has nothing else (`[W-16 ballot-floor]`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BallotFloor {
+    /// Not below that of any of these registers, so that what is recorded of one later is taken for later.
+    pub turn: u64,
+    /// Not below what was promised of any of them.
+    pub promised: Ballot,
+}
+
+impl BallotFloor {
+    /// Whether it says what the other one says.
+    pub fn says(&self, other: BallotFloor) -> bool {
+        self.turn >= other.turn && self.promised >= other.promised
+    }
+
+    /// What both say.
+    #[must_use]
+    pub fn max(self, other: BallotFloor) -> BallotFloor {
+        BallotFloor {
+            turn: self.turn.max(other.turn),
+            promised: self.promised.max(other.promised),
+        }
+    }
+}
+
 /// A version that a server has accepted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AcceptedVersion {
@@ -62,6 +87,30 @@ impl Register {
     pub fn listed(&self) -> Option<Tag> {
         let chosen = Some(self.chosen.tag).filter(|tag| !tag.is_initial());
         self.accepted.last().map(|it| it.tag).or(chosen)
+    }
+
+    /// A register of which nothing is here.
+    pub fn above(floor: BallotFloor) -> Register {
+        Register {
+            turn: floor.turn,
+            promised: floor.promised,
+            ..Register::default()
+        }
+    }
+
+    /// What it has promised, and how often it changed.
+    pub fn floor(&self) -> BallotFloor {
+        BallotFloor {
+            turn: self.turn,
+            promised: self.promised,
+        }
+    }
+
+    /// Whether a promise is all that there is of it, and one that does no harm to other names: promising more is always safe, but one that
+    /// is far from all clocks would use up the ballots of all names of its bucket (`[W-16 ballot-floor]`).
+    pub fn is_foldable(&self) -> bool {
+        let is_untouched = self.accepted.is_empty() && self.chosen == ChosenVersion::default();
+        is_untouched && self.promised.number <= limits::REMEMBERED_BALLOT
     }
 
     /// Whether some execution produces it (`[N-1 bounded-numbers]`).

@@ -16,11 +16,18 @@ use crate::pointer::Pointer;
 use crate::tag::Tag;
 use bytes::Bytes;
 
+/// Why there is a register.
+const RECORDED: &str = "it was recorded";
+
 /// A register with its record.
 #[derive(Default)]
 pub(super) struct KeptRegister {
     pub(super) register: Register,
     pub(super) record: Option<Handle>,
+    /// The round of repair in which a ballot was promised last, if nothing was here.
+    pub(super) promised_in: u64,
+    /// The promise waits for the time to go into a floor ([`super::floors`]).
+    pub(super) waits: bool,
 }
 
 impl ConfigurationState {
@@ -28,6 +35,13 @@ impl ConfigurationState {
     pub(super) fn is_ranked(&self, name: &Name) -> bool {
         let keeps = |c: &std::sync::Arc<Configuration>| c.is_ranked(name);
         self.configuration().is_some_and(keeps)
+    }
+
+    /// Whether the object of this name is a ranked register from the next configuration on: what it was is settled there, and no
+    /// version of it is taken in here any more (`[W-12 becoming-conditional]`).
+    pub(in crate::server) fn becomes_ranked(&self, name: &Name) -> bool {
+        let mut next = self.next.iter();
+        !self.is_ranked(name) && next.any(|pointer| pointer.configuration.is_ranked(name))
     }
 
     /// Whether a proposal at this ballot may be promised or accepted here: an ordinary one as long as nothing comes next, and one that
@@ -61,7 +75,9 @@ impl ConfigurationState {
             granted = promised;
             if is_new {
                 self.keep_register(key, name, ledger);
+                self.await_folding(name);
             }
+            self.drop_unrecorded(name);
         }
         let shown = self.held_register(name, Some((want, have)));
         assert!(
@@ -93,6 +109,9 @@ impl ConfigurationState {
         let stored = self.objects.get(name.as_bytes());
         let has_element = stored.is_some_and(|versions| versions.with_element(tag).is_some());
         let acceptance = self.kept(name).register.accept(&proposal, has_element, cap);
+        if !matches!(acceptance, Acceptance::Accept { .. }) {
+            self.drop_unrecorded(name);
+        }
         let (stores, evicted) = match acceptance {
             Acceptance::Acknowledge => return Ok(AcceptReply::Stored),
             Acceptance::Refuse => {
@@ -157,20 +176,47 @@ impl ConfigurationState {
     /// A record that says what no execution produces is damaged, and what was promised is not known: the register abstains
     /// (`[N-1 bounded-numbers]`, `[X-11 damage-abstains]`).
     fn sound_register(&self, name: &Name) -> Result<(), Refusal> {
-        match self.registers.get(name.as_bytes()) {
-            Some(kept) if !kept.register.is_possible() => Err(Refusal::Damaged),
-            _ => Ok(()),
-        }
+        let is_possible = match self.registers.get(name.as_bytes()) {
+            Some(kept) => kept.register.is_possible(),
+            None => self.absent_register(name).is_possible(),
+        };
+        is_possible.then_some(()).ok_or(Refusal::Damaged)
     }
 
     fn kept(&mut self, name: &Name) -> &mut KeptRegister {
         // The name came as a part of the request's frame; what stays is a copy of its own.
         if !self.registers.contains_key(name.as_bytes()) {
+            let register = self.absent_register(name);
             let name = Bytes::copy_from_slice(name.as_bytes());
-            self.registers.insert(name, KeptRegister::default());
+            let kept = KeptRegister {
+                register,
+                ..KeptRegister::default()
+            };
+            self.registers.insert(name, kept);
         }
         let kept = self.registers.get_mut(name.as_bytes());
         kept.expect("it was put there")
+    }
+
+    /// Nothing stays of a register of which nothing was recorded.
+    fn drop_unrecorded(&mut self, name: &Name) {
+        let kept = self.registers.get(name.as_bytes());
+        if kept.is_some_and(|kept| kept.record.is_none()) {
+            self.registers.remove(name.as_bytes());
+        }
+    }
+
+    /// A ballot was promised: if that is all there is of the register it goes into a floor later.
+    fn await_folding(&mut self, name: &Name) {
+        let (name, _) = self
+            .registers
+            .get_key_value(name.as_bytes())
+            .expect(RECORDED);
+        let name = name.clone();
+        let kept = self.registers.get_mut(&name).expect(RECORDED);
+        if kept.register.is_foldable() {
+            self.floors.wait(&name, kept);
+        }
     }
 
     /// Records the register as it is.
@@ -201,7 +247,7 @@ impl ConfigurationState {
 
     /// What is held of the register, with an element if some is wanted.
     fn held_register(&self, name: &Name, wanted: Option<(Want, Tag)>) -> RankedVersions {
-        let none = Register::default();
+        let none = self.absent_register(name);
         let kept = self.registers.get(name.as_bytes());
         let register = kept.map_or(&none, |kept| &kept.register);
         let stored = self.objects.get(name.as_bytes());
@@ -240,7 +286,9 @@ impl ConfigurationState {
         handle: Handle,
         ledger: &mut Ledger,
     ) {
-        let kept = self.kept(name);
+        // Floors come in any order with it.
+        let name = Bytes::copy_from_slice(name.as_bytes());
+        let kept = self.registers.entry(name).or_default();
         let is_later = kept.record.is_none() || found.turn > kept.register.turn;
         let (abstains, known_abstains) = (!found.is_possible(), !kept.register.is_possible());
         if abstains || (is_later && !known_abstains) {
@@ -275,6 +323,7 @@ impl ConfigurationState {
             assert_eq!(gone.len(), unlisted.len(), "each was there");
             ledger.supersede(gone);
         }
+        self.recovered_promises(ledger);
         // A register of which no element is left is listed all the same.
         let lists = |kept: &KeptRegister| kept.register.listed().is_some();
         for (name, _) in self.registers.iter().filter(|(_, kept)| lists(kept)) {

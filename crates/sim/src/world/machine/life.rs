@@ -8,6 +8,7 @@ use crate::world::identity::Platter;
 use crate::world::{Event as Happening, Trouble, World};
 use areo_core::config::{Configuration, ConfigurationId};
 use areo_core::limits;
+use areo_core::manager::repair::Round;
 use areo_core::object::Name;
 use areo_core::server::Identity;
 use areo_core::shard::Shard;
@@ -198,6 +199,15 @@ impl World {
             let object = objects.number(key, name.as_bytes());
             machines.truths[server].drop_tombstone(object);
             self.0.tombstones_dropped.update(|count| count + 1);
+        }
+    }
+
+    /// A server has gone over its objects.
+    pub(in crate::world) fn gone_over(&self, server: usize, round: &Round) {
+        let now = self.now();
+        let machines = &mut *self.0.machines.borrow_mut();
+        if let Some(live) = machines.list[server].live.as_mut() {
+            live.node.gone_over(now, &round.standings(), round.is_whole);
         }
     }
 

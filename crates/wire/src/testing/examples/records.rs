@@ -115,6 +115,7 @@ pub fn headers() -> Vec<Header> {
         round(key),
         first(key),
         Header::Registry(leaving()),
+        ranked::floor_header(),
     ]
 }
 
