@@ -37,6 +37,7 @@ mod state;
 
 use crate::config::{Configuration, ConfigurationId, ServerId};
 use crate::consensus::mailbox::MAILBOX_CELL;
+use crate::element::Handle;
 use crate::instant::Instant;
 use crate::limits;
 use crate::message::{
@@ -353,10 +354,16 @@ impl Server {
         }
     }
 
-    /// The record of an element turned out to be damaged. False: that was known, or it is not needed any more.
-    pub(crate) fn damage(&mut self, key: ConfigurationId, name: &Name, tag: Tag) -> bool {
+    /// The record of an element turned out to be damaged. False: that was known, or the version has another record by now, or none.
+    pub(crate) fn damage(
+        &mut self,
+        key: ConfigurationId,
+        name: &Name,
+        tag: Tag,
+        is_damaged: impl Fn(Handle) -> bool,
+    ) -> bool {
         let state = self.states.get_mut(&key);
-        state.is_some_and(|state| state.damage(key, name, tag, &mut self.ledger))
+        state.is_some_and(|state| state.damage(key, (name, tag), is_damaged, &mut self.ledger))
     }
 
     /// No member lists these blocks of uploads any more: their tombstones go (`[X-30 dropped-tombstones]`), of those whose records no

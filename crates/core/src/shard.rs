@@ -214,9 +214,10 @@ impl<C> Shard<C> {
         self.server.tick(now);
     }
 
-    /// A record turned out to be damaged while nobody needed it.
-    pub fn damaged(&mut self, header: &ElementHeader) {
-        if self.server.damage(header.key, &header.name, header.tag) {
+    /// A record turned out to be damaged while nobody needed it; `is_damaged` says which one that is.
+    pub fn damaged(&mut self, header: &ElementHeader, is_damaged: impl Fn(Handle) -> bool) {
+        let (key, name, tag) = (header.key, &header.name, header.tag);
+        if self.server.damage(key, name, tag, is_damaged) {
             self.damaged.push(header.tag);
         }
     }
@@ -228,7 +229,7 @@ impl<C> Shard<C> {
 
     /// The element of this version is not one of the version's value, although its checksum is right: it counts as damaged.
     pub fn distrust(&mut self, key: ConfigurationId, name: &Name, tag: Tag) {
-        self.server.damage(key, name, tag);
+        self.server.damage(key, name, tag, |_| true);
     }
 
     /// As [`Server::drop_tombstones`].
@@ -273,8 +274,9 @@ impl<C> Shard<C> {
             for read in reads.by_ref().take(reads_end - taken) {
                 let answers = reply.as_mut().ok().and_then(Reply::answers_mut);
                 let answers = answers.expect("only accesses read elements");
-                if carry(&mut answers[read.answer], heap) == Err(LostRecord) {
-                    if self.server.damage(read.key, &read.name, read.tag) {
+                if let Err(lost) = carry(&mut answers[read.answer], heap) {
+                    let is_lost = |handle| handle == lost;
+                    if self.server.damage(read.key, &read.name, read.tag, is_lost) {
                         self.damaged.push(read.tag);
                     }
                     answers[read.answer] = Answer::Refused(Refusal::Damaged);
@@ -294,8 +296,8 @@ impl<C> Shard<C> {
     }
 }
 
-/// Puts the element in place of its handle.
-fn carry(answer: &mut Answer, heap: &impl Heap) -> Result<(), LostRecord> {
+/// Puts the element in place of its handle; fails with the handle of a record that cannot be read.
+fn carry(answer: &mut Answer, heap: &impl Heap) -> Result<(), Handle> {
     let carried = match answer {
         Answer::Held(held) => held.element.as_mut().map(|(_, carried)| carried),
         Answer::Ranked(ranked) => ranked.element.as_mut().map(|(_, carried)| carried),
@@ -303,7 +305,8 @@ fn carry(answer: &mut Answer, heap: &impl Heap) -> Result<(), LostRecord> {
         _ => None,
     };
     if let Some(ReplyElement::Stored { handle, payload }) = carried {
-        let element = heap.element(*handle, *payload)?;
+        let element = heap.element(*handle, *payload);
+        let element = element.map_err(|LostRecord| *handle)?;
         *carried.expect("it was matched") = ReplyElement::Whole(element);
     }
     Ok(())

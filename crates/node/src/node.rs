@@ -452,8 +452,8 @@ impl<K: Keep, C> Node<K, C> {
             };
             let step = log.step();
             let (outcome, damaged) = step.map_err(|error| self.error(NodeError::Step(error)))?;
-            if let Some(header) = &damaged {
-                self.shard.damaged(header);
+            if let Some(element) = &damaged {
+                self.note_damage(element);
             }
             match outcome {
                 StepOutcome::Idle => return Ok(false),

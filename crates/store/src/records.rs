@@ -33,6 +33,14 @@ pub struct Records<D: Disk> {
     places: Vec<Option<Handle>>,
 }
 
+/// A damaged record of an element.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DamagedElement {
+    /// What its header says.
+    pub header: ElementHeader,
+    record: Handle,
+}
+
 /// What opening found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpeningReport {
@@ -231,10 +239,15 @@ impl<D: Disk> Records<D> {
     ///
     /// # Errors
     /// As [`Log::step`].
-    pub fn step(&mut self) -> Result<(StepOutcome, Option<ElementHeader>), StepError> {
+    pub fn step(&mut self) -> Result<(StepOutcome, Option<DamagedElement>), StepError> {
+    /// Whether this handle of the server names the damaged record. The element may have another record by now.
+    pub fn is_damaged(&self, handle: RecordHandle, element: &DamagedElement) -> bool {
+        self.places.get(handle.0 as usize) == Some(&Some(element.record))
+    }
+
         let outcome = self.log.step()?;
         let damaged = match outcome {
-            StepOutcome::Damaged(handle) => self.element_header(handle),
+            StepOutcome::Damaged(handle) => self.damaged_element(handle),
             _ => None,
         };
         Ok((outcome, damaged))
@@ -255,20 +268,20 @@ impl<D: Disk> Records<D> {
         self.log.scrub_from(number);
     }
 
-    /// As [`Log::scrub`]; returns the headers of damaged elements.
-    pub fn scrub(&mut self, budget_bytes: u64) -> (ScrubOutcome, Vec<ElementHeader>) {
+    /// As [`Log::scrub`]; returns the damaged elements.
+    pub fn scrub(&mut self, budget_bytes: u64) -> (ScrubOutcome, Vec<DamagedElement>) {
         let mut damaged = Vec::new();
         let outcome = self.log.scrub(budget_bytes, |handle| damaged.push(handle));
         let headers = damaged
             .into_iter()
-            .filter_map(|handle| self.element_header(handle));
-        (outcome, headers.collect())
+            .filter_map(|handle| self.damaged_element(handle));
+        (outcome, elements.collect())
     }
 
-    fn element_header(&self, handle: Handle) -> Option<ElementHeader> {
-        let header = self.log.read_header(handle).ok()?;
+    fn damaged_element(&self, record: Handle) -> Option<DamagedElement> {
+        let header = self.log.read_header(record).ok()?;
         match record::decode_header(&header) {
-            Ok(Header::Element(header)) => Some(header),
+            Ok(Header::Element(header)) => Some(DamagedElement { header, record }),
             _ => None,
         }
     }

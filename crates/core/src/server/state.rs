@@ -359,27 +359,6 @@ impl ConfigurationState {
         None
     }
 
-    pub(super) fn damage(
-        &mut self,
-        key: ConfigurationId,
-        name: &Name,
-        tag: Tag,
-        ledger: &mut Ledger,
-    ) -> bool {
-        if self.is_ranked(name) {
-            return self.lose_element(name, tag, ledger);
-        }
-        let versions = self.objects.get_mut(name.as_bytes());
-        let Some(versions) = versions.filter(|versions| versions.find(tag).is_some()) else {
-            // The object abstains for it already; or the record is about to be freed, and a scrub has come upon it before.
-            return self.restarts.lose_element(name, tag);
-        };
-        let record = versions.damage(tag);
-        forget(key, name, versions, record, ledger);
-        self.found_damage(name);
-        true
-    }
-
     // ---- cells ----
 
     pub(super) fn cell(

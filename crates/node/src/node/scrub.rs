@@ -3,6 +3,7 @@
 use super::Node;
 use crate::Keep;
 use areo_core::instant::{Instant, PastMoment};
+use areo_store::records::DamagedElement;
 use areo_store::{ScrubOutcome, ScrubPlace};
 use std::time::Duration;
 
@@ -108,8 +109,15 @@ impl<K: Keep, C> Node<K, C> {
         let (done, damaged) = log.scrub(budget);
         self.scrubbing.add(done, now);
         self.shard.verified(self.scrubbing.all_since);
-        for header in &damaged {
-            self.shard.damaged(header);
+        for element in &damaged {
+            self.note_damage(element);
         }
+    }
+
+    /// The store has come upon a damaged record.
+    pub(super) fn note_damage(&mut self, element: &DamagedElement) {
+        let log = self.keep.log().expect("it has come upon it");
+        let is_damaged = |handle| log.is_damaged(handle, element);
+        self.shard.damaged(&element.header, is_damaged);
     }
 }

@@ -6,6 +6,7 @@ use super::ConfigurationState;
 use super::keeping::{object, take_in};
 use crate::config::{Configuration, ConfigurationId};
 use crate::dap::conditional::register::{Acceptance, Register};
+use crate::dap::versions::StoredVersion;
 use crate::element::{Form, Handle};
 use crate::instant::Instant;
 use crate::message::{
@@ -165,8 +166,14 @@ impl ConfigurationState {
 
     /// The record of an element turned out to be damaged. The version stays accepted: only its element is not here any more. False:
     /// it was not here before.
-    pub(super) fn lose_element(&mut self, name: &Name, tag: Tag, ledger: &mut Ledger) -> bool {
+    pub(super) fn lose_element(
+        &mut self,
+        (name, tag): (&Name, Tag),
+        is_lost: impl Fn(&StoredVersion) -> bool,
+        ledger: &mut Ledger,
+    ) -> bool {
         let versions = self.objects.get_mut(name.as_bytes());
+        let versions = versions.filter(|versions| versions.find(tag).is_some_and(is_lost));
         let lost = versions.and_then(|versions| versions.take(tag));
         let was_here = lost.is_some();
         ledger.supersede(lost.map(|lost| lost.handle));

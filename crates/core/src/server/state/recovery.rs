@@ -145,6 +145,31 @@ impl ConfigurationState {
         forget(key, name, versions, gone, ledger);
     }
 
+    /// As [`super::super::Server::damage`].
+    pub(in crate::server) fn damage(
+        &mut self,
+        key: ConfigurationId,
+        (name, tag): (&Name, Tag),
+        is_damaged: impl Fn(Handle) -> bool,
+        ledger: &mut Ledger,
+    ) -> bool {
+        // A scrub may come upon a record that is about to be freed, when the version has been repaired and has another record.
+        let is_lost = |stored: &StoredVersion| stored.tag == tag && is_damaged(stored.handle);
+        if self.is_ranked(name) {
+            return self.lose_element((name, tag), is_lost, ledger);
+        }
+        let versions = self.objects.get_mut(name.as_bytes());
+        let Some(versions) = versions.filter(|versions| versions.find(tag).is_some_and(is_lost))
+        else {
+            // The object abstains for it already, or need not.
+            return self.restarts.lose_element(name, is_lost);
+        };
+        let record = versions.damage(tag);
+        forget(key, name, versions, record, ledger);
+        self.found_damage(name);
+        true
+    }
+
     pub(in crate::server) fn recovered(&mut self, key: ConfigurationId, ledger: &mut Ledger) {
         let RecoveryFindings {
             mut damaged,

@@ -44,11 +44,14 @@ impl Restarts {
     }
 
     /// The element in the record of an impossible version cannot be read. False: there is no such element, or it was lost before.
-    pub(super) fn lose_element(&mut self, name: &Name, tag: Tag) -> bool {
+    pub(super) fn lose_element(
+        &mut self,
+        name: &Name,
+        is_lost: impl Fn(&StoredVersion) -> bool,
+    ) -> bool {
         let records = self.impossible.get_mut(name.as_bytes());
-        let is_lost = |stored: &mut StoredVersion| stored.tag == tag;
         let records = records.into_iter().flatten();
-        let lost = records.filter_map(|record| record.element.take_if(is_lost));
+        let lost = records.filter_map(|record| record.element.take_if(|it| is_lost(it)));
         lost.count() > 0
     }
 
