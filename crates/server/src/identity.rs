@@ -25,6 +25,8 @@ pub struct Identity {
     pub starts: Starts,
     /// The server keeps nothing on disk, so that it cannot be started a second time (`[X-12 memory-identity]`).
     pub memory: bool,
+    /// What counts what is written beside its log, as of its last start; 0: that did not write there.
+    pub extent: u64,
     /// The configuration of the root domain that it knows.
     pub root: Arc<Configuration>,
 }
@@ -36,6 +38,7 @@ const INCARNATION: u16 = MUST_UNDERSTAND | 4;
 const MEMORY: u16 = MUST_UNDERSTAND | 5;
 const ROOT: u16 = MUST_UNDERSTAND | 6;
 const UNCONFIRMED: u16 = MUST_UNDERSTAND | 7;
+const EXTENT: u16 = 8;
 
 impl Identity {
     fn encode(&self) -> Bytes {
@@ -55,12 +58,16 @@ impl Identity {
             tlv::put_field(&mut out, MEMORY, &[]);
         }
         tlv::put_field(&mut out, ROOT, self.root.encoded());
+        if self.extent > 0 {
+            tlv::put_field(&mut out, EXTENT, &self.extent.to_le_bytes());
+        }
         out.freeze()
     }
 
     fn decode(bytes: &Bytes) -> Result<Identity, TlvError> {
         let (mut cluster, mut server, mut incarnation, mut root) = (None, None, None, None);
         let (mut name, mut memory, mut unconfirmed) = (String::new(), false, None);
+        let mut extent = 0;
         for field in tlv::fields(bytes) {
             let (kind, value) = field?;
             match kind {
@@ -74,6 +81,7 @@ impl Identity {
                     root = Some(Configuration::decode(bytes.slice_ref(value)).map_err(invalid)?);
                 }
                 UNCONFIRMED => unconfirmed = Some(u64::from_le_bytes(tlv::number(kind, value)?)),
+                EXTENT => extent = u64::from_le_bytes(tlv::number(kind, value)?),
                 _ => tlv::unknown(kind)?,
             }
         }
@@ -87,6 +95,7 @@ impl Identity {
                 unconfirmed,
             },
             memory,
+            extent,
             root: root.ok_or(missing(ROOT))?,
         })
     }
@@ -154,6 +163,7 @@ pub fn initialise_cluster(
             name: server.name.clone(),
             starts: Starts::NONE,
             memory,
+            extent: 0,
             root: root.clone(),
         };
         write(directory, &identity)?;
@@ -180,7 +190,7 @@ pub(crate) fn root_configuration(members: &[ServerId], fixed: bool) -> Arc<Confi
 /// # Errors
 /// [`ServeError`] if it cannot be read, or its server runs.
 pub fn read_identity(data: &Path) -> Result<Option<Identity>, ServeError> {
-    if !data.exists() {
+    if !Directory::has_identity(data)? {
         return Ok(None);
     }
     read(&Directory::open(data)?)

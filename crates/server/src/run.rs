@@ -14,7 +14,7 @@ use areo_core::server;
 use areo_core::shard::Shard;
 use areo_core::starts::{StartPhase, Starts};
 use areo_net::{Identity as WireIdentity, Listener, ListenerConfig, Places, Pool, pool};
-use areo_node::{may_be_replaced, may_start};
+use areo_node::{Keep, may_be_replaced, may_start};
 use areo_store::records::{MemoryRecords, Records};
 use areo_store::{Directory, LogOptions};
 use areo_telemetry::Recorder;
@@ -126,17 +126,14 @@ async fn serve(options: Options) -> Result<(), ServeError> {
     let mut signals = StopSignals::new().map_err(system("waiting for signals"))?;
     let listen = resolve(&options.listen, options.insecure)?;
     address::check(listen, &options)?;
-    let admin_address = resolve(&options.admin, options.insecure)?;
-    let admin = TcpListener::bind(admin_address)
-        .await
-        .map_err(|source| cannot_listen(&options.admin, source))?;
+    let admin = bind_admin(&options).await?;
     let health = Arc::new(Health::default());
     let (asking, asked) = mpsc::channel(admin::ASKING);
     let (asking_cluster, asked_cluster) = mpsc::channel(admin::ASKING);
     let recorder = options.recorder.clone();
     let router = admin::router(health.clone(), recorder, asking, asking_cluster);
     // The identity of the server is known before anything is made on disk.
-    let new = match Directory::has_identity(&options.data) {
+    let new = match Directory::has_identity(&options.data)? {
         true => None,
         false => Some(new_identity(&options).await?),
     };
@@ -149,6 +146,7 @@ async fn serve(options: Options) -> Result<(), ServeError> {
     spawn_local(Rc::clone(&door).serve(admin, router));
 
     let (shard, keep) = open(&directory, (&identity, record.incarnation), &options)?;
+    let identity = with_extent(identity, &keep);
     let known = known_before(&shard);
     let metrics = Arc::new(Metrics::new());
     let scrub = (options.scrub_bytes_per_s, scrubbing::read(&directory));
@@ -191,6 +189,12 @@ async fn serve(options: Options) -> Result<(), ServeError> {
     health.set_ready(false);
     stop(&worker, &listener, &directory, outcome.is_ok()).await;
     outcome
+}
+
+async fn bind_admin(options: &Options) -> Result<TcpListener, ServeError> {
+    let address = resolve(&options.admin, options.insecure)?;
+    let bound = TcpListener::bind(address).await;
+    bound.map_err(|source| cannot_listen(&options.admin, source))
 }
 
 /// Where other servers may be.
@@ -403,8 +407,18 @@ async fn new_identity(options: &Options) -> Result<Identity, ServeError> {
         name,
         starts: Starts::NONE,
         memory: options.durability == Durability::Memory,
+        extent: 0,
         root,
     })
+}
+
+/// The identity as it is to be written down with the start that is registered next.
+fn with_extent(identity: Identity, keep: &Durable) -> Identity {
+    let extent = keep.log().map_or(0, Records::extent);
+    Identity {
+        extent: identity.extent.max(extent),
+        ..identity
+    }
 }
 
 /// Opens the store and recovers the shard from it.
@@ -426,15 +440,18 @@ fn open(
         return Ok((shard, Durable::Memory(MemoryRecords::default())));
     }
     let disk = directory.disk("log")?;
-    let log = LogOptions::new(identity.server.0 as u64);
+    let log = LogOptions {
+        extent: identity.extent,
+        ..LogOptions::new(identity.server.0 as u64)
+    };
     let recover = |header, damaged| shard.recover(header, damaged);
     let (records, opened) = Records::open(disk, log, recover).map_err(ServeError::Open)?;
     shard.recovered(opened.is_unreadable());
-    report(&opened);
+    report(&opened, directory);
     Ok((shard, Durable::Disk(Box::new(records))))
 }
 
-fn report(opened: &areo_store::records::OpeningReport) {
+fn report(opened: &areo_store::records::OpeningReport, directory: &Directory) {
     let log = &opened.log;
     tracing::info!(
         records = log.records,
@@ -452,7 +469,9 @@ fn report(opened: &areo_store::records::OpeningReport) {
     if opened.is_unreadable() {
         tracing::error!(
             records = log.unknown_damaged + opened.unknown_records,
-            "records are damaged beyond recognition: this server answers for no object; remove it from its domains"
+            missing = log.missing(),
+            path = %directory.path().display(),
+            "records are missing from the log, or damaged beyond recognition: this server answers for no object; replace it by a new one"
         );
     }
 }

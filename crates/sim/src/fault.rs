@@ -79,8 +79,12 @@ faults! {
     BitFlip = "bit flip",
     /// A bit flips in a hint file, which spares the reading of a segment.
     HintFlip = "hint flip",
-    /// A data file is gone.
+    /// A data file is gone, perhaps the newest.
     SegmentMissing = "segment missing",
+    /// A data file was cut short.
+    SegmentCut = "segment cut",
+    /// All data files are gone, perhaps with what is said of them beside the log.
+    LogMissing = "log missing",
     /// A hint file is gone.
     HintMissing = "hint missing",
     /// A server starts under another address than before.
@@ -348,7 +352,9 @@ fn may_strike(fault: Fault, cluster: &Cluster) -> bool {
         | Fault::ReadError
         | Fault::HintFlip
         | Fault::HintMissing
-        | Fault::SegmentMissing => cluster.may_lose_data(),
+        | Fault::SegmentMissing
+        | Fault::SegmentCut
+        | Fault::LogMissing => cluster.may_lose_data(),
         _ => true,
     }
 }
@@ -373,7 +379,11 @@ fn usual_rate(fault: Fault) -> u64 {
         Fault::BitFlip | Fault::AddressChanged => 100,
         Fault::CutFrame | Fault::FlippedFrame => 5,
         Fault::DiskRolledBack | Fault::DiskCopied => 40,
-        Fault::SegmentMissing | Fault::WriteError | Fault::QueueFull => 1,
+        Fault::SegmentMissing
+        | Fault::SegmentCut
+        | Fault::LogMissing
+        | Fault::WriteError
+        | Fault::QueueFull => 1,
         Fault::DiskWiped => 8,
         _ => 25,
     }

@@ -3,6 +3,7 @@
 //! ```text
 //! LOCK      locked (flock) while a process uses the directory
 //! FORMAT    "areo data directory\nformat 2\n"
+//! EXTENT    what a start must find in the log at least
 //! IDENTITY  a blob of the layer above, with a checksum
 //! IDENTITY.spare  room for the next one, so that a server starts on a full disk; what it says means nothing
 //! SCRUB     how far verification is, a blob of the layer above behind its checksum; may be missing
@@ -10,8 +11,8 @@
 //! ```
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, IoSlice};
-use std::os::unix::fs::FileExt;
+use std::io::{self, ErrorKind, IoSlice, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -32,6 +33,10 @@ const LOST_AND_FOUND: &str = "lost+found";
 const FORMAT_TITLE: &str = "areo data directory";
 /// Of the whole directory: of its files, and of the records in them.
 const FORMAT_VERSION: u32 = 2;
+
+/// Who runs a server has its data alone.
+const DIRECTORY_MODE: u32 = 0o700;
+pub(crate) const FILE_MODE: u32 = 0o600;
 
 const IDENTITY_VERSION: u32 = 1;
 const IDENTITY_MAGIC: u64 = u64::from_le_bytes(*b"AreoIdnt");
@@ -63,7 +68,15 @@ pub enum DirectoryError {
         /// Something that is in it.
         entry: String,
     },
-    /// This process may not write there, or it is no directory.
+    /// The user of this process may not enter it, or not write there.
+    #[error("{}: not yours: {}; run this as that user, or choose another directory", .path.display(), owned(*.owner))]
+    NotYours {
+        /// The directory, or a file in it.
+        path: PathBuf,
+        /// The number of the user that it belongs to, if that can be asked for.
+        owner: Option<u32>,
+    },
+    /// Its file system can only be read, or it is no directory.
     #[error("{}: cannot be used as a data directory: {source}", .path.display())]
     NotWritable {
         /// The directory.
@@ -143,10 +156,12 @@ impl Directory {
         let path = path.into();
         create_directory(&path).map_err(|source| refused(&path, source))?;
         let is_new = check_entries(&path)?;
+        make_private(&path).map_err(|source| refused(&path, source))?;
         let lock = fs::OpenOptions::new()
             .create(true)
             .truncate(false)
             .write(true)
+            .mode(FILE_MODE)
             .open(path.join(LOCK))
             .map_err(|source| refused(&path, source))?;
         match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
@@ -168,8 +183,15 @@ impl Directory {
     }
 
     /// Whether there is an identity in the directory at `path`, valid or not. Touches nothing.
-    pub fn has_identity(path: &Path) -> bool {
-        path.join(IDENTITY).exists()
+    ///
+    /// # Errors
+    /// See [`DirectoryError`]: a directory that may not be entered is none without an identity.
+    pub fn has_identity(path: &Path) -> Result<bool, DirectoryError> {
+        match fs::symlink_metadata(path.join(IDENTITY)) {
+            Ok(_) => Ok(true),
+            Err(source) if source.kind() == ErrorKind::NotFound => Ok(false),
+            Err(source) => Err(refused(path, source)),
+        }
     }
 
     /// Where it is.
@@ -191,8 +213,8 @@ impl Directory {
             "a plain name"
         );
         let path = self.path.join(name);
-        match create_directory(&path) {
-            Ok(()) => Ok(FileDisk::new(path)),
+        match create_directory(&path).and_then(|()| make_private(&path)) {
+            Ok(()) => Ok(FileDisk::with_beside(path, self.path.clone())),
             Err(source) => Err(DirectoryError::Io { path, source }),
         }
     }
@@ -250,7 +272,13 @@ impl Directory {
     pub fn write_scrub(&self, progress: &[u8]) -> io::Result<()> {
         let beside = self.path.join(new_name(SCRUB));
         let checksum = crc32c(progress).to_le_bytes();
-        fs::write(&beside, [&checksum[..], progress].concat())?;
+        let mut file = fs::OpenOptions::new()
+            .create(true)
+            .truncate(true)
+            .write(true)
+            .mode(FILE_MODE)
+            .open(&beside)?;
+        file.write_all(&[&checksum[..], progress].concat())?;
         fs::rename(&beside, self.path.join(SCRUB))
     }
 }
@@ -299,7 +327,7 @@ pub(crate) fn identity_checksum(bytes: &[u8]) -> u32 {
 
 /// Makes a directory, and its name durable; one that is there is fine.
 fn create_directory(path: &Path) -> io::Result<()> {
-    match fs::create_dir(path) {
+    match fs::DirBuilder::new().mode(DIRECTORY_MODE).create(path) {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             let is_directory = fs::metadata(path)?.is_dir();
@@ -314,6 +342,19 @@ fn create_directory(path: &Path) -> io::Result<()> {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => sync_directory(parent),
         _ => sync_directory(Path::new(".")),
+    }
+}
+
+/// Others may not enter a directory of a server: they could read what is in it, and take its lock. That of another user, which this
+/// one may use, stays as that user made it.
+fn make_private(path: &Path) -> io::Result<()> {
+    let mode = fs::metadata(path)?.permissions().mode();
+    if mode & 0o777 == DIRECTORY_MODE {
+        return Ok(());
+    }
+    match fs::set_permissions(path, fs::Permissions::from_mode(DIRECTORY_MODE)) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(()),
+        set => set,
     }
 }
 
@@ -344,6 +385,9 @@ fn check_format(path: &Path) -> Result<(), DirectoryError> {
     let text = match fs::read_to_string(&file) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::InvalidData => String::new(),
+        Err(source) if source.kind() == ErrorKind::PermissionDenied => {
+            return Err(refused(&file, source));
+        }
         Err(source) => return Err(DirectoryError::Io { path: file, source }),
     };
     let version = text
@@ -369,6 +413,7 @@ fn exchange(path: &Path, bytes: &[u8]) -> io::Result<()> {
         .create(true)
         .truncate(false)
         .write(true)
+        .mode(FILE_MODE)
         .open(&spare)?;
     file.write_all_at(bytes, 0)?;
     file.set_len(bytes.len() as u64)?;
@@ -382,9 +427,18 @@ fn exchange(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Replaces a file, atomically and durably: after a crash it is the old or the new one.
-fn replace<D: Disk>(disk: &D, name: &str, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn replace<D: Disk>(disk: &D, name: &str, bytes: &[u8]) -> io::Result<()> {
     let file = create_new(disk, name, bytes.len() as u64)?;
     Ok(publish(disk, &file, name, &mut [IoSlice::new(bytes)])?)
+}
+
+fn owned(owner: Option<u32>) -> String {
+    match owner {
+        Some(owner) => format!("it belongs to user {owner}, and this one may not use it"),
+        None => {
+            "it, or a directory above it, belongs to a user who does not let this one in".to_owned()
+        }
+    }
 }
 
 /// A later program reads what an earlier one wrote, too.
@@ -395,10 +449,13 @@ fn or_newer(is_later: bool) -> &'static str {
 fn refused(path: &Path, source: io::Error) -> DirectoryError {
     let path = path.to_owned();
     match source.kind() {
-        ErrorKind::PermissionDenied
-        | ErrorKind::ReadOnlyFilesystem
-        | ErrorKind::NotADirectory
-        | ErrorKind::AlreadyExists => DirectoryError::NotWritable { path, source },
+        ErrorKind::PermissionDenied => DirectoryError::NotYours {
+            owner: fs::metadata(&path).ok().map(|it| it.uid()),
+            path,
+        },
+        ErrorKind::ReadOnlyFilesystem | ErrorKind::NotADirectory | ErrorKind::AlreadyExists => {
+            DirectoryError::NotWritable { path, source }
+        }
         _ => DirectoryError::Io { path, source },
     }
 }

@@ -62,6 +62,12 @@ pub trait Disk {
     /// The error of the system. What is durable afterwards is unknown.
     fn sync_dir(&self) -> io::Result<()>;
 
+    /// Where the log says what must be found on this disk: apart from it, so that the two are not lost together.
+    #[must_use]
+    fn beside(&self) -> Self
+    where
+        Self: Sized;
+
     /// Space that this process could still allocate, in bytes.
     ///
     /// # Errors
@@ -95,7 +101,7 @@ pub trait File: Clone + Send + Sync + 'static {
     /// The error of the system.
     fn length(&self) -> io::Result<u64>;
 
-    /// Cuts the file to `length_bytes`; durable when it returns.
+    /// Cuts the file to `length_bytes`, or makes it longer by zeros; durable when it returns.
     ///
     /// # Errors
     /// The error of the system.

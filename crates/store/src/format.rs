@@ -6,9 +6,11 @@
 use crate::checksum::crc32c;
 
 mod census;
+mod extent;
 mod hint;
 
-pub(crate) use census::Census;
+pub(crate) use census::{Census, CensusEntry};
+pub(crate) use extent::{EXTENT_NAME, Extent};
 pub(crate) use hint::{HINT_HEADER_BYTES, Hint, HintEntry, HintHeader};
 
 /// The version of this format. Another number in a segment or hint header is refused politely.
@@ -17,6 +19,9 @@ pub(crate) const FORMAT_VERSION: u32 = 1;
 pub(crate) const PAGE: u64 = 4096;
 /// Records and payloads begin at multiples of this.
 pub(crate) const GRAIN: u64 = 64;
+/// So many zeros are left behind the last batch of a segment that is cut to its length. A file that ends with a batch was
+/// cut by something else.
+pub(crate) const END_BYTES: u64 = GRAIN;
 
 pub(crate) const SEGMENT_HEADER_BYTES: usize = 64;
 pub(crate) const BATCH_HEADER_BYTES: usize = 64;
@@ -125,6 +130,8 @@ pub(crate) fn put_u64(bytes: &mut [u8], at: usize, value: u64) {
 pub(crate) struct SegmentHeader {
     pub(crate) store_id: u64,
     pub(crate) number: u64,
+    /// The length of the file while batches are appended to it, in bytes. 0: it was made before this was written down.
+    pub(crate) size: u64,
 }
 
 /// Why a header of a file was not accepted.
@@ -141,6 +148,7 @@ impl SegmentHeader {
         put_u32(&mut bytes, 8, FORMAT_VERSION);
         put_u64(&mut bytes, 16, self.store_id);
         put_u64(&mut bytes, 24, self.number);
+        put_u64(&mut bytes, 32, self.size);
         let checksum = crc32c(&bytes[..60]);
         put_u32(&mut bytes, 60, checksum);
         bytes
@@ -159,6 +167,7 @@ impl SegmentHeader {
             FORMAT_VERSION => Ok(Self {
                 store_id: get_u64(bytes, 16),
                 number: get_u64(bytes, 24),
+                size: get_u64(bytes, 32),
             }),
             other => Err(HeaderFault::Version(other)),
         }
@@ -319,6 +328,7 @@ mod tests {
         let segment = SegmentHeader {
             store_id: 7,
             number: 3,
+            size: 64 << 20,
         };
         let batch = BatchHeader {
             sequence: 9,
@@ -402,6 +412,7 @@ mod tests {
         let mut bytes = SegmentHeader {
             store_id: 1,
             number: 1,
+            size: 0,
         }
         .encode();
         put_u32(&mut bytes, 8, 2);

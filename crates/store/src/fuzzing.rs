@@ -4,17 +4,17 @@
 //! The targets in `fuzz/` call these, and so does a test that needs nothing but a stable toolchain
 //! (`crates/store/tests/fuzz.rs`).
 //!
-//! The data files of one log are one input, one after the other: `kind u8 (1 a hint) · number u8 · pages u8 ·
-//! length u16 · bytes`. Zeros follow the bytes up to so many pages of 4 KiB, so that inputs are short.
+//! The data files of one log are one input, one after the other: `kind u8 (1 a hint, 2 the extent; 4 more: it ends behind a page) ·
+//! number u8 · pages u8 · length u16 · bytes`. Zeros follow the bytes up to so many pages of 4 KiB, so that inputs are short.
 
 use crate::checksum::crc32c;
 use crate::directory::{decode_identity, encode_identity, identity_checksum};
 use crate::disk::{MemoryDisk, Survive};
 use crate::error::OpenError;
 use crate::format::{
-    BATCH_HEADER_BYTES, BatchHeader, GRAIN, HINT_HEADER_BYTES, HeaderFault, HintHeader, PAGE,
-    Place, RECORD_HEADER_BYTES, RecordHeader, SEGMENT_HEADER_BYTES, footprint, get_u32, hint_name,
-    parse_name, payload_at, put_u32, put_u64, segment_name,
+    BATCH_HEADER_BYTES, BatchHeader, END_BYTES, EXTENT_NAME, Extent, GRAIN, HINT_HEADER_BYTES,
+    HeaderFault, HintHeader, PAGE, Place, RECORD_HEADER_BYTES, RecordHeader, SEGMENT_HEADER_BYTES,
+    footprint, get_u32, hint_name, parse_name, payload_at, put_u32, put_u64, segment_name,
 };
 use crate::log::{Log, LogOptions, OpenReport, PayloadState, StepOutcome};
 use bytes::Bytes;
@@ -26,6 +26,9 @@ const SEGMENT_BYTES: u64 = 16 << 10;
 /// What a segment and a hint begin with in an input, before their bytes.
 const PREFIX_BYTES: usize = 5;
 const MAX_PAGES: u8 = 16;
+const HINT: u8 = 1;
+const EXTENT: u8 = 2;
+const TRIMMED: u8 = 4;
 /// Housekeeping of a few small segments takes far fewer steps.
 const MOST_STEPS: u32 = 10_000;
 
@@ -35,9 +38,10 @@ pub fn recovery(input: &[u8]) -> bool {
     let mut files = split(input);
     open(&files);
     for (name, (number, content)) in &mut files {
-        match *name == hint_name(*number) {
-            true => mend_hint(content, *number),
-            false => mend_segment(content, *number),
+        match name {
+            _ if name == EXTENT_NAME => Extent::mend(content),
+            _ if *name == hint_name(*number) => mend_hint(content, *number),
+            _ => mend_segment(content, *number),
         }
     }
     open(&files)
@@ -66,9 +70,12 @@ pub fn join(files: &BTreeMap<String, Vec<u8>>) -> Vec<u8> {
         let numbers = (parse_name(name, ".log"), parse_name(name, ".hint"));
         let (kind, number) = match numbers {
             (Some(number), _) => (0, number),
-            (_, Some(number)) => (1, number),
+            (_, Some(number)) => (HINT, number),
+            _ if name == EXTENT_NAME => (EXTENT, 0),
             _ => continue,
         };
+        let is_trimmed = content.len() as u64 % PAGE == END_BYTES;
+        let kind = kind | if is_trimmed { TRIMMED } else { 0 };
         let used = content.iter().rposition(|byte| *byte != 0);
         let used = used.map_or(0, |last| last + 1);
         input.push(kind);
@@ -89,13 +96,16 @@ fn split(input: &[u8]) -> BTreeMap<String, (u64, Vec<u8>)> {
         let length = usize::from(u16::from_le_bytes([prefix[3], prefix[4]]));
         let (bytes, behind) = behind.split_at(length.min(behind.len()));
         let number = u64::from(prefix[1]);
-        let name = match prefix[0] & 1 {
-            1 => hint_name(number),
+        let name = match prefix[0] & (HINT | EXTENT) {
+            HINT => hint_name(number),
+            EXTENT => EXTENT_NAME.to_owned(),
             _ => segment_name(number),
         };
         let mut content = bytes.to_vec();
-        let pages = usize::from(prefix[2].min(MAX_PAGES)) * PAGE as usize;
-        content.resize(content.len().max(pages), 0);
+        let end = u64::from(prefix[0] & TRIMMED) / u64::from(TRIMMED) * END_BYTES;
+        let pages = u64::from(prefix[2].min(MAX_PAGES)) * PAGE + end;
+        let length = usize::try_from(pages).expect("a few pages");
+        content.resize(content.len().max(length), 0);
         files.insert(name, (number, content));
         rest = behind;
     }

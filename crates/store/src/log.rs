@@ -22,7 +22,9 @@ use crate::format::{
 };
 use crate::index::{Entry, Handle, Index, Slot};
 
+mod census;
 mod ending;
+mod extent;
 mod judge;
 mod open;
 mod read;
@@ -41,6 +43,7 @@ pub use seal::CloseError;
 pub use step::StepOutcome;
 
 use ending::Graves;
+use extent::Extents;
 use seal::HintJob;
 use segment::{SegmentState, Segments};
 use space::Space;
@@ -59,6 +62,9 @@ pub struct LogOptions {
     pub segment_bytes: u64,
     /// A sealed segment is reclaimed when at least this share of it is dead, in percent (1 to 100).
     pub reclaim_dead_percent: u32,
+    /// What [`Log::extent`] was when the log was used last, at least; 0: that is not known. What says how far the log reaches must
+    /// be as new as that, or records are missing.
+    pub extent: u64,
 }
 
 impl LogOptions {
@@ -68,6 +74,7 @@ impl LogOptions {
             store_id,
             segment_bytes: 64 << 20,
             reclaim_dead_percent: 50,
+            extent: 0,
         }
     }
 
@@ -129,6 +136,8 @@ pub struct Log<D: Disk> {
     census_due: bool,
     /// Segments that should be there and are not.
     missing: Vec<u64>,
+    /// How far the log reaches, as it is written beside it.
+    extents: Extents<D>,
     scrub: scrub::ScrubJob,
     /// Internal records that are live (censuses), not counted in [`Usage::records`].
     internal: u64,
@@ -210,6 +219,10 @@ impl<D: Disk> Log<D> {
         let sequence = committed.sequence;
         let last = self.in_flight.last().expect("a commit is in flight");
         assert_eq!(last.target.sequence, sequence, "the commit in flight");
+        // A seal may rot away: it holds nothing.
+        if last.records > 0 {
+            self.extents.reached = (last.target.place.segment, sequence);
+        }
         self.in_flight.clear();
         self.durable = sequence;
         for slot in std::mem::take(&mut self.freed_in_flight) {
@@ -279,6 +292,7 @@ impl<D: Disk> Log<D> {
     fn empty(disk: D, options: LogOptions) -> Self {
         options.check();
         Self {
+            extents: Extents::new(disk.beside()),
             disk,
             options,
             segments: Segments::new(),

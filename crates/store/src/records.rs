@@ -138,6 +138,11 @@ impl<D: Disk> Records<D> {
         self.log.reserve_to_complete(bytes)
     }
 
+    /// As [`Log::extent`].
+    pub fn extent(&self) -> u64 {
+        self.log.extent()
+    }
+
     /// As [`Log::failure`].
     pub fn failure(&self) -> Option<&str> {
         self.log.failure()
@@ -235,16 +240,16 @@ impl<D: Disk> Records<D> {
         self.log.seal()
     }
 
-    /// As [`Log::step`]. A damaged record is said by its header, if that can still be read.
-    ///
-    /// # Errors
-    /// As [`Log::step`].
-    pub fn step(&mut self) -> Result<(StepOutcome, Option<DamagedElement>), StepError> {
     /// Whether this handle of the server names the damaged record. The element may have another record by now.
     pub fn is_damaged(&self, handle: RecordHandle, element: &DamagedElement) -> bool {
         self.places.get(handle.0 as usize) == Some(&Some(element.record))
     }
 
+    /// As [`Log::step`]. A damaged record is said by its header, if that can still be read.
+    ///
+    /// # Errors
+    /// As [`Log::step`].
+    pub fn step(&mut self) -> Result<(StepOutcome, Option<DamagedElement>), StepError> {
         let outcome = self.log.step()?;
         let damaged = match outcome {
             StepOutcome::Damaged(handle) => self.damaged_element(handle),
@@ -272,7 +277,7 @@ impl<D: Disk> Records<D> {
     pub fn scrub(&mut self, budget_bytes: u64) -> (ScrubOutcome, Vec<DamagedElement>) {
         let mut damaged = Vec::new();
         let outcome = self.log.scrub(budget_bytes, |handle| damaged.push(handle));
-        let headers = damaged
+        let elements = damaged
             .into_iter()
             .filter_map(|handle| self.damaged_element(handle));
         (outcome, elements.collect())

@@ -23,9 +23,16 @@ fn is_live(key: u64) -> bool {
     key >= 16 || key == 2
 }
 
-fn golden_path() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/format-1")
+fn golden_path(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(name)
 }
+
+/// As first written: nothing says how far the log reaches, nor how long a segment was made.
+const FIRST: &str = "format-1";
+/// As written today.
+const TODAY: &str = "format-1-extent";
 
 /// Everything the format has: sealed and unsealed segments, a hint, a reclaimed segment with its census, an empty record, a
 /// seal, a torn tail, a spare.
@@ -66,9 +73,9 @@ fn identity_file() -> Vec<u8> {
     std::fs::read(directory.path().join("IDENTITY")).unwrap()
 }
 
-fn read_golden() -> BTreeMap<String, Vec<u8>> {
+fn read_golden(name: &str) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
-    for entry in std::fs::read_dir(golden_path()).unwrap() {
+    for entry in std::fs::read_dir(golden_path(name)).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
         files.insert(name, std::fs::read(entry.path()).unwrap());
@@ -80,12 +87,12 @@ fn read_golden() -> BTreeMap<String, Vec<u8>> {
 fn todays_writer_makes_the_golden_bytes() {
     let files = write_log();
     if std::env::var_os("AREO_WRITE_GOLDEN").is_some() {
-        std::fs::create_dir_all(golden_path()).unwrap();
+        std::fs::create_dir_all(golden_path(TODAY)).unwrap();
         for (name, content) in &files {
-            std::fs::write(golden_path().join(name), content).unwrap();
+            std::fs::write(golden_path(TODAY).join(name), content).unwrap();
         }
     }
-    let golden = read_golden();
+    let golden = read_golden(TODAY);
     let names: Vec<&String> = golden.keys().collect();
     assert_eq!(names, files.keys().collect::<Vec<_>>());
     for (name, content) in &golden {
@@ -96,9 +103,15 @@ fn todays_writer_makes_the_golden_bytes() {
 }
 
 #[test]
-fn the_golden_log_of_format_1_opens() {
+fn the_golden_logs_of_format_1_open() {
+    for golden in [FIRST, TODAY] {
+        the_golden_log_opens(golden);
+    }
+}
+
+fn the_golden_log_opens(golden: &str) {
     let disk = MemoryDisk::new();
-    for (name, content) in read_golden() {
+    for (name, content) in read_golden(golden) {
         disk.put(&name, content);
     }
     let opened = open(&disk, SEGMENT);
@@ -121,7 +134,7 @@ fn the_golden_log_of_format_1_opens() {
 fn the_golden_identity_of_format_1_is_read() {
     let parent = tempfile::tempdir().unwrap();
     let directory = Directory::open(parent.path().join("data")).unwrap();
-    let golden = golden_path().join("IDENTITY");
+    let golden = golden_path(FIRST).join("IDENTITY");
     std::fs::copy(golden, directory.path().join("IDENTITY")).unwrap();
     assert_eq!(directory.read_identity().unwrap().unwrap(), IDENTITY);
 }

@@ -53,6 +53,7 @@ fn node_on(disk: &MemoryDisk) -> Node<Records<MemoryDisk>, u32> {
         store_id: 1,
         segment_bytes: 4 << 20,
         reclaim_dead_percent: 50,
+        extent: 0,
     };
     let recover = |header, damaged| shard.recover(header, damaged);
     let (records, _) = Records::open(disk.clone(), options, recover).expect("the disk is new");

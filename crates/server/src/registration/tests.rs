@@ -86,6 +86,7 @@ fn where_a_server_answered_counts_more_than_what_others_say() {
             name: "s9".into(),
             starts: START,
             memory: false,
+            extent: 0,
             root: root.clone(),
         };
         let record = ServerRecord::at_address(identity.server, "127.0.0.1:2".into());

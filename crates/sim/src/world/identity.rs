@@ -31,6 +31,8 @@ pub(super) struct Platter {
     pub(super) starts: Starts,
     /// The store is in the memory of the process, and the disk stays empty.
     pub(super) in_memory: bool,
+    /// What counts what is written beside the log, as of the last start.
+    pub(super) extent: u64,
     /// How far the last process was with verifying its records.
     pub(super) scrubbed: Option<ScrubProgress>,
 }
@@ -42,6 +44,7 @@ impl Platter {
             id,
             starts: Starts::NONE,
             in_memory,
+            extent: 0,
             scrubbed: None,
         }
     }
@@ -63,6 +66,7 @@ impl Platter {
             store_id: self.id.0 as u64,
             segment_bytes: SEGMENT_BYTES,
             reclaim_dead_percent: 50,
+            extent: self.extent,
         }
     }
 
@@ -150,6 +154,7 @@ impl World {
                 let machine = &mut world.0.machines.borrow_mut().list[server];
                 assert_eq!(machine.life, life, "the task ends with its life");
                 machine.platter.starts = starts;
+                machine.note_extent();
                 if std::mem::take(&mut machine.exchange.is_twin_due) {
                     world.start_twin(server, machine);
                 }

@@ -38,44 +38,48 @@ impl World {
         ));
     }
 
-    /// Kills the server, and flips a bit of a hint or takes a file away. A lost hint costs no
-    /// record.
+    /// Kills the server, and flips a bit of a hint, cuts a file, or takes some away. A lost hint costs no record.
     pub(super) fn harm_file(&self, fault: Fault) {
         self.kill(ROTTEN);
         let machines = &mut *self.0.machines.borrow_mut();
         let disk = &machines.list[ROTTEN].platter.disk;
         let Ok(mut names) = disk.list() else { return };
+        let is_of_hints = matches!(fault, Fault::HintFlip | Fault::HintMissing);
         let is_hint = |name: &str| name.contains(".hint");
         names.retain(|name| name.starts_with("segment-"));
-        names.retain(|name| is_hint(name) != (fault == Fault::SegmentMissing));
+        names.retain(|name| is_hint(name) == is_of_hints || fault == Fault::LogMissing);
         names.sort_unstable();
-        if fault == Fault::SegmentMissing {
-            // Nothing says that the newest was ever there: its loss is a roll-back (docs/data-file.md).
-            names.pop();
-        }
         if names.is_empty() {
             return;
         }
         let name = &names[self.random().index(names.len())];
-        if fault == Fault::HintFlip {
-            let bytes = disk.content(name).expect("it was listed").len();
-            if bytes == 0 {
-                return;
+        let bytes = disk.content(name).expect("it was listed");
+        match fault {
+            Fault::LogMissing => {
+                for name in &names {
+                    disk.lose(name);
+                }
+                if self.random().chance(500) {
+                    disk.lose("EXTENT");
+                }
             }
-            disk.flip(
-                name,
-                self.random().index(bytes),
-                1 << self.random().below(8),
-            );
-        } else {
-            disk.lose(name);
+            _ if bytes.is_empty() => return,
+            Fault::HintFlip => {
+                let bit = 1 << self.random().below(8);
+                disk.flip(name, self.random().index(bytes.len()), bit);
+            }
+            Fault::SegmentCut => {
+                let length = self.random().index(bytes.len());
+                disk.put(name, bytes[..length].to_vec());
+            }
+            _ => disk.lose(name),
         }
         self.plan().note(fault);
         self.remark(&format!("server {ROTTEN}: {}, {name}", fault.name()));
         machines.lose(ROTTEN);
         machines.truth(ROTTEN).suffer(match fault {
-            Fault::SegmentMissing => Harm::Rotten,
-            _ => Harm::LacksHints,
+            Fault::HintFlip | Fault::HintMissing => Harm::LacksHints,
+            _ => Harm::Rotten,
         });
     }
 }

@@ -38,6 +38,8 @@ const DRAWN: &[Fault] = &[
     Fault::BitFlip,
     Fault::HintFlip,
     Fault::SegmentMissing,
+    Fault::SegmentCut,
+    Fault::LogMissing,
     Fault::HintMissing,
     Fault::DiskWiped,
     Fault::DiskRolledBack,
@@ -131,6 +133,8 @@ impl World {
             | Fault::BitFlip
             | Fault::HintFlip
             | Fault::SegmentMissing
+            | Fault::SegmentCut
+            | Fault::LogMissing
             | Fault::HintMissing => {
                 self.is_up(ROTTEN) && self.may_lose(ROTTEN) && !self.is_in_memory(ROTTEN)
             }
@@ -166,9 +170,11 @@ impl World {
                     self.kill(victim);
                 }
             }
-            Fault::HintFlip | Fault::SegmentMissing | Fault::HintMissing => {
-                self.harm_file(fault);
-            }
+            Fault::HintFlip
+            | Fault::SegmentMissing
+            | Fault::SegmentCut
+            | Fault::LogMissing
+            | Fault::HintMissing => self.harm_file(fault),
             Fault::DiskWiped => self.wipe(victim),
             Fault::DiskRolledBack | Fault::DiskCopied => self.exchange(victim, fault),
             Fault::ClockJump => self.jump(),

@@ -85,10 +85,16 @@ fn a_path_that_is_no_directory_is_refused_clearly() {
 
 #[test]
 fn errors_of_permission_say_so() {
-    for kind in [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem] {
-        let error = refused(Path::new("x"), kind.into());
-        assert!(matches!(error, DirectoryError::NotWritable { .. }));
-    }
+    let error = refused(Path::new("x"), ErrorKind::ReadOnlyFilesystem.into());
+    assert!(matches!(error, DirectoryError::NotWritable { .. }));
+    let (_parent, path) = temporary_path();
+    fs::create_dir(&path).unwrap();
+    let owner = fs::metadata(&path).unwrap().uid();
+    let error = refused(&path, ErrorKind::PermissionDenied.into()).to_string();
+    assert!(
+        error.contains(&format!("not yours: it belongs to user {owner}")),
+        "{error}"
+    );
 }
 
 #[test]
@@ -191,4 +197,33 @@ fn a_crash_leaves_the_old_file_or_the_new_one_and_the_new_one_once_that_was_said
         }
     }
     assert!(seen[0] > 100 && seen[1] > 100, "{seen:?}");
+}
+
+#[test]
+fn a_directory_that_others_may_enter_is_closed_to_them() {
+    let (_parent, path) = temporary_path();
+    let modes = || {
+        let entries = fs::read_dir(&path).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        let all = paths.chain([path.clone(), path.join("log/file")]);
+        let mode = |path: PathBuf| {
+            let it = fs::metadata(path).unwrap();
+            (it.is_dir(), it.permissions().mode() & 0o777)
+        };
+        all.map(mode).collect::<Vec<_>>()
+    };
+    for _ in 0..2 {
+        let directory = Directory::open(&path).unwrap();
+        directory.write_identity(b"one").unwrap();
+        directory.write_scrub(b"half").unwrap();
+        let disk = directory.disk("log").unwrap();
+        let _ = disk.create("file", 10);
+        for (is_directory, mode) in modes() {
+            assert_eq!(mode, if is_directory { 0o700 } else { 0o600 });
+        }
+        // As an earlier program made them.
+        for open in [&path, &path.join("log")] {
+            fs::set_permissions(open, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, ErrorKind, IoSlice};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -9,6 +10,7 @@ use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 
 use super::{Disk, File, is_full};
+use crate::directory::FILE_MODE;
 
 /// More slices than this in one call are refused by Linux (`IOV_MAX`).
 const SLICES_PER_CALL: usize = 1024;
@@ -17,6 +19,7 @@ const SLICES_PER_CALL: usize = 1024;
 #[derive(Clone, Debug)]
 pub struct FileDisk {
     path: PathBuf,
+    beside: PathBuf,
     /// Kept open from the first file on, so that making names durable wants no descriptor.
     directory: Arc<OnceLock<fs::File>>,
 }
@@ -26,10 +29,17 @@ pub struct FileDisk {
 pub struct DiskFile(Arc<fs::File>);
 
 impl FileDisk {
-    /// The files of the existing directory `path`.
+    /// The files of the existing directory `path`, which has nothing beside it.
     pub fn new(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        Self::with_beside(path.clone(), path)
+    }
+
+    /// The files of the existing directory `path`, and where [`Disk::beside`] is.
+    pub(crate) fn with_beside(path: PathBuf, beside: PathBuf) -> Self {
         Self {
-            path: path.into(),
+            path,
+            beside,
             directory: Arc::default(),
         }
     }
@@ -74,6 +84,7 @@ impl Disk for FileDisk {
             .read(true)
             .write(true)
             .create_new(true)
+            .mode(FILE_MODE)
             .open(&path)?;
         if let Err(error) = preallocate(&file, size_bytes) {
             // Nothing must be left of a file that did not fit; the first error is the one that matters.
@@ -102,6 +113,10 @@ impl Disk for FileDisk {
     fn sync_dir(&self) -> io::Result<()> {
         // Never retried, like the sync of a file.
         Ok(rustix::fs::fsync(self.directory()?)?)
+    }
+
+    fn beside(&self) -> Self {
+        Self::new(&self.beside)
     }
 
     fn free_space(&self) -> io::Result<u64> {

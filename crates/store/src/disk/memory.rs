@@ -398,6 +398,10 @@ impl Disk for MemoryDisk {
         Ok(())
     }
 
+    fn beside(&self) -> Self {
+        self.clone()
+    }
+
     fn free_space(&self) -> io::Result<u64> {
         let state = self.lock();
         state.check_power()?;

@@ -4,7 +4,7 @@ use std::io::{self, IoSlice};
 
 use crate::disk::{Disk, File, write_all_at};
 use crate::error::OpenError;
-use crate::format::{PAGE, align, segment_name};
+use crate::format::{END_BYTES, PAGE, align, segment_name};
 
 use super::open::{Opener, ScannedSegment, TornTail, WINDOW_BYTES, failed};
 use super::reader::Reader;
@@ -33,26 +33,32 @@ impl<D: Disk> Opener<'_, D> {
         let required = self.required.get(&number).copied().unwrap_or(0);
         let lacks_batches = required > scan.last_sequence;
         let hint_is_lost = judged.was_sealed && judged.hint.is_none();
+        let is_cut = self.is_cut_short(judged);
+        self.note_missing(number, is_cut, lacks_batches);
         let mut unknown = scan.unknown;
         let mut damaged_batches = scan.damaged_batches;
         let mut write_at = scan.end;
         match &scan.tail {
             Some(tail)
-                if hint_is_lost || lacks_batches || self.is_older(tail) || tail.was_written =>
+                if hint_is_lost
+                    || lacks_batches
+                    || is_cut
+                    || self.is_older(tail)
+                    || tail.was_written =>
             {
                 self.adopt_batch(*at, &tail.salvage);
-                let is_enough = required <= scan.last_sequence + 1;
+                let is_enough = required <= scan.last_sequence + 1 && !is_cut;
                 let lost = tail.salvage.unknown.max(u32::from(!is_enough));
                 unknown = unknown.saturating_add(lost);
                 damaged_batches += 1;
                 // What is damaged keeps its sequence: it must not be given again.
                 let sequence = tail.header.map_or(0, |header| header.sequence);
                 self.log.sequence = self.log.sequence.max(sequence);
-                write_at = align(self.log.segments.get(*at).length, PAGE);
+                write_at = align(self.log.segments.get(*at).length, PAGE).max(PAGE);
             }
             Some(tail) => self.cut(*at, scan, tail)?,
             // Zeros, or the end of the file, where there was a batch.
-            None if lacks_batches => {
+            None if lacks_batches || is_cut => {
                 unknown = unknown.saturating_add(1);
                 damaged_batches += 1;
             }
@@ -71,14 +77,41 @@ impl<D: Disk> Opener<'_, D> {
         segment.write_at = write_at;
         segment.unknown_damaged = unknown;
         segment.had_damage |= damaged_batches > 0;
-        segment.is_trimmed = segment.length <= write_at;
+        segment.is_trimmed = segment.length <= write_at + END_BYTES;
         segment.has_hint = judged.hint.is_some() && damaged_batches == 0;
         let is_empty = scan.last_sequence == 0 && scan.tail.is_none() && damaged_batches == 0;
-        if is_empty && judged.has_header && !judged.was_sealed && segment.length >= minimum {
+        let is_whole = judged
+            .size
+            .is_some_and(|size| size == 0 || size == segment.length);
+        if is_empty && is_whole && !judged.was_sealed && segment.length >= minimum {
             assert_eq!(segment.live_records, 0, "there is no record in no batch");
             segment.state = SegmentState::Ready;
         }
         Ok(())
+    }
+
+    fn note_missing(&mut self, number: u64, is_cut: bool, lacks_batches: bool) {
+        match is_cut {
+            true => self.report.cut_segments.push(number),
+            false if lacks_batches => self.report.older_segments.push(number),
+            false => {}
+        }
+    }
+
+    /// Whether something other than the log made the file shorter. The log leaves zeros behind the last batch, unless there never was
+    /// room for any; what is cut off of these holds nothing.
+    fn is_cut_short(&self, judged: &ScannedSegment) -> bool {
+        let segment = self.log.segments.get(judged.at);
+        let (number, length) = (segment.number, segment.length);
+        let is_whole = match judged.size {
+            // It was made before this was so.
+            Some(0) => true,
+            Some(size) => length >= size,
+            None => length >= self.log.options.segment_bytes,
+        };
+        let ends_with_batch = judged.scan.tail.is_some() || length <= judged.scan.end;
+        let is_noted = self.log.extents.cuts(number, length) && judged.scan.tail.is_none();
+        judged.hint.is_none() && !is_whole && ends_with_batch && !is_noted
     }
 
     /// Whether a tail is no newer than some valid batch elsewhere, and so was durable.
@@ -88,11 +121,15 @@ impl<D: Disk> Opener<'_, D> {
     }
 
     fn cut(&mut self, at: u32, scan: &Scan, tail: &Tail) -> io::Result<()> {
+        let number = self.log.segments.get(at).number;
+        // In between the file ends with a batch.
+        self.log.note_cut(number, scan.end)?;
         let segment = self.log.segments.get_mut(at);
         assert_eq!(tail.at, scan.end, "a tail is behind what is valid");
         assert!(scan.end < segment.length, "a cut makes a file shorter");
         segment.file.truncate(scan.end)?;
-        segment.length = scan.end;
+        segment.length = scan.end + END_BYTES;
+        segment.file.truncate(segment.length)?;
         // Elsewhere than behind the last batch of all it is no batch, but rot in space that was never used.
         if scan.last_sequence == self.log.durable || scan.last_sequence == 0 {
             self.report.torn_tail = Some(TornTail {

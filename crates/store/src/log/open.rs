@@ -12,8 +12,8 @@ use crate::checksum::crc32c;
 use crate::disk::{Disk, File, read_exactly};
 use crate::error::OpenError;
 use crate::format::{
-    Census, FORMAT_VERSION, GRAIN, HeaderFault, Hint, HintHeader, KIND_USER, SEGMENT_HEADER_BYTES,
-    SegmentHeader, footprint, hint_name, parse_name, segment_name,
+    END_BYTES, EXTENT_NAME, FORMAT_VERSION, GRAIN, HeaderFault, Hint, HintHeader, KIND_USER,
+    SEGMENT_HEADER_BYTES, SegmentHeader, footprint, hint_name, parse_name, segment_name,
 };
 use crate::index::{Entry, Handle, SlotState};
 
@@ -81,9 +81,15 @@ pub struct OpenReport {
     pub damaged_hints: u64,
     /// First pages of segments that do not verify; nothing is lost by that.
     pub damaged_segment_headers: u64,
-    /// Segments that should be there and are not.
+    /// Segments that should be there and are not, at most 32 of them.
     pub missing_segments: Vec<u64>,
-    /// Records, at least so many, that were lost without a trace of their keys, each missing segment counted as one. While
+    /// Segments that something made shorter than they were.
+    pub cut_segments: Vec<u64>,
+    /// Segments that are whole and lack batches that they held.
+    pub older_segments: Vec<u64>,
+    /// What says how far the log reaches is gone, damaged or older than the last start: it is not known what else is missing.
+    pub has_lost_extent: bool,
+    /// Records, at least so many, that were lost without a trace of their keys, each missing segment and a lost extent counted as one. While
     /// it is not 0 the whole shard must abstain `[X-11 damage-abstains]`. It stays until [`Log::forget_unknown_damage`].
     pub unknown_damaged: u64,
 }
@@ -95,9 +101,12 @@ pub(super) struct Opener<'a, D: Disk> {
     pub(super) unjudged: Vec<ScannedSegment>,
     /// Per segment the last sequence that it is known to have held.
     pub(super) required: BTreeMap<u64, u64>,
-    censuses: Vec<Handle>,
+    /// With what the headers of the records say.
+    pub(super) censuses: Vec<(Handle, Vec<u8>)>,
     /// What segments are read into, one after another.
     window: Vec<u8>,
+    /// Some segment says how long it was made, as those do that are made where an extent is written.
+    pub(super) has_sizes: bool,
 }
 
 /// A segment that was scanned.
@@ -108,7 +117,8 @@ pub(super) struct ScannedSegment {
     pub(super) was_sealed: bool,
     /// What a valid hint without entries says.
     pub(super) hint: Option<HintHeader>,
-    pub(super) has_header: bool,
+    /// What its own header says ([`SegmentHeader`]), if that can be read.
+    pub(super) size: Option<u64>,
 }
 
 impl<D: Disk> Log<D> {
@@ -133,8 +143,12 @@ impl<D: Disk> Log<D> {
             required: BTreeMap::new(),
             censuses: Vec::new(),
             window: Vec::new(),
+            has_sizes: false,
         };
+        let extent = opener.read_extent()?;
         opener.read_segments()?;
+        opener.take_extent(extent)?;
+        opener.require_census();
         opener.judge()?;
         opener.take_census();
         opener.settle()?;
@@ -153,6 +167,7 @@ impl<D: Disk> Log<D> {
     pub fn forget_unknown_damage(&mut self) {
         self.census_due |= !self.missing.is_empty();
         self.missing.clear();
+        self.extents.forget_loss();
         self.segments.forget_unknown_damage();
     }
 }
@@ -190,8 +205,9 @@ impl<D: Disk> Opener<'_, D> {
             .open(&name)
             .map_err(failed("opening", &name))?;
         let length = file.length().map_err(failed("reading", &name))?;
-        let has_header = self.check_header(&file, &name, number)?;
-        self.report.damaged_segment_headers += u64::from(!has_header);
+        let size = self.check_header(&file, &name, number)?;
+        self.report.damaged_segment_headers += u64::from(size.is_none());
+        self.has_sizes |= size.is_some_and(|size| size > 0);
         let mut segment = Segment::new(number, file, length);
         segment.state = SegmentState::Filled;
         let at = self.log.segments.insert(segment);
@@ -211,15 +227,20 @@ impl<D: Disk> Opener<'_, D> {
                 Err(HeaderFault::Damaged) => self.report.damaged_hints += 1,
             }
         }
-        self.scan_segment(at, has_header, was_sealed, must_scan)
+        self.scan_segment(at, size, was_sealed, must_scan)
             .map_err(failed("reading", &name))
     }
 
-    /// Whether the segment's first page is right; a page of another version or store refuses.
-    fn check_header(&self, file: &D::File, name: &str, number: u64) -> Result<bool, OpenError> {
+    /// The size that the segment's first page gives, if that is right; a page of another version or store refuses.
+    fn check_header(
+        &self,
+        file: &D::File,
+        name: &str,
+        number: u64,
+    ) -> Result<Option<u64>, OpenError> {
         let page = read_exactly(file, 0, SEGMENT_HEADER_BYTES).map_err(failed("reading", name))?;
         let Some(page) = page else {
-            return Ok(false);
+            return Ok(None);
         };
         match SegmentHeader::decode(&page) {
             Ok(header) if header.store_id != self.log.options.store_id => {
@@ -233,9 +254,9 @@ impl<D: Disk> Opener<'_, D> {
                 name: name.to_owned(),
                 number: header.number,
             }),
-            Ok(_) => Ok(true),
+            Ok(header) => Ok(Some(header.size)),
             Err(HeaderFault::Version(found)) => Err(unsupported(name, found)),
-            Err(HeaderFault::Damaged) => Ok(false),
+            Err(HeaderFault::Damaged) => Ok(None),
         }
     }
 
@@ -285,13 +306,13 @@ impl<D: Disk> Opener<'_, D> {
         segment.unknown_damaged = header.unknown_damaged;
         segment.had_damage |= header.unknown_damaged > 0;
         segment.has_hint = true;
-        segment.is_trimmed = length <= header.end;
+        segment.is_trimmed = length <= header.end + END_BYTES;
     }
 
     fn scan_segment(
         &mut self,
         at: u32,
-        has_header: bool,
+        size: Option<u64>,
         was_sealed: bool,
         hint: Option<HintHeader>,
     ) -> io::Result<()> {
@@ -305,6 +326,8 @@ impl<D: Disk> Opener<'_, D> {
         };
         let scan = subject.scan(&mut |batch| self.adopt_batch(at, batch))?;
         self.window = subject.reader.into_window();
+        // A census in it is read before the segment is judged.
+        self.log.segments.get_mut(at).write_at = scan.end;
         self.report.scanned_segments += 1;
         self.report.scanned_bytes += scan.bytes_read;
         self.take_sequences(
@@ -322,7 +345,7 @@ impl<D: Disk> Opener<'_, D> {
             scan,
             was_sealed,
             hint,
-            has_header,
+            size,
         });
         Ok(())
     }
@@ -336,6 +359,7 @@ impl<D: Disk> Opener<'_, D> {
         if last > self.log.durable {
             self.log.durable = last;
             self.log.predecessor = segment.number;
+            self.log.extents.reached = (segment.number, last);
         }
         self.log.sequence = self.log.sequence.max(last);
         if first > 1 {
@@ -343,7 +367,7 @@ impl<D: Disk> Opener<'_, D> {
         }
     }
 
-    fn require(&mut self, number: u64, sequence: u64) {
+    pub(super) fn require(&mut self, number: u64, sequence: u64) {
         let required = self.required.entry(number).or_default();
         *required = sequence.max(*required);
     }
@@ -373,7 +397,7 @@ impl<D: Disk> Opener<'_, D> {
             segment.had_damage = true;
         }
         if record.kind != KIND_USER {
-            self.censuses.push(handle);
+            self.censuses.push((handle, record.header.to_vec()));
             return;
         }
         self.report.records += 1;
@@ -394,52 +418,6 @@ impl<D: Disk> Opener<'_, D> {
         });
     }
 
-    /// Compares the segments that are there with those that must be.
-    fn take_census(&mut self) {
-        let mut newest: Option<(Census, Handle)> = None;
-        for handle in std::mem::take(&mut self.censuses) {
-            let payload = self.log.read_payload(handle).ok();
-            let census = payload.and_then(|bytes| Census::decode(&bytes));
-            let mut outdated = Some(handle);
-            if let Some(census) = census
-                && newest
-                    .as_ref()
-                    .is_none_or(|n| n.0.generation < census.generation)
-            {
-                outdated = newest.replace((census, handle)).map(|older| older.1);
-            }
-            // Damaged or older ones say nothing that counts: without them more segments must be there, never fewer.
-            if let Some(handle) = outdated {
-                self.log.free(handle);
-            }
-        }
-        let there: BTreeSet<u64> = self.log.segments.iter().map(|(_, s)| s.number).collect();
-        let mut horizon = 0;
-        if let Some((census, handle)) = newest {
-            horizon = census.horizon;
-            self.log.census_generation = census.generation;
-            let wanted = census.numbers.iter().copied();
-            self.log.missing = wanted.filter(|n| !there.contains(n)).collect();
-            // One that was to be removed and is still there counts again, since its records do.
-            let listed: BTreeSet<u64> = census.numbers.into_iter().collect();
-            self.log.census_due = there.iter().any(|n| *n <= horizon && !listed.contains(n));
-            self.log.census = Some(handle);
-        }
-        assert_eq!(
-            self.log.internal,
-            self.log.census.is_some().into(),
-            "one census is kept"
-        );
-        let last = there.last().copied().unwrap_or(0);
-        let newer = horizon + 1..=last;
-        self.log
-            .missing
-            .extend(newer.filter(|n| !there.contains(n)));
-        self.log.segments.next_number = last.max(horizon) + 1;
-        self.report.missing_segments.clone_from(&self.log.missing);
-        self.report.unknown_damaged += self.log.missing.len() as u64;
-    }
-
     /// Writes hints for what was read, as far as there is space, so that it need not be read again and nothing in it can
     /// be mistaken for a torn tail.
     fn settle(&mut self) -> Result<(), OpenError> {
@@ -447,7 +425,14 @@ impl<D: Disk> Opener<'_, D> {
             operation: "sealing",
             name: String::new(),
             source: io::Error::other(error),
-        })
+        })?;
+        // On a full disk there may be none yet.
+        self.log.renew_extent().map_err(|error| OpenError::Io {
+            operation: "writing",
+            name: EXTENT_NAME.to_owned(),
+            source: io::Error::other(error),
+        })?;
+        Ok(())
     }
 }
 
@@ -490,7 +475,7 @@ pub(super) fn failed(
     }
 }
 
-fn unsupported(name: &str, found: u32) -> OpenError {
+pub(super) fn unsupported(name: &str, found: u32) -> OpenError {
     OpenError::UnsupportedVersion {
         name: name.to_owned(),
         found,

@@ -9,7 +9,7 @@ use crate::batch::Content;
 use crate::checksum::crc32c;
 use crate::disk::{Disk, may_pass};
 use crate::error::StepError;
-use crate::format::{Census, KIND_CENSUS, PAGE, footprint, hint_name, segment_name};
+use crate::format::{Census, CensusEntry, KIND_CENSUS, PAGE, footprint, hint_name, segment_name};
 use crate::index::{NONE, SlotState};
 
 use super::segment::{Segment, SegmentState};
@@ -151,9 +151,14 @@ impl<D: Disk> Log<D> {
     pub(super) fn write_census(&mut self) -> Result<bool, StepError> {
         let live = self.segments.iter().map(|(_, segment)| segment);
         let live = live.filter(|s| !matches!(s.state, SegmentState::Retiring { .. }));
-        let mut numbers: Vec<u64> = live.map(|s| s.number).collect();
-        numbers.extend(&self.missing);
-        numbers.sort_unstable();
+        let entry = |(number, last_sequence)| CensusEntry {
+            number,
+            last_sequence,
+        };
+        let missing = self.missing.iter().map(|number| (*number, 0));
+        let there = live.map(|s| (s.number, s.last_sequence)).chain(missing);
+        let mut entries: Vec<CensusEntry> = there.map(entry).collect();
+        entries.sort_unstable_by_key(|it| it.number);
         // Taken before room is made: a segment made for that is above it, where every segment must be there.
         let horizon = self.segments.next_number - 1;
         let size = self.census_footprint();
@@ -163,17 +168,17 @@ impl<D: Disk> Log<D> {
         let census = Census {
             generation: self.census_generation + 1,
             horizon,
-            numbers,
+            entries,
         };
         let payload = census.encode();
         assert!(
-            footprint(0, payload.len()) <= size,
+            footprint(Census::header().len(), payload.len()) <= size,
             "room was made for all of it"
         );
         self.census_generation = census.generation;
         let handle = self.push(&Content {
             kind: KIND_CENSUS,
-            header: &[],
+            header: Census::header(),
             payload_length: u32::try_from(payload.len()).expect("far below 1 GiB"),
             payload_checksum: crc32c(&payload),
             payload: &[payload],
@@ -324,7 +329,7 @@ impl<D: Disk> Log<D> {
 
     fn census_footprint(&self) -> u64 {
         let numbers = self.segments.iter().count() + self.missing.len() + 2;
-        footprint(0, 16 + 8 * numbers)
+        footprint(Census::header().len(), Census::length(numbers))
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, IoSlice};
 
 use crate::disk::{Disk, File, PublishError, create_new, is_full, may_pass, publish};
 use crate::error::{CommitError, StepError};
-use crate::format::{HintEntry, HintHeader, hint_name};
+use crate::format::{END_BYTES, HintEntry, HintHeader, hint_name};
 use crate::index::NONE;
 
 use super::segment::{Segment, SegmentState};
@@ -46,7 +46,8 @@ impl<D: Disk> Log<D> {
             };
         }
         self.space.hints_blocked = false;
-        self.write_all_hints().map_err(CloseError::Step)
+        self.write_all_hints().map_err(CloseError::Step)?;
+        self.mark_end().map_err(CloseError::Commit)
     }
 
     pub(super) fn write_all_hints(&mut self) -> Result<(), StepError> {
@@ -72,12 +73,12 @@ impl<D: Disk> Log<D> {
             "what is written to is not cut"
         );
         let segment = self.segments.get_mut(at);
-        if let Err(source) = segment.file.truncate(segment.write_at) {
+        if let Err(source) = segment.file.truncate(segment.write_at + END_BYTES) {
             // The cut contains a sync.
             let operation = "trimming a segment";
             return Err(self.poisoned_by(StepError::Io { operation, source }));
         }
-        segment.length = segment.write_at;
+        segment.length = segment.write_at + END_BYTES;
         segment.is_trimmed = true;
         Ok(true)
     }
@@ -198,6 +199,7 @@ impl<D: Disk> Log<D> {
             }
         }
         self.segments.get_mut(job.segment).has_hint = true;
+        self.extents.is_due = true;
         Ok(Some(StepOutcome::More))
     }
 

@@ -25,7 +25,7 @@ pub(crate) struct Segment<F> {
     pub(crate) unknown_damaged: u32,
     /// Reading the segment again would find damage: its hint must say all that is known.
     pub(crate) had_damage: bool,
-    /// The file ends where the last batch ends.
+    /// The file ends where the last batch ends, and some zeros behind it.
     pub(crate) is_trimmed: bool,
     pub(crate) has_hint: bool,
     pub(crate) state: SegmentState,

@@ -173,7 +173,7 @@ impl<D: Disk> Log<D> {
     pub fn seal(&mut self) -> Result<(), CommitError> {
         self.commit()?;
         if self.is_sealed || self.is_last_batch_proven() {
-            return Ok(());
+            return self.mark_end();
         }
         // The spare is not for this.
         let has_room = self.active_takes_a_batch()
@@ -193,7 +193,16 @@ impl<D: Disk> Log<D> {
         assert_eq!(records, 0, "a seal is a batch of its own");
         self.commit()?;
         self.is_sealed = true;
-        Ok(())
+        self.mark_end()
+    }
+
+    /// Says beside the log that it reaches as far as this: what is cut off or exchanged afterwards is missed.
+    pub(super) fn mark_end(&mut self) -> Result<(), CommitError> {
+        if self.extents.behind() == 0 {
+            return Ok(());
+        }
+        let next_number = self.segments.next_number;
+        self.mark(next_number).map_err(|_| CommitError::Poisoned)
     }
 
     /// Room for records in the active segment, in bytes.
@@ -365,9 +374,13 @@ impl<D: Disk> Log<D> {
             length <= MAX_SEGMENT_BYTES,
             "every grain of a segment has a number"
         );
-        let made = self.create_file(number, length);
+        // What is written into it must be missed if the file goes.
+        let made = self.make_extent();
+        let made = made.and_then(|()| self.create_file(number, length));
         self.note_exhausted(made.as_ref().err());
-        let segment = Segment::new(number, made?, length);
+        let file = made?;
+        self.mark(number + 1)?;
+        let segment = Segment::new(number, file, length);
         assert!(capacity(&segment) >= size, "it takes what it is made for");
         Ok(self.segments.insert(segment))
     }
@@ -378,6 +391,7 @@ impl<D: Disk> Log<D> {
         let header = SegmentHeader {
             store_id: self.options.store_id,
             number,
+            size: length,
         };
         // Under its final name a segment always has its header: recovery may take a missing one for damage.
         let header = header.encode();

@@ -33,6 +33,9 @@ impl<D: Disk> Log<D> {
         if self.remove_retired()? || self.trim()? || self.prepare_spare()? {
             return Ok(StepOutcome::More);
         }
+        if self.renew_extent()? {
+            return Ok(StepOutcome::More);
+        }
         if self.census_due && self.write_census()? {
             return Ok(StepOutcome::CommitFirst);
         }

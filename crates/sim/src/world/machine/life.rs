@@ -1,6 +1,6 @@
 //! How a server begins, looks after itself, and ends.
 
-use super::{Caller, Caps, Live};
+use super::{Caller, Caps, Live, Machine};
 use crate::fault::Fault;
 use crate::invariant::Observation;
 use crate::truth::{KeptRecord, Objects};
@@ -14,7 +14,7 @@ use areo_core::server::Identity;
 use areo_core::shard::Shard;
 use areo_core::starts::StartPhase;
 use areo_core::tag::Tag;
-use areo_node::{Durable, Node, UPKEEP_PERIOD, Upkeep};
+use areo_node::{Durable, Keep, Node, UPKEEP_PERIOD, Upkeep};
 use areo_store::disk::{Survive, UnsyncedChange};
 use areo_store::records::{MemoryRecords, Records};
 use areo_store::{MemoryDisk, OpenError};
@@ -56,6 +56,15 @@ fn identity(platter: &Platter, root: &Arc<Configuration>, caps: Caps) -> Identit
         max_value_bytes: limits::DEFAULT_VALUE_BYTES,
         max_unconfirmed: caps.unconfirmed,
         max_ranked: caps.ranked,
+    }
+}
+
+impl Machine {
+    /// Its directory remembers what is written beside its log.
+    pub(in crate::world) fn note_extent(&mut self) {
+        let log = self.live.as_ref().and_then(|live| live.node.keep().log());
+        let extent = log.map_or(0, Records::extent);
+        self.platter.extent = self.platter.extent.max(extent);
     }
 }
 
