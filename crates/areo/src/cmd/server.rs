@@ -13,7 +13,8 @@ use crate::units::parse_size;
 use areo_client::{Successor, limits};
 use areo_server::{Durability, Options, ServeError, Start};
 use areo_telemetry::Recorder;
-use rustix::process::{Signal, getpid, kill_process};
+use rustix::fs::Mode;
+use rustix::process::{Signal, getpid, kill_process, umask};
 use std::io::Read;
 
 const DEFAULT_LISTEN: &str = "127.0.0.1:7400";
@@ -44,6 +45,7 @@ fn serve(session: &Session, args: args::Server, recorder: Recorder) -> Outcome {
         .settings
         .get(args.log, "log", config::word)?
         .unwrap_or(LogWord::Text);
+    make_files_private();
     let supervised = args.supervised;
     log::of_server(session.out, word, &recorder);
     let options = options(session, args, recorder)?;
@@ -51,6 +53,11 @@ fn serve(session: &Session, args: args::Server, recorder: Recorder) -> Outcome {
         stop_with_supervisor()?;
     }
     areo_server::run(options).map_err(|error| failure(&error))
+}
+
+/// Files that this process makes from now on are for its user alone, under any umask.
+pub(super) fn make_files_private() {
+    umask(Mode::RWXG | Mode::RWXO);
 }
 
 fn options(session: &Session, args: args::Server, recorder: Recorder) -> Outcome<Options> {

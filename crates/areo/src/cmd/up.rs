@@ -24,6 +24,7 @@ use processes::Processes;
 pub(super) fn run(session: &Session, args: args::Up) -> Outcome {
     // Its messages may lead nowhere; the servers go on.
     output::never_wait_for_readers();
+    super::server::make_files_private();
     let plan = Plan::new(session, args)?;
     let data = Data::take(&plan)?;
     let cluster = data.cluster(&plan, session.out)?;

@@ -2,17 +2,19 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use crate::cluster::{Cluster, wait_until};
+use crate::cluster::{Cluster, free_ports, signal, spawn, wait_until};
+use crate::command::{command, ended, of};
 use crate::lifecycle::ask;
 use crate::metrics::{metrics, value};
 use crate::values::bytes;
 use rustix::process::Signal;
 use serde_json::json;
-use std::fs::{self, File};
-use std::io::Write;
-use std::os::unix::fs::symlink;
+use std::fs::{self, File, Permissions};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 const OLDEST: &str = "areo_store_oldest_unscrubbed_seconds";
 
@@ -404,4 +406,108 @@ fn a_server_that_starts_on_a_full_disk_reads_and_refuses_writes() {
             put.code == 0
         });
     }
+}
+
+/// `[X-11 damage-abstains]`: what is beside the log says that there was one, so that nothing is answered without it.
+#[test]
+fn a_server_whose_log_is_gone_abstains_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let address = format!("127.0.0.1:{}", free_ports());
+    let start = |option: &'static str| {
+        let data = data.to_str().unwrap();
+        let listen = ["--data", data, "--listen", &address, "--log", "json"];
+        spawn(
+            &[
+                &["server"][..],
+                &[option][..usize::from(!option.is_empty())],
+                &listen,
+            ]
+            .concat(),
+        )
+    };
+    let until = |server: &mut std::process::Child, message: &str| {
+        let lines = BufReader::new(server.stderr.as_mut().unwrap()).lines();
+        let mut events = lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap());
+        let is_it = |event: &serde_json::Value| {
+            let text = event["message"].as_str().unwrap_or_default();
+            text.starts_with(message)
+        };
+        events.find(is_it).unwrap()
+    };
+    let mut server = start("--init");
+    until(&mut server, "serving");
+    signal(i32::try_from(server.id()).unwrap(), Signal::TERM);
+    server.wait().unwrap();
+    for path in [data.join("log"), data.join("EXTENT")] {
+        match path.is_dir() {
+            true => fs::remove_dir_all(path).unwrap(),
+            false => fs::remove_file(path).unwrap(),
+        }
+        let mut server = start("");
+        let event = until(&mut server, "records are missing");
+        let missing = event["missing"].as_str().unwrap();
+        assert!(missing.contains("gone"), "{event}");
+        server.kill().unwrap();
+        server.wait().unwrap();
+    }
+}
+
+/// Everything below a directory, with its mode.
+fn modes_below(directory: &Path) -> Vec<(PathBuf, u32)> {
+    let mut found = Vec::new();
+    for path in fs::read_dir(directory)
+        .unwrap()
+        .map(|it| it.unwrap().path())
+    {
+        let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        if path.is_dir() {
+            found.append(&mut modes_below(&path));
+        }
+        found.push((path, mode));
+    }
+    found
+}
+
+#[test]
+fn a_data_directory_is_private_and_that_of_another_user_is_not_yours() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+    let data = folder.path().join("data");
+    let port = free_ports().to_string();
+    let mut up = of("sh");
+    up.args(["-c", "umask 0; exec \"$0\" \"$@\""])
+        .arg(crate::program())
+        .args(["up", "--port", &port, "--data"])
+        .arg(&data)
+        .stdout(Stdio::piped());
+    let mut up = up.spawn().unwrap();
+    let mut lines = BufReader::new(up.stdout.as_mut().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("s1")), "it serves");
+    signal(i32::try_from(up.id()).unwrap(), Signal::TERM);
+    up.wait().unwrap();
+    let modes = modes_below(&data);
+    let first = "segment-0000000000000001.log";
+    for name in ["EXTENT", "LOCK", "SCRUB", "cluster.toml", first] {
+        assert!(modes.iter().any(|it| it.0.ends_with(name)), "{modes:?}");
+    }
+    for (path, mode) in modes {
+        let wanted = if path.is_dir() { 0o700 } else { 0o600 };
+        assert_eq!(mode, wanted, "{}", path.display());
+    }
+
+    let mut server = command();
+    server.args(["server", "--listen", "127.0.0.1:0", "--data"]);
+    server.arg(data.join("s1"));
+    if rustix::process::geteuid().is_root() {
+        // A user who owns nothing.
+        server.uid(65_534).gid(65_534);
+    } else {
+        fs::set_permissions(&data, Permissions::from_mode(0o000)).unwrap();
+    }
+    let refused = ended(&mut server, b"");
+    fs::set_permissions(&data, Permissions::from_mode(0o700)).unwrap();
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert!(refused.stderr.contains("not yours"), "{refused:?}");
+    assert!(!refused.stderr.contains("--init"), "{refused:?}");
 }

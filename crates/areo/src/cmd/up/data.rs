@@ -9,6 +9,7 @@ use areo_server::{Identity, NewServer, ServeError, initialise_cluster, read_iden
 use std::fs::{self, File, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -76,6 +77,8 @@ impl Data {
             fs::create_dir_all(&path)
                 .map_err(|e| Failure::file("make the directory", &path, &e))?;
         }
+        // What is in it is its user's alone. One of another user, which this one may use, stays as it is.
+        let _ = fs::set_permissions(&path, fs::Permissions::from_mode(0o700));
         let lock = lock(&path)?;
         // Looked at again under the lock: another `areo up` may have been faster.
         look(&path)?;
@@ -290,6 +293,10 @@ fn look(path: &Path) -> Outcome<Content> {
             "{} is not a directory: choose another --data",
             path.display()
         )),
+        ErrorKind::PermissionDenied => Failure::other(format!(
+            "{} is not yours: it belongs to a user who does not let this one in; choose another --data",
+            path.display()
+        )),
         _ => Failure::other(format!("cannot read {}: {}", path.display(), plain(error))),
     };
     let entries = match fs::read_dir(path) {
@@ -330,11 +337,7 @@ fn lock(path: &Path) -> Outcome<File> {
 }
 
 fn identity(directory: &Path) -> Result<Option<Identity>, ServeError> {
-    // Asking makes what is not there.
-    match directory.exists() {
-        true => read_identity(directory),
-        false => Ok(None),
-    }
+    read_identity(directory)
 }
 
 fn absence(directory: &Path) -> String {
