@@ -41,6 +41,22 @@ fn what_the_system_lacks_is_refused_by_name_and_passes() {
     assert_eq!(open(&disk, SEGMENT).readable(), [1, 2]);
 }
 
+/// A failed sync of a `MemoryDisk` says that it was interrupted.
+#[test]
+fn a_sync_that_failed_does_not_pass() {
+    let disk = MemoryDisk::new();
+    let mut log = open(&disk, SEGMENT).log;
+    append(&mut log, 1, LENGTH);
+    log.commit().unwrap();
+    disk.fail_sync(0);
+    let reserved = log.reserve(2 * SEGMENT);
+    assert!(
+        matches!(reserved, Err(ReserveError::Io { .. })),
+        "{reserved:?}"
+    );
+    assert!(log.is_poisoned());
+}
+
 /// Records come and go while most calls fail for want of something; then the power goes.
 #[test]
 fn nothing_is_lost_while_descriptors_come_and_go() {

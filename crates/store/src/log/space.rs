@@ -396,11 +396,15 @@ impl<D: Disk> Log<D> {
         // Under its final name a segment always has its header: recovery may take a missing one for damage.
         let header = header.encode();
         let published = publish(&self.disk, &file, &name, &mut [IoSlice::new(&header)]);
-        if let Err(PublishError::Unknown(error)) = &published {
-            self.poison.set(&format_args!("making {name}: {error}"));
+        match published {
+            Ok(()) => Ok(file),
+            Err(PublishError::Unmade(error)) => Err(error),
+            Err(PublishError::Unknown(error)) => {
+                self.poison.set(&format_args!("making {name}: {error}"));
+                // Never taken for one that passes: a sync may fail with any.
+                Err(io::Error::other(error))
+            }
         }
-        published?;
-        Ok(file)
     }
 
     /// Says once that no segment can be made for want of something, and once that it can again.
