@@ -152,7 +152,7 @@ fn every_truncation_of_an_unsealed_log_is_reported() {
     for length in lengths.chain(end - 1..end + 3) {
         let copy = disk.duplicate();
         copy.put(&name, whole[..length].to_vec());
-        for _ in 0..1 + usize::from(length % 16 == 0) {
+        for _ in 0..=usize::from(length % 16 == 0) {
             let opened = open(&copy, SEGMENT);
             // A prefix of the batches is left.
             let readable = opened.readable();

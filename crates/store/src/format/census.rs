@@ -43,6 +43,10 @@ impl Census {
 
     pub(crate) fn encode(&self) -> Bytes {
         assert!(self.generation > 0, "censuses are counted from 1");
+        assert!(
+            self.entries.is_sorted_by_key(|it| it.number),
+            "a segment is listed once"
+        );
         let mut bytes = vec![0; Self::length(self.entries.len())];
         put_u64(&mut bytes, 0, self.generation);
         put_u64(&mut bytes, 8, self.horizon);

@@ -35,7 +35,12 @@ pub(crate) struct Extent {
 impl Extent {
     /// Where this one is written.
     pub(crate) fn offset(&self) -> u64 {
-        self.generation % SLOTS as u64 * PAGE
+        let offset = self.generation % SLOTS as u64 * PAGE;
+        assert!(
+            offset + (BYTES as u64) <= Self::file_bytes() as u64,
+            "a slot is in the file"
+        );
+        offset
     }
 
     pub(crate) fn encode(&self) -> [u8; BYTES] {

@@ -66,6 +66,7 @@ impl<D: Disk> Extents<D> {
 
     /// More is missing than can be listed.
     pub(super) fn note_loss(&mut self) {
+        assert!(self.file.is_some(), "the loss is remembered there");
         self.is_due = true;
         self.written.is_lost = true;
     }
@@ -93,6 +94,11 @@ impl<D: Disk> Log<D> {
     pub(super) fn mark(&mut self, next_number: u64) -> io::Result<()> {
         let (segment, sequence) = self.extents.reached;
         let written = self.extents.written;
+        assert!(sequence <= self.durable, "only what is durable is demanded");
+        assert!(
+            sequence == 0 || segment < next_number,
+            "a batch is in a segment that was counted"
+        );
         self.write_extent(Extent {
             next_number: next_number.max(written.next_number),
             segment: if sequence > written.sequence {
@@ -150,6 +156,10 @@ impl<D: Disk> Log<D> {
         };
         replace(&self.extents.beside, EXTENT_NAME, &first.file())?;
         self.extents.file = Some(self.extents.beside.open(EXTENT_NAME)?);
+        assert!(
+            first.generation > self.options.extent,
+            "no later start takes it for older than the last one"
+        );
         self.extents.written = first;
         Ok(())
     }
@@ -162,6 +172,11 @@ impl<D: Disk> Log<D> {
             generation: self.extents.written.generation + 1,
             ..extent
         };
+        let before = &self.extents.written;
+        assert!(
+            extent.sequence >= before.sequence && extent.next_number >= before.next_number,
+            "a log does not become shorter"
+        );
         let bytes = extent.encode();
         let written = write_all_at(file, &mut [IoSlice::new(&bytes)], extent.offset());
         if let Err(error) = written.and_then(|()| file.sync_data()) {

@@ -103,6 +103,7 @@ impl<D: Disk> Opener<'_, D> {
     fn is_cut_short(&self, judged: &ScannedSegment) -> bool {
         let segment = self.log.segments.get(judged.at);
         let (number, length) = (segment.number, segment.length);
+        assert!(judged.scan.end >= PAGE, "batches are behind the header");
         let is_whole = match judged.size {
             // It was made before this was so.
             Some(0) => true,
@@ -126,6 +127,7 @@ impl<D: Disk> Opener<'_, D> {
         self.log.note_cut(number, scan.end)?;
         let segment = self.log.segments.get_mut(at);
         assert_eq!(tail.at, scan.end, "a tail is behind what is valid");
+        assert!(scan.end >= PAGE, "a cut leaves the header");
         assert!(scan.end < segment.length, "a cut makes a file shorter");
         segment.file.truncate(scan.end)?;
         segment.length = scan.end + END_BYTES;

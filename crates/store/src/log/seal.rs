@@ -73,12 +73,15 @@ impl<D: Disk> Log<D> {
             "what is written to is not cut"
         );
         let segment = self.segments.get_mut(at);
-        if let Err(source) = segment.file.truncate(segment.write_at + END_BYTES) {
+        // There may have been no room for the zeros.
+        let end = segment.length.min(segment.write_at + END_BYTES);
+        assert!(end >= segment.write_at, "no batch is cut off");
+        if let Err(source) = segment.file.truncate(end) {
             // The cut contains a sync.
             let operation = "trimming a segment";
             return Err(self.poisoned_by(StepError::Io { operation, source }));
         }
-        segment.length = segment.write_at + END_BYTES;
+        segment.length = end;
         segment.is_trimmed = true;
         Ok(true)
     }

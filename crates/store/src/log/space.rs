@@ -202,7 +202,9 @@ impl<D: Disk> Log<D> {
             return Ok(());
         }
         let next_number = self.segments.next_number;
-        self.mark(next_number).map_err(|_| CommitError::Poisoned)
+        self.mark(next_number).map_err(|_| CommitError::Poisoned)?;
+        assert_eq!(self.extents.behind(), 0, "all of it is said");
+        Ok(())
     }
 
     /// Room for records in the active segment, in bytes.
