@@ -276,6 +276,8 @@ pub(crate) fn failure(error: Error) -> Failure {
             true => Code::Unknown,
             false => Code::Unavailable,
         },
+        // Nothing was written: damage is for reads to report.
+        Error::Obstructed { call } if call.operation.writes() => Code::Unavailable,
         Error::Corrupted { .. } | Error::Obstructed { .. } => Code::Corrupted,
         Error::Unauthorised { .. } => Code::Unauthorised,
         Error::Invalid { .. } => Code::Usage,

@@ -16,7 +16,7 @@ mod tests;
 
 pub use damage::Damage;
 pub use invalid::Invalid;
-pub use obstacle::{ForkBranch, Obstacle};
+pub use obstacle::{ForkBranch, LostObject, Obstacle};
 
 /// An operation that did not succeed. The variants are the endings that a program has to tell apart; what exactly
 /// happened stands in their fields, and in one sentence in their `Display`.
@@ -236,6 +236,19 @@ impl NoQuorum {
 
     /// The error, if the call had no effect.
     pub(crate) fn not_applied(self: Box<NoQuorum>) -> Error {
+        if let (Some(domain), Some(key), Some(Obstacle::Lost { objects })) =
+            (&self.domain, &self.key, &self.obstacle)
+            && !self.operation.writes()
+        {
+            let (domain, key) = (domain.clone(), key.clone());
+            let object = objects.first().expect("something is lost").clone();
+            let damage = Box::new(Damage::Lost { object, call: self });
+            return Error::Corrupted {
+                domain,
+                key,
+                damage,
+            };
+        }
         if self.obstacle.is_some() {
             return Error::Obstructed { call: self };
         }
@@ -248,7 +261,10 @@ impl NoQuorum {
         // With the damaged ones there would have been a quorum: damage is why there is none. A write leaves it at
         // "nothing was written", which is what its caller has to know.
         let damaged = self.refused(Refusal::Damaged);
-        let is_damaged = damaged > 0 && self.answered() + damaged >= self.needed;
+        // Others need not have answered if no quorum could come.
+        let others = self.servers.len() - damaged;
+        let is_damaged =
+            damaged > 0 && (self.answered() + damaged >= self.needed || others < self.needed);
         match (&self.domain, &self.key) {
             (Some(domain), Some(key)) if !self.operation.writes() && is_damaged => {
                 Error::Corrupted {
@@ -285,6 +301,23 @@ impl NoQuorum {
         let refused = Response::Refused(refusal);
         let servers = self.servers.iter();
         servers.filter(|server| server.response == refused).count()
+    }
+
+    /// Objects that cannot be read any more, if that ended the operation.
+    pub fn lost_objects(&self) -> &[LostObject] {
+        match &self.obstacle {
+            Some(Obstacle::Lost { objects }) => objects,
+            _ => &[],
+        }
+    }
+
+    /// What each server did, in parentheses.
+    fn servers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, server) in self.servers.iter().enumerate() {
+            let before = if position == 0 { " (" } else { ", " };
+            write!(f, "{before}{} {server}", server.name)?;
+        }
+        f.write_str(if self.servers.is_empty() { "" } else { ")" })
     }
 
     /// Servers that answered.
@@ -337,11 +370,7 @@ impl fmt::Display for NoQuorum {
             )?,
         }
         write_seconds(f, self.waited)?;
-        for (position, server) in self.servers.iter().enumerate() {
-            let before = if position == 0 { " (" } else { ", " };
-            write!(f, "{before}{} {server}", server.name)?;
-        }
-        f.write_str(if self.servers.is_empty() { "" } else { ")" })?;
+        self.servers(f)?;
         if self.refused(Refusal::Full) > 0 {
             f.write_str(": to make room, delete objects and sweep")?;
         }

@@ -84,7 +84,9 @@ pub use cluster::{
 pub use connect::{Attempt, ConnectError, ConnectOptions, DEFAULT_TIMEOUT};
 pub use create::{CreateDomainError, DomainOptions};
 pub use domain::Domain;
-pub use error::{Damage, Error, ForkBranch, Invalid, NoQuorum, Obstacle, Operation, ServerOutcome};
+pub use error::{
+    Damage, Error, ForkBranch, Invalid, LostObject, NoQuorum, Obstacle, Operation, ServerOutcome,
+};
 pub use metrics::Metrics;
 pub use object::{
     Blocks, ElementRole, Entry, Etag, Holds, ListOptions, Metadata, Object, ObjectInfo, Page,

@@ -290,6 +290,9 @@ pub struct Entry {
     pub etag: Option<String>,
     /// When it was written, in milliseconds since 1970 by the writer's clock; informational.
     pub written_at_ms: Option<u64>,
+    /// It cannot be read as things are, because it is damaged: its length is not known, and it may have been deleted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub damaged: bool,
 }
 
 #[cfg(test)]

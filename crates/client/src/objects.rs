@@ -267,6 +267,7 @@ impl Domain {
             length: entry.length,
             etag: entry.etag.map(|etag| etag.as_str().into()),
             written_at_ms: entry.written_at_ms,
+            damaged: entry.damaged,
         });
         Ok(Page {
             entries: entries.collect(),

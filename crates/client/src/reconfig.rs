@@ -7,7 +7,7 @@
 use crate::choice::InvalidChoice;
 use crate::cluster::{ConfigurationGraph, ConfigurationInfo, Edge, Health, Names, SequenceEntry};
 use crate::domain::Domain;
-use crate::error::{Error, NoQuorum, Operation};
+use crate::error::{Error, LostObject, NoQuorum, Operation};
 use crate::metrics::{CountedOperation, Metrics, counted};
 use crate::session::{Context, STATUS_PATIENCE};
 use areo_core::config::{Configuration, Descriptor};
@@ -115,6 +115,17 @@ fn who_resumes(call: &NoQuorum) -> &'static str {
         // It is not for others to go on with.
         Some(_) => "",
         None => ": reads and writes go on, and any client can resume it",
+    }
+}
+
+impl ReconfigError {
+    /// Objects that cannot be read any more, if that is why the change is pending: it can be finished once each of them is written over,
+    /// removed, or left so ([`Domain::leave_unreadable`]).
+    pub fn lost_objects(&self) -> &[LostObject] {
+        match self {
+            ReconfigError::Pending { call } => call.lost_objects(),
+            _ => &[],
+        }
     }
 }
 

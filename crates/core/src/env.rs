@@ -114,6 +114,10 @@ pub trait Env: Clone + 'static {
         }
     }
 
+    /// The operation has got on: bytes of a value came, an object or a cell is done with, or it has heard of a later configuration. One that
+    /// has no deadline ends when it does not ([`crate::gather::Deadline`]).
+    fn progressed(&self) {}
+
     /// Takes note of what the operation did, for whoever counts it. Nobody does unless the world says so.
     fn count(&self, _work: Work) {}
 

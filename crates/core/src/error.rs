@@ -2,6 +2,7 @@
 
 use crate::config::{Configuration, InvalidConfiguration, ServerId};
 use crate::message::Refusal;
+use crate::object::Name;
 use crate::pointer::Fork;
 use crate::tag::{NumbersUsedUp, Tag};
 use std::fmt;
@@ -39,6 +40,33 @@ pub enum Obstacle {
     NotConditional,
     /// Changes that were made at the same time have a join that no configuration can be (`[R-30 walks-join]`).
     NotJoined(InvalidConfiguration),
+    /// Too few elements are left of these versions, each of which is the current one of its object (`[W-18 lost-version]`).
+    Lost(Vec<LostVersion>),
+}
+
+/// The current version of an object, of which fewer elements are left than make its value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LostVersion {
+    /// Of which object.
+    pub name: Name,
+    /// The version.
+    pub tag: Tag,
+    /// How many of its elements there are at least, which are of one value.
+    pub found: usize,
+    /// How many make the value.
+    pub needed: usize,
+}
+
+impl fmt::Display for LostVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LostVersion {
+            tag, found, needed, ..
+        } = self;
+        write!(
+            f,
+            "version {tag} has {found} of the {needed} elements that it takes to read it"
+        )
+    }
 }
 
 impl fmt::Display for Obstacle {
@@ -56,6 +84,10 @@ impl fmt::Display for Obstacle {
                     f,
                     "what changes of the domain come to together cannot be: {why}"
                 )
+            }
+            Obstacle::Lost(lost) => {
+                let objects = lost.iter().map(|it| format!("{:?}: {it}", it.name));
+                f.write_str(&objects.collect::<Vec<_>>().join("; "))
             }
         }
     }
@@ -149,6 +181,64 @@ impl Unavailable {
         Unavailable::obstructed(Obstacle::NotConditional, false)
     }
 
+    /// Of a version of which too few elements are left. `responses`: what each member did, by position.
+    pub(crate) fn lost(
+        c: &Arc<Configuration>,
+        lost: LostVersion,
+        responses: Vec<Response>,
+    ) -> Unavailable {
+        assert!(lost.found < lost.needed, "otherwise it can be read");
+        assert_eq!(responses.len(), c.n(), "each member is spoken of");
+        let needed = lost.needed;
+        Unavailable {
+            configuration: Some(c.clone()),
+            needed,
+            servers: c.members().iter().copied().zip(responses).collect(),
+            ..Unavailable::obstructed(Obstacle::Lost(vec![lost]), false)
+        }
+    }
+
+    /// The same, if a quorum cannot come because members found their record of the object damaged. `tag`: the largest version that members
+    /// list.
+    pub(crate) fn of_lost(self, name: &Name, tag: Tag) -> Unavailable {
+        assert!(self.is_lost(), "it can be read, or is out of reach");
+        if !self.lost_versions().is_empty() {
+            return self;
+        }
+        let lost = LostVersion {
+            name: name.clone(),
+            tag,
+            found: self.answered(),
+            needed: self.needed,
+        };
+        self.with_lost(vec![lost])
+    }
+
+    /// Whether the object cannot be read however many more members answer: too few elements are left of it (`[W-18 lost-version]`), or too many
+    /// members found their record of it damaged.
+    pub fn is_lost(&self) -> bool {
+        let damaged = Response::Refused(Refusal::Damaged);
+        let damaged = self.servers.iter().filter(|(_, it)| *it == damaged).count();
+        match self.obstacle.as_deref() {
+            None => damaged > 0 && self.servers.len() - damaged < self.needed,
+            Some(obstacle) => matches!(obstacle, Obstacle::Lost(_)),
+        }
+    }
+
+    /// The same of several objects.
+    pub(crate) fn with_lost(self, lost: Vec<LostVersion>) -> Unavailable {
+        let obstacle = Some(Box::new(Obstacle::Lost(lost)));
+        Unavailable { obstacle, ..self }
+    }
+
+    /// The versions of which too few elements are left, if that ended the operation.
+    pub fn lost_versions(&self) -> &[LostVersion] {
+        match self.obstacle.as_deref() {
+            Some(Obstacle::Lost(lost)) => lost,
+            _ => &[],
+        }
+    }
+
     /// Whether it is that.
     pub fn is_not_conditional(&self) -> bool {
         matches!(self.obstacle.as_deref(), Some(Obstacle::NotConditional))
@@ -179,6 +269,15 @@ impl Unavailable {
             .iter()
             .filter(|(_, response)| *response != full);
         open.count() < self.needed
+    }
+
+    /// Whether damage is why there is no answer: with the members that found their record damaged there would have been a quorum, or too
+    /// few elements are left (`[W-18 lost-version]`).
+    pub fn is_damage(&self) -> bool {
+        let damaged = Response::Refused(Refusal::Damaged);
+        let damaged = self.servers.iter().filter(|(_, it)| *it == damaged).count();
+        let is_refused = damaged > 0 && self.answered() + damaged >= self.needed;
+        self.is_lost() || self.obstacle.is_none() && is_refused
     }
 
     /// Whether a full disk is among the reasons.

@@ -17,13 +17,15 @@ use tracing::Instrument;
 
 pub use crate::tally::{Decision, Event, Tally};
 pub use batch::Batch;
-pub use call::{Call, Deadline, Outgoing};
+pub use call::{Call, Outgoing};
 pub use contact::EarlyAnswers;
+pub use deadline::{Deadline, STALLS};
 pub use visit::{Visit, gather, query};
 
 mod batch;
 mod call;
 mod contact;
+mod deadline;
 mod thrifty;
 mod visit;
 

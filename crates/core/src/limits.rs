@@ -114,6 +114,8 @@ pub const LEADER_WINDOW: usize = 16;
 pub const REPAIR_FAILURES: usize = 10_000;
 /// Domains of which a server's status speaks.
 pub const STANDINGS: usize = 1000;
+/// Objects that a transfer reports as lost before it ends; the others are found by the next one.
+pub const LOST_OBJECTS: usize = 256;
 /// Quorum calls of a transfer that are under way at once.
 pub const TRANSFER_WINDOW: usize = 4;
 /// Objects that a transfer moves by one quorum call, if they are small together.

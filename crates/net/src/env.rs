@@ -172,6 +172,10 @@ impl Env for NetEnv {
         outside::decide(self.network.way_outside(), question).await
     }
 
+    fn progressed(&self) {
+        self.deadline.progressed();
+    }
+
     fn slow(&self, server: ServerId) -> bool {
         self.network.peer(server).is_some_and(|peer| {
             let down = matches!(peer.status(), Status::Unreachable | Status::Refused(_));

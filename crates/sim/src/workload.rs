@@ -324,10 +324,10 @@ impl Workload {
                 .dap()
                 .is_conditional();
             let least = is_conditional.then_some(self.shape.least_conditional);
+            let timeout = self.shape.timeout.max(least.unwrap_or_default());
             let operation = One {
                 work: self,
-                client: client
-                    .with(self.env(process, self.shape.timeout.max(least.unwrap_or_default()))),
+                client: client.with(self.env(process, timeout).of_task(task, timeout)),
                 c: domains[domain].clone(),
                 object: (domain, format!("key-{key}")),
                 process,

@@ -32,6 +32,9 @@ pub(crate) struct Start {
     /// Finish a change that another client left pending, and change nothing else
     #[arg(long, conflicts_with_all = ["add", "remove", "servers", "dap", "k", "delta", "experimental", "consensus", "force", "allow_f0"])]
     pub(crate) resume: bool,
+    /// Go on without objects that cannot be read any more; they can be written again, or removed
+    #[arg(long)]
+    pub(crate) leave_unreadable: bool,
     /// Do not ask for confirmation
     #[arg(long)]
     pub(crate) yes: bool,

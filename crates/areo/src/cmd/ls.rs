@@ -75,6 +75,9 @@ fn print(out: Output, long: bool, entry: &Entry) -> Outcome {
         return out.object(entry);
     }
     let key = out.foreign(&entry.key);
+    if entry.damaged {
+        out.note(&format!("'{key}' is damaged, and cannot be read"));
+    }
     match (long, out.terminal) {
         (false, _) => out.line(&key),
         (true, true) => {

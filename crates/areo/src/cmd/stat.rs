@@ -134,6 +134,7 @@ mod tests {
                 written_at_ms: Some(1000),
                 etag: Some(Etag::new("e-1").unwrap()),
                 blocks: Some(Blocks::new(Version::INITIAL.writer, 2048, 4096)),
+                lost: None,
             },
             configuration: 0,
             shape: Shape::new(Dap::Ec { k: 3 }, 5).unwrap(),

@@ -1,6 +1,6 @@
 //! What is found damaged.
 
-use super::NoQuorum;
+use super::{LostObject, NoQuorum};
 use crate::Version;
 use std::fmt;
 
@@ -30,12 +30,27 @@ pub enum Damage {
         /// Why.
         reason: String,
     },
+    /// Too few elements are left.
+    Lost {
+        /// Of which version, and how many.
+        object: LostObject,
+        /// What each server did.
+        call: Box<NoQuorum>,
+    },
+    /// Too few elements were left of it when its domain was changed, and who changed it left it so.
+    Left {
+        /// The version that could not be read any more.
+        lost: Version,
+    },
     /// Too many servers found their element, or their record of the object, damaged.
     Servers {
         /// What each server did.
         call: Box<NoQuorum>,
     },
 }
+
+/// What to do about what is lost.
+const OVER: &str = ": write it again, or remove it";
 
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -55,6 +70,15 @@ impl fmt::Display for Damage {
                 )
             }
             Damage::Block { block, reason } => write!(f, "block {block}: {reason}"),
+            Damage::Lost { object, call } => {
+                object.fmt(f)?;
+                call.servers(f)?;
+                f.write_str(OVER)
+            }
+            Damage::Left { lost } => write!(
+                f,
+                "version {lost} could not be read any more when its domain was changed{OVER}"
+            ),
             Damage::Servers { call } => call.fmt(f),
         }
     }

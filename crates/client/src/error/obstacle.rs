@@ -33,6 +33,39 @@ pub enum Obstacle {
         /// The two; the one that was seen first comes first.
         decided: Box<[ForkBranch; 2]>,
     },
+    /// Too few elements are left of these objects. Each can be written over and removed.
+    Lost {
+        /// Which; of a reconfiguration those that it found before it ended.
+        objects: Vec<LostObject>,
+    },
+}
+
+/// An object that cannot be read any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostObject {
+    /// Its key; of a block of a file or of a large object the name of that.
+    pub key: String,
+    /// Its newest version, as far as servers list it.
+    pub version: Version,
+    /// How many elements of it are sound, at least.
+    pub found: usize,
+    /// How many it takes to read it.
+    pub needed: usize,
+}
+
+impl fmt::Display for LostObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LostObject {
+            version,
+            found,
+            needed,
+            ..
+        } = self;
+        write!(
+            f,
+            "of version {version} {found} of the {needed} elements that it takes are left"
+        )
+    }
 }
 
 /// One of the configurations of a forked sequence.
@@ -44,6 +77,20 @@ pub struct ForkBranch {
     pub shape: Shape,
     /// The names of its members, in order.
     pub members: Vec<String>,
+}
+
+/// Lost objects that a sentence names.
+const LISTED: usize = 20;
+
+impl LostObject {
+    fn of(lost: &error::LostVersion) -> LostObject {
+        LostObject {
+            key: lost.name.key().into(),
+            version: lost.tag,
+            found: lost.found,
+            needed: lost.needed,
+        }
+    }
 }
 
 impl Obstacle {
@@ -59,6 +106,9 @@ impl Obstacle {
             error::Obstacle::NotConditional => Obstacle::NotConditional,
             error::Obstacle::NotJoined(why) => Obstacle::NotJoined {
                 reason: why.to_string(),
+            },
+            error::Obstacle::Lost(lost) => Obstacle::Lost {
+                objects: lost.iter().map(LostObject::of).collect(),
             },
             error::Obstacle::Forked(fork) => {
                 let [first, second] = &fork.configurations;
@@ -96,6 +146,16 @@ impl fmt::Display for Obstacle {
                 f,
                 "the changes that were made of the domain at the same time cannot be made together: {reason}"
             ),
+            Obstacle::Lost { objects } => {
+                for (position, object) in objects.iter().take(LISTED).enumerate() {
+                    let before = if position == 0 { "" } else { "; " };
+                    write!(f, "{before}'{}' cannot be read: {object}", object.key)?;
+                }
+                match objects.len().saturating_sub(LISTED) {
+                    0 => Ok(()),
+                    more => write!(f, "; and {more} more"),
+                }
+            }
             Obstacle::Forked { index, decided } => {
                 let [first, second] = &**decided;
                 write!(

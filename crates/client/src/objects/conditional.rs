@@ -2,7 +2,7 @@
 
 use crate::Version;
 use crate::domain::Domain;
-use crate::error::{Error, Invalid, Operation};
+use crate::error::{Error, Invalid, LostObject, Operation};
 use crate::metrics::{CountedOperation, counted};
 use crate::object::{Metadata, Object, PutOptions, now_ms};
 use crate::session::Context;
@@ -112,6 +112,27 @@ impl Domain {
                 Err(version_conflict(&self.known, key, Some(version), found))
             }
         }
+    }
+
+    /// Writes in place of a version that cannot be read any more that it is lost, so that a change of the domain can be finished. Nothing is
+    /// written where another version has come since. Reads of the object say that it is lost until it is written over, or removed.
+    ///
+    /// # Errors
+    /// As [`Domain::compare_and_put`], but for the conflict.
+    pub async fn leave_unreadable(&self, object: &LostObject) -> Result<(), Error> {
+        let metadata = Metadata {
+            written_at_ms: now_ms(),
+            lost: Some(object.version),
+            ..Metadata::default()
+        };
+        let mark = Value::new(metadata.encode()?, Bytes::new());
+        let (name, version) = (Name::user(&object.key)?, object.version);
+        let leave = move |context: Context| async move {
+            let domain = context.handle();
+            let left = domain.put_if(context.name(), &mark, Some(version)).await;
+            left.map_err(|error| context.write_error(&error))
+        };
+        self.run(Operation::Put, name, leave).await.map(|_| ())
     }
 
     /// Changes the object by what is there: reads it, has `change` make the next value of it (`None`: leave it as it is), and writes

@@ -85,6 +85,9 @@ impl KnownDomain {
             return Err(self.not_found(key));
         };
         match Metadata::decode(&value.metadata) {
+            Ok(Metadata {
+                lost: Some(lost), ..
+            }) => Err(self.corrupted(key, Damage::Left { lost })),
             Ok(metadata) => Ok((found.tag, metadata, value)),
             Err(error @ TlvError::Unknown { .. }) => {
                 let field = error.to_string();

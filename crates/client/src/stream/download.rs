@@ -245,10 +245,17 @@ async fn run(
     opened: oneshot::Sender<OpenValue>,
     parts: mpsc::Sender<Part>,
 ) -> Result<(), Error> {
+    let mut gone = None;
     loop {
         let found = context.handle().read_within(context.name(), None).await;
         let found = found.map_err(|error| context.not_applied(&error))?;
         let (version, metadata, value) = context.domain.opened(context.name().key(), found)?;
+        if gone == Some(version) {
+            let reason = "it is not there, and its version is the newest".into();
+            let block = "the first one that is wanted".into();
+            let damage = Damage::Block { block, reason };
+            return Err(context.domain.corrupted(context.name().key(), damage));
+        }
         let length = value.length();
         let range = wanted.within(length)?;
         let blocks = metadata.blocks.clone();
@@ -273,7 +280,10 @@ async fn run(
         let first = match ahead.next().await {
             None => None,
             Some(Err(error)) => return Err(context.not_applied(&error)),
-            Some(Ok(None)) => continue,
+            Some(Ok(None)) => {
+                gone = Some(version);
+                continue;
+            }
             Some(Ok(Some(block))) => Some(block),
         };
         let _ = opened.send(about);

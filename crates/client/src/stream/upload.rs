@@ -97,6 +97,7 @@ impl Upload {
             etag: self.options.etag.clone(),
             written_at_ms: now_ms(),
             blocks: None,
+            lost: None,
         }
     }
 

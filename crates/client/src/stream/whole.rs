@@ -62,6 +62,7 @@ pub(crate) fn value_to_put(content: Bytes, options: PutOptions) -> Result<Value,
         etag: options.etag,
         written_at_ms: now_ms(),
         blocks: None,
+        lost: None,
     };
     Ok(Value::new(metadata.encode()?, content))
 }

@@ -35,18 +35,20 @@ mod survey;
 
 use super::Scope;
 use super::abd::copy_element;
+use super::collect::elements::{alike, enough};
 use super::ec::Ec;
 use super::kind::{Kind, as_in};
 use crate::config::Configuration;
 use crate::element::{Element, Value};
 use crate::env::Env;
-use crate::error::CallError;
+use crate::error::{CallError, LostVersion, Unavailable};
 use crate::gather::{self, Visit};
 use crate::message::{Ballot, ChosenVersion, Lineage, Note, Proposal};
 use crate::object::Name;
 use crate::span;
 use crate::tag::Tag;
 use accept::Accept;
+use elements::{Fetch, Fetched};
 use survey::Survey;
 
 pub use accept::AcceptOutcome;
@@ -81,8 +83,37 @@ pub enum SurveyOutcome {
     Closed,
 }
 
+/// What is wanted of the current version with the answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wanted {
+    /// How much of its value.
+    pub scope: Scope,
+    /// The caller has the value of this version.
+    pub have: Tag,
+    /// How often the question came to nothing before. The more often, the longer late members are hoped for where those that
+    /// answered hold too few elements of the version.
+    pub attempt: u32,
+}
+
+impl Wanted {
+    /// For the first time, of a caller that has none.
+    pub fn new(scope: Scope) -> Wanted {
+        Wanted {
+            scope,
+            have: Tag::INITIAL,
+            attempt: 0,
+        }
+    }
+
+    /// The same after so many attempts.
+    #[must_use]
+    pub fn again(self, attempt: u32) -> Wanted {
+        Wanted { attempt, ..self }
+    }
+}
+
 /// Asks a quorum which version of the register is current; with a ballot, has it promised before (PREPARE). `closed`: the visit
-/// closes the configuration, and nothing is promised there any more. `have`: the caller has the value of this version.
+/// closes the configuration, and nothing is promised there any more.
 ///
 /// # Errors
 /// [`CallError`] without a quorum in time.
@@ -91,12 +122,13 @@ pub async fn survey<E: Env>(
     at: &Visit,
     name: &Name,
     (ballot, closed): (Option<Ballot>, bool),
-    (scope, have): (Scope, Tag),
+    wanted: Wanted,
 ) -> Result<SurveyOutcome, CallError> {
-    let wants = Ec::wants(env, at.c(), name, scope, 0);
+    let wants = Ec::wants(env, at.c(), name, wanted.scope, 0);
     let survey = async {
         loop {
-            let tally = Survey::new(at.c(), name, ballot, closed, (wants.clone(), have));
+            let asked = (ballot, closed);
+            let tally = Survey::new(at.c(), name, asked, wants.clone(), wanted);
             match gather::gather(env, at, tally).await? {
                 survey::Outcome::Answered(answers) => {
                     return Ok(SurveyOutcome::Answered(answers));
@@ -113,11 +145,12 @@ pub async fn survey<E: Env>(
     span::watch!(span::in_configuration!(span::PREPARE, at.c()), survey)
 }
 
-/// The value of the current version, of elements that came with the answers or are fetched; `None`: it went for a newer one, so
-/// that the caller begins again. Of the initial version there is none.
+/// The value of the current version, of elements that came with the answers or are fetched; `None`: it went for a newer one, or
+/// members are late, so that the caller begins again. Of the initial version there is none.
 ///
 /// # Errors
-/// [`CallError`] without enough elements in time.
+/// [`CallError`] without enough elements in time; with [`crate::error::Obstacle::Lost`] if there are too few, and were before
+/// (`[W-18 lost-version]`).
 pub async fn value_of<E: Env>(
     env: &E,
     at: &Visit,
@@ -128,30 +161,36 @@ pub async fn value_of<E: Env>(
     let tag = answers.current.tag;
     assert!(!tag.is_initial(), "the initial version has no value");
     let payload = scope == Scope::Whole;
-    let needed = elements::needed(at.c(), scope);
     // What came for its metadata has no payload, and is not the value.
     let came: &[Element] = match answers.has_payload || !payload {
         true => &answers.elements,
         false => &[],
     };
-    let whole = came.iter().any(|element| element.form.is_whole());
-    let elements = if whole || came.len() >= needed {
-        came.to_vec()
+    // One that states something else of the value is out of order.
+    let alike = alike(came.len(), |it| came.get(it));
+    let of_one = || alike.iter().map(|it| &came[*it]);
+    let elements = if enough(at.c(), scope, of_one()) {
+        of_one().cloned().collect()
     } else {
-        let fetch = elements::Fetch::new(at.c(), name, (tag, scope), &answers.holders);
+        let of_members = (&answers.holders[..], answers.attempt);
+        let fetch = Fetch::new(at.c(), name, (tag, scope), of_members);
         match gather::gather(env, at, fetch).await? {
-            Some(elements) => elements,
-            None => return Ok(None),
+            Fetched::Elements(elements) => elements,
+            Fetched::Lost { found, responses } if answers.attempt > 0 && answers.is_certain => {
+                let needed = elements::needed(at.c(), scope);
+                let lost = LostVersion {
+                    name: name.clone(),
+                    tag,
+                    found,
+                    needed,
+                };
+                return Err(Unavailable::lost(at.c(), lost, responses).into());
+            }
+            // It may have been on its way.
+            Fetched::Lost { .. } | Fetched::Again => return Ok(None),
         }
     };
-    // One that states something else of the value is out of order.
-    let mut elements = elements;
-    let first = elements[0].clone();
-    elements.retain(|element| element.is_alike(&first));
-    if elements.len() < needed && !first.form.is_whole() {
-        return Ok(None);
-    }
-    let length = first.length;
+    let length = elements[0].length;
     let value = match payload {
         true => Ec::decode(env, at.c(), elements),
         false => super::abd::copy_value(elements.into_iter().next().expect("one is enough")),

@@ -7,7 +7,9 @@ use crate::error::CallError;
 use crate::gather::{self, ConfiguredTally, Decision, Event, Visit};
 use crate::message::{Body, ListEntry, ListPage, ListRequest, Reply};
 use crate::tag::Tag;
+use crate::timing;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// A page of what a quorum lists, tombstones included (`[X-18 tombstone-versions]`).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -49,6 +51,8 @@ struct Collect {
     quorum: usize,
     replies: Vec<Option<ListPage>>,
     refused: Vec<bool>,
+    /// No more members are waited for that could speak for objects of which too many find their record damaged.
+    late: bool,
 }
 
 impl Collect {
@@ -58,13 +62,19 @@ impl Collect {
             quorum: c.quorums().quorum(),
             replies: vec![None; c.n()],
             refused: vec![false; c.n()],
+            late: false,
         }
     }
 
-    /// The merged page, if a quorum speaks for every key of it.
+    fn has_quorum(&self) -> bool {
+        self.replies.iter().flatten().count() >= self.quorum
+    }
+
+    /// The merged page, if a quorum speaks for every key of it, or nothing more is waited for. An object for which no quorum speaks is
+    /// listed as damaged: it does not keep the others from being listed (`[X-19 regular-listing]`).
     fn merge(&self) -> Option<Listing> {
         let replies: Vec<&ListPage> = self.replies.iter().flatten().collect();
-        if replies.len() < self.quorum {
+        if !self.has_quorum() {
             return None;
         }
         // Beyond the last key of a page that was cut, its server has not spoken.
@@ -84,17 +94,24 @@ impl Collect {
         let (damaged, sound): (Vec<_>, Vec<_>) =
             entries.into_iter().partition(|entry| entry.damaged);
         let mut silent: BTreeMap<&str, usize> = BTreeMap::new();
-        for entry in damaged {
+        for entry in &damaged {
             *silent.entry(&entry.key).or_default() += 1;
         }
-        if silent
-            .values()
-            .any(|silent| replies.len() < self.quorum + silent)
-        {
+        silent.retain(|_, silent| replies.len() < self.quorum + *silent);
+        if !silent.is_empty() && !self.late {
             return None;
         }
+        assert!(
+            silent.values().all(|silent| *silent <= replies.len()),
+            "each lists it once"
+        );
         let disputed = disputed(&sound, replies.len());
-        let entries = newest(sound.into_iter().cloned());
+        let unspoken = damaged.iter().filter(|it| silent.contains_key(&*it.key));
+        let listed = sound.iter().chain(unspoken);
+        let mut entries = newest(listed.map(|entry| (*entry).clone()));
+        for entry in &mut entries {
+            entry.damaged = silent.contains_key(&*entry.key);
+        }
         let prefixes = self.prefixes(&together, replies.len());
         Some(Listing {
             entries,
@@ -192,10 +209,22 @@ impl ConfiguredTally for Collect {
         let may_come = |from: &usize| self.replies[*from].is_none() && !self.refused[*from];
         let to_come = (0..self.replies.len()).filter(may_come).count();
         let came = self.replies.iter().flatten().count();
-        match to_come == 0 || came + to_come < self.quorum {
+        if to_come == 0 && self.has_quorum() {
+            return self.tick();
+        }
+        match came + to_come < self.quorum {
             true => Decision::Impossible,
             false => Decision::Pending,
         }
+    }
+
+    fn tick(&mut self) -> Decision<Listing> {
+        self.late = self.has_quorum();
+        self.merge().map_or(Decision::Pending, Decision::Done)
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        self.has_quorum().then_some(timing::HOLDINGS_PATIENCE)
     }
 }
 
@@ -230,6 +259,7 @@ mod tests {
             request,
             quorum: 2,
             replies: vec![None; 3],
+            late: false,
             refused: vec![false; 3],
         }
     }

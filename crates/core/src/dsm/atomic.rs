@@ -62,6 +62,7 @@ impl<E: Env> Domain<E> {
                 // In a place of its own: an operation's future fits a page without it.
                 let read = Box::pin(self.read_register(name, known, Scope::Whole)).await?;
                 if let Some(found) = read {
+                    self.client.env.progressed();
                     return Ok(found);
                 }
             }
@@ -69,7 +70,10 @@ impl<E: Env> Domain<E> {
                 .read_settled(name, known, PassedVersions::default())
                 .await
             {
-                Ok(settled) => return Ok(settled.found),
+                Ok(settled) => {
+                    self.client.env.progressed();
+                    return Ok(settled.found);
+                }
                 Err(Interruption::Unavailable(unavailable)) => return Err(unavailable),
                 Err(Interruption::Ranked) => is_register = true,
             }
@@ -163,11 +167,15 @@ impl<E: Env> Domain<E> {
                 if is_register {
                     let read = self.read_register(name, None, Scope::Metadata);
                     if let Some(found) = Box::pin(read).await? {
+                        self.client.env.progressed();
                         return Ok(found);
                     }
                 }
                 match self.stat_unranked(name).await {
-                    Ok(found) => return Ok(found),
+                    Ok(found) => {
+                        self.client.env.progressed();
+                        return Ok(found);
+                    }
                     Err(Interruption::Unavailable(unavailable)) => return Err(unavailable),
                     Err(Interruption::Ranked) => is_register = true,
                 }
@@ -228,11 +236,15 @@ impl<E: Env> Domain<E> {
                 if let Some(put) = register {
                     let written = Box::pin(self.write_register(name, value, put)).await?;
                     if let Some(written) = written {
+                        self.client.env.progressed();
                         return Ok(written);
                     }
                 }
                 match self.write_unranked(name, value).await {
-                    Ok(written) => return Ok(written),
+                    Ok(written) => {
+                        self.client.env.progressed();
+                        return Ok(written);
+                    }
                     Err(PutInterruption::Failed(error)) => return Err(error),
                     Err(PutInterruption::Ranked { put }) => register = Some(put),
                 }
@@ -283,7 +295,10 @@ impl<E: Env> Domain<E> {
     pub async fn put_version(&self, name: &Name, version: (Tag, &Value)) -> Result<(), WriteError> {
         assert!(!self.is_ranked(name), "a register is decided, not put");
         match self.put_from(&self.start(), name, version).await {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                self.client.env.progressed();
+                Ok(())
+            }
             Err(PutInterruption::Failed(error)) => Err(error),
             Err(PutInterruption::Ranked { .. }) => {
                 unreachable!("a user's object is written, where the domain may become conditional")

@@ -273,6 +273,12 @@ impl<E: Env> Domain<E> {
             .await
     }
 
+    /// Fails if too few elements of the current version are left, and takes no ballot to see that (`[W-18 lost-version]`).
+    pub(super) async fn check_register(&self, name: &Name) -> Result<(), Unavailable> {
+        let proposer = Proposer::new(self, name, Aim::Again);
+        proposer.check_readable().await
+    }
+
     /// Has the current version chosen again, with its elements for all members that lack them. `None`: as
     /// [`Domain::read_register`].
     pub(super) async fn choose_again(

@@ -34,10 +34,14 @@ impl<E: Env> Domain<E> {
                 })
             };
             match self.walk_from(&start).until(propose).await? {
-                WalkOutcome::Ended(decided) => return Ok(decided),
+                WalkOutcome::Ended(decided) => {
+                    self.client.env.progressed();
+                    return Ok(decided);
+                }
                 // It was closed, and the next one is not seen yet: once more.
                 WalkOutcome::ToTheEnd(last) => start = last.c().clone(),
             }
+            super::pause(&self.client).await;
         }
     }
 

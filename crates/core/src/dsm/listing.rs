@@ -56,21 +56,33 @@ impl<E: Env> Domain<E> {
             .into_iter()
             .collect::<Result<Vec<_>, Unavailable>>()?;
         page.entries = entries.into_iter().flatten().collect();
+        self.client.env.progressed();
         Ok(cut(page, request.limit))
     }
 
     /// The entry. Where no server that answered has an element of its version, the object is asked for alone
-    /// (`[CAS-8 finalized-listing]`); so is a register that servers do not list alike. `None`: it is deleted.
+    /// (`[CAS-8 finalized-listing]`); so is a register that servers do not list alike. `None`: it is deleted. One that cannot be read because
+    /// it is damaged is listed all the same.
     async fn looked_up(
         &self,
         kind: Kind,
         entry: ListEntry,
     ) -> Result<Option<ListEntry>, Unavailable> {
-        if !entry.absent {
+        if !entry.absent && !entry.damaged {
             return Ok(Some(entry));
         }
         let name = Name::new(kind, &entry.key).expect("a server listed it");
-        let found = Box::pin(self.stat(&name)).await?;
+        let found = match Box::pin(self.stat(&name)).await {
+            Ok(found) => found,
+            Err(failed) if failed.is_damage() => {
+                return Ok(Some(ListEntry {
+                    absent: false,
+                    damaged: true,
+                    ..entry
+                }));
+            }
+            Err(failed) => return Err(failed),
+        };
         let value = found.value.filter(|value| !value.deleted);
         assert!(
             value.is_none() || !found.tag.is_initial(),
@@ -85,6 +97,7 @@ impl<E: Env> Domain<E> {
                 written_at_ms,
                 absent: false,
                 deleted: false,
+                damaged: false,
                 ..entry
             }
         }))
@@ -147,7 +160,7 @@ fn merge(listings: Vec<Listing>, disputed: &BTreeSet<String>) -> (Page, Vec<Stri
     for entry in &mut newest {
         entry.absent |= disputed.contains(&entry.key);
     }
-    let is_shown = |entry: &ListEntry| entry.absent || !entry.deleted;
+    let is_shown = |entry: &ListEntry| entry.absent || entry.damaged || !entry.deleted;
     let shown = newest.into_iter().filter(is_shown);
     let page = Page {
         entries: shown.collect(),

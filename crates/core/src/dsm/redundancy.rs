@@ -204,6 +204,7 @@ impl<E: Env> Domain<E> {
         let census = Census::new(c, request);
         let pages = gather::gather(&self.client.env, &at, census).await?;
         assert_eq!(pages.len(), c.n(), "a place for each member");
+        self.client.env.progressed();
         match at.is_last() {
             true => Ok(compare(c, kind, &pages)),
             false => Err(Incomplete::Moving),
@@ -224,8 +225,9 @@ impl<E: Env> Domain<E> {
         assert_eq!(lacking.len(), c.n(), "known of each member, or not");
         let name = &object.name;
         let is_ranked = c.is_ranked(name);
-        if !is_ranked {
-            self.finalize_again(c, name).await?;
+        match is_ranked {
+            true => self.check_register(name).await?,
+            false => self.finalize_again(c, name).await?,
         }
         let SettledVersion { found, last } = match is_ranked {
             // Choosing it again brings it to all members that answer.

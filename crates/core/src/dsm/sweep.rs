@@ -266,7 +266,11 @@ impl<E: Env> Domain<E> {
         let decided = self.learn(&large::cell(upload.id)).await?;
         match decided {
             None => Ok(State::Unfinished),
-            Some(decided) => self.settled(&decided).await,
+            Some(decided) => match self.settled(&decided).await {
+                // The object cannot be read: what it needs is not known.
+                Err(failed) if failed.is_damage() => Ok(State::Live),
+                settled => settled,
+            },
         }
     }
 

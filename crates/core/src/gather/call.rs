@@ -5,77 +5,15 @@
 //! [`Unavailable`] says are here and nowhere else: over TCP, in the simulator, in the explorer and in the tests the same
 //! lines drive the same tallies.
 
+use super::deadline::Deadline;
 use crate::config::{Members, ServerId};
 use crate::error::{Response, Unavailable};
 use crate::instant::Instant;
 use crate::message::{Access, Body, Request, Want};
 use crate::tally::{Decision, Event, Tally};
-use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::rc::Rc;
 use std::time::Duration;
-
-/// How long an operation may take. Clones belong to the same operation.
-#[derive(Clone, Debug)]
-pub struct Deadline {
-    begun: Instant,
-    limit: Limit,
-    /// When a call of the operation was last decided.
-    moved_on: Rc<Cell<Option<Instant>>>,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Limit {
-    /// So long in all.
-    Total(Duration),
-    /// Any time, as long as none of its calls waits for so long.
-    Idle(Duration),
-}
-
-impl Deadline {
-    /// An operation that begins now and gives up after this time.
-    pub fn after(now: Instant, time: Duration) -> Deadline {
-        Deadline::new(now, Limit::Total(time))
-    }
-
-    /// An operation that may take any time as long as it gets on: it gives up when none of its calls was decided for so
-    /// long.
-    pub fn idle(now: Instant, time: Duration) -> Deadline {
-        Deadline::new(now, Limit::Idle(time))
-    }
-
-    fn new(begun: Instant, limit: Limit) -> Deadline {
-        let moved_on = Rc::default();
-        Deadline {
-            begun,
-            limit,
-            moved_on,
-        }
-    }
-
-    /// When the operation gives up, if nothing can put that off.
-    pub fn at(&self) -> Option<Instant> {
-        match self.limit {
-            Limit::Total(time) => Some(self.begun.plus(time)),
-            Limit::Idle(_) => None,
-        }
-    }
-
-    /// When a call that began at `begun` gives up, as things are.
-    pub fn of_call(&self, begun: Instant) -> Instant {
-        let (Limit::Total(time) | Limit::Idle(time)) = self.limit;
-        self.waiting_since(begun).plus(time)
-    }
-
-    /// Since when a call that began at `begun` has been waiting, in the terms of the limit.
-    fn waiting_since(&self, begun: Instant) -> Instant {
-        match self.limit {
-            Limit::Total(_) => self.begun,
-            Limit::Idle(_) => begun.max(self.moved_on.get().unwrap_or(begun)),
-        }
-    }
-}
 
 /// A request that is to be sent.
 #[derive(Debug)]
@@ -123,6 +61,7 @@ enum State<T: Tally> {
 impl<T: Tally> Call<T> {
     /// A call to these members, which wants to ask all of them.
     pub fn new(members: &Members, mut tally: T, deadline: &Deadline, now: Instant) -> Call<T> {
+        deadline.calls(now);
         let (needed, known) = (tally.needed(), tally.known());
         assert!(needed <= members.len(), "there are as many as it takes");
         let mut call = Call {
@@ -241,7 +180,10 @@ impl<T: Tally> Call<T> {
             is_receiving |= std::mem::replace(seen, bytes) < bytes;
         }
         match is_receiving {
-            true => self.tick_at = now.plus(self.patience.expect("a timer ran for it")),
+            true => {
+                self.deadline.progressed();
+                self.tick_at = now.plus(self.patience.expect("a timer ran for it"));
+            }
             false => self.tick(),
         }
     }
@@ -313,7 +255,12 @@ impl<T: Tally> Call<T> {
                 self.set_timer();
             }
             Decision::Done(output) => {
-                self.deadline.moved_on.set(Some(self.now));
+                let servers = self
+                    .members
+                    .iter()
+                    .copied()
+                    .zip(self.responses.iter().copied());
+                self.deadline.decided(self.now, servers);
                 self.state = State::Done(output);
             }
             Decision::Impossible => self.state = State::Failed,
@@ -339,11 +286,12 @@ impl<T: Tally> Call<T> {
         let n = self.members.len();
         assert_eq!(self.responses.len(), n, "each member is spoken of");
         let responses = self.responses.iter().copied();
+        let servers = self.members.iter().copied().zip(responses).collect();
         Unavailable {
             configuration: None,
             needed: self.needed,
-            servers: self.members.iter().copied().zip(responses).collect(),
-            waited: self.now.since(self.deadline.waiting_since(self.begun)),
+            servers: self.deadline.reported(self.begun, self.now, servers),
+            waited: self.deadline.waited(self.begun, self.now),
             handed_over: self.handed_over,
             obstacle: None,
         }

@@ -2,6 +2,7 @@
 
 use super::blocks::{self, Blocks};
 use crate::limits;
+use crate::tag::{ClientId, Tag, Writer};
 use crate::tlv::{self, TlvError};
 use bytes::{BufMut, Bytes, BytesMut};
 use std::fmt;
@@ -21,6 +22,9 @@ pub struct Metadata {
     pub written_at_ms: Option<u64>,
     /// The blocks that hold the value. A reader that does not understand this field must not take the value for an empty one.
     pub blocks: Option<Blocks>,
+    /// It stands for this version, of which too few elements were left when a person changed the domain (`[W-18 lost-version]`). A reader that
+    /// does not understand this field must not take the value for an empty one.
+    pub lost: Option<Tag>,
 }
 
 /// What the writer of a version calls its content: compared, never computed by Areo. 1 to [`limits::ETAG_BYTES`] visible
@@ -52,6 +56,7 @@ const CHECKSUM: u16 = 3;
 const WRITTEN_AT_MS: u16 = 4;
 const BLOCKS: u16 = tlv::MUST_UNDERSTAND | 5;
 const ETAG: u16 = 6;
+const LOST: u16 = tlv::MUST_UNDERSTAND | 7;
 
 /// User pairs that are taken at most. Short ones are dominated by their framing: their number is bounded with their bytes.
 const USER_PAIRS: usize = limits::USER_METADATA_BYTES / 16;
@@ -59,8 +64,10 @@ const USER_PAIRS: usize = limits::USER_METADATA_BYTES / 16;
 const MOST_BYTES: usize = limits::CONTENT_TYPE_BYTES
     + limits::USER_METADATA_BYTES
     + USER_PAIRS * (tlv::HEAD_BYTES + 2)
-    + 5 * tlv::HEAD_BYTES
-    + (4 + 8 + limits::ETAG_BYTES + blocks::MOST_BYTES);
+    + 6 * tlv::HEAD_BYTES
+    + (4 + 8 + limits::ETAG_BYTES + blocks::MOST_BYTES + TAG_BYTES);
+/// Bytes of a tag.
+const TAG_BYTES: usize = 24;
 const _: () = assert!(MOST_BYTES <= limits::METADATA_BYTES, "what is encoded fits");
 const _: () = assert!(
     limits::USER_METADATA_BYTES <= u16::MAX as usize,
@@ -151,6 +158,12 @@ impl Metadata {
         if let Some(blocks) = &self.blocks {
             tlv::put_field(&mut out, BLOCKS, &blocks.encode());
         }
+        if let Some(lost) = &self.lost {
+            let Writer { client, counter } = lost.writer;
+            let parts = [lost.number, client.0, counter];
+            let bytes: Vec<u8> = parts.iter().flat_map(|it| it.to_le_bytes()).collect();
+            tlv::put_field(&mut out, LOST, &bytes);
+        }
         assert!(out.len() <= limits::METADATA_BYTES, "the parts are bounded");
         Ok(out.freeze())
     }
@@ -176,6 +189,7 @@ impl Metadata {
                 }
                 ETAG => metadata.etag = Some(decode_etag(value)?),
                 BLOCKS => metadata.blocks = Some(Blocks::decode(kind, value)?),
+                LOST => metadata.lost = Some(decode_tag(value)?),
                 _ => tlv::unknown(kind)?,
             }
         }
@@ -204,6 +218,20 @@ fn decode_etag(value: &[u8]) -> Result<Etag, TlvError> {
     etag.ok_or(TlvError::Invalid { kind: ETAG })
 }
 
+fn decode_tag(value: &[u8]) -> Result<Tag, TlvError> {
+    let invalid = TlvError::Invalid { kind: LOST };
+    let bytes: &[u8; TAG_BYTES] = value.try_into().map_err(|_| invalid)?;
+    let part = |place: usize| {
+        let part = bytes[8 * place..8 * (place + 1)].try_into();
+        u64::from_le_bytes(part.expect("eight bytes"))
+    };
+    let (client, counter) = (ClientId(part(1)), part(2));
+    Ok(Tag {
+        number: part(0),
+        writer: Writer { client, counter },
+    })
+}
+
 fn decode_pair(value: &[u8]) -> Result<(String, String), TlvError> {
     let invalid = TlvError::Invalid { kind: USER_PAIR };
     if value.len() < 2 {
@@ -220,7 +248,6 @@ fn decode_pair(value: &[u8]) -> Result<(String, String), TlvError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tag::Writer;
 
     #[test]
     fn metadata_survives_and_is_bounded() {
@@ -234,6 +261,13 @@ mod tests {
             written_at_ms: Some(9),
             etag: Some(Etag::new("d41d8cd98f00b204-2").unwrap()),
             blocks: Some(Blocks::new(Writer::default(), 10, 4)),
+            lost: Some(Tag {
+                number: 3,
+                writer: Writer {
+                    client: ClientId(5),
+                    counter: 7,
+                },
+            }),
         };
         assert_eq!(
             Metadata::decode(&metadata.encode().unwrap()),

@@ -210,6 +210,7 @@ pub(super) async fn extend<E: Env, C: Consensus<E>>(
     (by.progress)(Progress::Announcing);
     let shown = sequence::put_config(by.env, last, &pending).await;
     let shown = shown.map_err(AresError::Pending)?;
+    by.env.progressed();
     if shown.is_final() {
         by.sequences.learn(&shown.configuration);
     }
@@ -304,6 +305,7 @@ async fn finalize<E: Env, C: Consensus<E>>(
     let pointer = Pointer::finalized(target);
     let shown = sequence::put_config(by.env, predecessor, &pointer).await;
     let shown = shown.map_err(AresError::Pending)?;
+    by.env.progressed();
     assert!(shown.is_final(), "no pending pointer is above a final one");
     by.sequences.learn(target);
     by.sequences.learn(&shown.configuration);

@@ -30,8 +30,9 @@ use crate::limits;
 use crate::message::{ListRequest, Transferred};
 use crate::object::{Kind, Name};
 use crate::pointer::Pointer;
-use crate::tag::{ClientId, Writer};
+use crate::tag::{ClientId, Tag, Writer};
 use bytes::Bytes;
+use std::cell::RefCell;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -108,6 +109,7 @@ pub async fn transfer<E: Env>(
     assert!(last.is_at_least(first), "they follow each other");
     assert!(last.precedes(target), "and the target follows them");
     assert!(!target.dap().is_removal(), "a removal keeps nothing");
+    let lost = &LostObjects::default();
     let source = &|position: usize| {
         let c = &sources[position];
         // In DynaStore the next one may be beside it.
@@ -118,6 +120,7 @@ pub async fn transfer<E: Env>(
             pointer: Pointer::pending(next.unwrap_or(target)),
             target,
             progress,
+            lost,
         }
     };
     let is_conditional = |c: &Arc<Configuration>| c.dap().is_conditional();
@@ -160,7 +163,8 @@ pub async fn transfer<E: Env>(
         })));
     }
     let moved = gather::join(parts.len(), parts).await;
-    outcome(moved.into_iter().collect())
+    let moved = moved.into_iter().collect::<Result<(), Stop>>();
+    outcome(moved.and_then(|()| lost.none()))
 }
 
 /// Brings one object from one configuration into the one that comes next, where it is a ranked register in at least one of them.
@@ -178,18 +182,20 @@ pub async fn transfer_register<E: Env>(
         "it is a register there"
     );
     assert!(source.precedes(target), "the target follows the source");
+    let lost = &LostObjects::default();
     let source = Source {
         env,
         c: source,
         pointer: Pointer::pending(target),
         target,
         progress: &|_| {},
+        lost,
     };
     let moved = match target.is_ranked(name) {
         true => source.register(name.key(), &[]).await,
         false => source.last_version(name.key()).await,
     };
-    outcome(moved.map(|_| ()))
+    outcome(moved.and_then(|_| lost.none()))
 }
 
 fn outcome(moved: Result<(), Stop>) -> Result<TransferOutcome, Unavailable> {
@@ -295,6 +301,42 @@ struct Source<'a, E> {
     pointer: Pointer,
     target: &'a Arc<Configuration>,
     progress: &'a dyn Fn(Progress),
+    lost: &'a LostObjects,
+}
+
+/// Objects that cannot be read in a source, and that the target does not have (`[W-18 lost-version]`). What becomes of them a person
+/// decides; everything else is moved before that is said.
+#[derive(Default)]
+struct LostObjects(RefCell<Vec<Unavailable>>);
+
+impl LostObjects {
+    /// Takes note of one.
+    fn add(&self, name: &Name, tag: Tag, failed: Unavailable) -> Result<(), Stop> {
+        assert!(failed.is_lost(), "it can be read, or is out of reach");
+        self.0.borrow_mut().push(failed.of_lost(name, tag));
+        match self.0.borrow().len() < limits::LOST_OBJECTS {
+            true => Ok(()),
+            false => self.none(),
+        }
+    }
+
+    /// Whether the object is one of them.
+    fn has(&self, name: &Name) -> bool {
+        let lost = self.0.borrow();
+        let mut all = lost.iter().flat_map(Unavailable::lost_versions);
+        all.any(|it| it.name == *name)
+    }
+
+    /// Stops if there is one.
+    fn none(&self) -> Result<(), Stop> {
+        let lost = self.0.borrow();
+        let first = lost.first().cloned();
+        let all = lost.iter().flat_map(Unavailable::lost_versions).cloned();
+        match first {
+            None => Ok(()),
+            Some(first) => Err(Stop::Unavailable(first.with_lost(all.collect()))),
+        }
+    }
 }
 
 impl<E: Env> Source<'_, E> {
@@ -364,6 +406,7 @@ impl<E: Env> Source<'_, E> {
                     || fate::is_fate(cell);
                 if !is_of_configuration {
                     self.cell(cell).await?;
+                    self.env.progressed();
                 }
             }
             match (page.truncated, page.cells.into_keys().next_back()) {

@@ -207,6 +207,9 @@ impl<E: Env> Walk<'_, E> {
             if !is_agreed && at.c().precedes(&pointer.configuration) {
                 sequence::announce(self.env, at.c(), pointer);
             }
+            if !self.sequences.has_final(&pointer.configuration) {
+                self.env.progressed();
+            }
             self.sequences.learn(&pointer.configuration);
         } else {
             self.sequences.expect(&pointer.configuration);

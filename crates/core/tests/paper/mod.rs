@@ -27,3 +27,4 @@ mod replication;
 mod restart;
 mod room;
 mod trimming;
+mod unreadable;

@@ -196,6 +196,10 @@ impl Env for WorldEnv {
         })
     }
 
+    fn progressed(&self) {
+        self.deadline.progressed();
+    }
+
     fn slow(&self, server: ServerId) -> bool {
         let down = !self.world.is_server_up(server);
         down || self.world.0.slow.borrow().contains(&server)

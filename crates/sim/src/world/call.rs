@@ -62,6 +62,16 @@ impl SimEnv {
         }
     }
 
+    /// The same of a task. Every other one has operations that may take any time as long as they get on, as clients run what may take long:
+    /// streams, files, sweeps, reconfigurations.
+    pub(crate) fn of_task(self, task: usize, timeout: Duration) -> SimEnv {
+        let deadline = match task % 2 {
+            0 => Deadline::after(self.now(), timeout),
+            _ => Deadline::idle(self.now(), timeout),
+        };
+        SimEnv { deadline, ..self }
+    }
+
     /// The same, which finds servers by names.
     pub(super) fn by_name(self) -> SimEnv {
         let is_by_name = true;
@@ -86,7 +96,11 @@ impl SimEnv {
     /// Another quorum call: too many in a short time are a livelock.
     fn keep_pace(&self) {
         let objects = || self.world.0.watch.borrow().objects.len();
-        if let Some(broken) = self.pace.call(self.world.now(), objects) {
+        let broken = self.pace.call(self.world.now(), objects);
+        let end = self.deadline.of_progress();
+        let is_over = end.is_some_and(|end| self.now() > end);
+        let belated = is_over.then(|| self.pace.belated()).flatten();
+        if let Some(broken) = broken.or(belated) {
             self.world.violate(format!("livelock: {broken}"));
         }
     }
@@ -363,6 +377,10 @@ impl Env for SimEnv {
 
     fn concluded(&self, at: &Configuration, conclusion: Conclusion<'_>) {
         self.world.show_conclusion(at, conclusion);
+    }
+
+    fn progressed(&self) {
+        self.deadline.progressed();
     }
 
     fn slow(&self, server: ServerId) -> bool {

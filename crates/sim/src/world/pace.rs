@@ -14,6 +14,10 @@ const CALLS: usize = 400;
 /// Quorum calls for each further object of an operation that goes over many.
 const CALLS_PER_OBJECT: usize = 4;
 
+/// Quorum calls that an operation may begin after its time is over, or after it has made no progress for too long: what runs beside
+/// each other in a transfer ends call by call, and a repair looks at what it has brought.
+const BELATED: u64 = 200;
+
 /// The quorum calls of one operation.
 #[derive(Default)]
 pub(super) struct Pace {
@@ -21,6 +25,8 @@ pub(super) struct Pace {
     began: RefCell<VecDeque<Instant>>,
     /// How many there were.
     calls: Cell<u64>,
+    /// How many of them began too late.
+    belated: Cell<u64>,
     goes_over_many: Cell<bool>,
 }
 
@@ -33,6 +39,17 @@ impl Pace {
     /// How many calls it has made.
     pub(super) fn calls(&self) -> u64 {
         self.calls.get()
+    }
+
+    /// The call that begins now comes after the operation's end. Says what is wrong if too many do.
+    pub(super) fn belated(&self) -> Option<String> {
+        self.belated.update(|belated| belated + 1);
+        let belated = self.belated.get();
+        (belated > BELATED).then(|| {
+            format!(
+                "an operation whose time is over began {belated} quorum calls, of {BELATED} at most"
+            )
+        })
     }
 
     /// Another call begins, in a run with so many objects. Says what is wrong if it comes too soon.
@@ -90,6 +107,14 @@ mod tests {
         let allowed = CALLS + 10 * CALLS_PER_OBJECT;
         assert!(!is_too_fast(&many(), allowed, 10));
         assert!(is_too_fast(&many(), allowed + 1, 10));
+    }
+
+    #[test]
+    fn an_operation_that_does_not_take_its_end_for_one_is_found() {
+        let pace = Pace::default();
+        let mut calls = (0..=BELATED).map(|_| pace.belated());
+        assert!(calls.by_ref().take(BELATED as usize).all(|it| it.is_none()));
+        assert!(calls.next().flatten().is_some(), "one more than may be");
     }
 
     #[test]

@@ -56,6 +56,7 @@ fn metadata() -> Bytes {
         etag: Some(Etag::new("0123456789abcdef").expect("visible ASCII")),
         written_at_ms: Some(1_700_000_000_000),
         blocks: None,
+        lost: None,
     };
     metadata.encode().expect("small metadata")
 }

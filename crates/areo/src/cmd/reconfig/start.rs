@@ -7,9 +7,9 @@ use crate::cmd::domain;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::Output;
 use crate::progress;
-use crate::session::Session;
+use crate::session::{Session, failure};
 use crate::units::{show_count, show_size};
-use areo_client::{ConfigurationInfo, Domain, ReconfigOutcome, Statistics};
+use areo_client::{ConfigurationInfo, Domain, ReconfigError, ReconfigOutcome, Statistics};
 use serde::Serialize;
 
 /// What is printed with `--json`.
@@ -31,7 +31,7 @@ pub(super) async fn run(session: &Session, args: &args::Start) -> Outcome {
     let client = session.connect().await?;
     let domain = Session::find(&client, name).await?;
     if args.resume {
-        resume(session.out, name, &domain).await?;
+        resume(session.out, name, &domain, args).await?;
     } else {
         start(session.out, name, &domain, args).await?;
     }
@@ -39,10 +39,15 @@ pub(super) async fn run(session: &Session, args: &args::Start) -> Outcome {
     Ok(())
 }
 
-async fn resume(out: Output, name: &str, domain: &Domain) -> Outcome {
+async fn resume(out: Output, name: &str, domain: &Domain, args: &args::Start) -> Outcome {
     let (domain, moved) = TransferReport::measured(domain);
     let bar = progress::spinner(out, "resuming");
-    let resumed = domain.resume(follow(&bar, &moved)).await;
+    let mut resumed = domain.resume(follow(&bar, &moved)).await;
+    while let Err(error) = &resumed
+        && leave(out, &domain, error, args).await?
+    {
+        resumed = domain.resume(follow(&bar, &moved)).await;
+    }
     bar.finish_and_clear();
     let resumed = resumed.map_err(|error| reconfig_failure(name, error))?;
     let (outcome, sentence) = match &resumed {
@@ -75,9 +80,37 @@ async fn start(out: Output, name: &str, domain: &Domain, args: &args::Start) -> 
         }
     }
     let bar = progress::count(out, "starting", planned.objects.max(1));
-    let ended = domain.reconfigure(&change, follow(&bar, &moved)).await;
+    let mut ended = domain.reconfigure(&change, follow(&bar, &moved)).await;
+    while let Err(error) = &ended
+        && leave(out, &domain, error, args).await?
+    {
+        let resumed = domain.resume(follow(&bar, &moved)).await;
+        ended = match resumed {
+            Ok(Some(c)) => Ok(ReconfigOutcome::Installed(c)),
+            Ok(None) => domain.reconfigure(&change, follow(&bar, &moved)).await,
+            Err(error) => Err(error),
+        };
+    }
     bar.finish_and_clear();
     conclude(out, name, &ended.map_err(failed)?, &moved)
+}
+
+/// Leaves the objects unreadable that keep the change from its end, if that is wanted. False: there are none, or it is not.
+async fn leave(
+    out: Output,
+    domain: &Domain,
+    error: &ReconfigError,
+    args: &args::Start,
+) -> Outcome<bool> {
+    let lost = error.lost_objects();
+    if !args.leave_unreadable || lost.is_empty() {
+        return Ok(false);
+    }
+    for object in lost {
+        domain.leave_unreadable(object).await.map_err(failure)?;
+        out.note(&format!("'{}' is left unreadable: {object}", object.key));
+    }
+    Ok(true)
 }
 
 fn conclude(out: Output, name: &str, ended: &ReconfigOutcome, moved: &TransferReport) -> Outcome {

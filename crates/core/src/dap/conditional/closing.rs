@@ -10,7 +10,7 @@
 //! | it was decided before | 1 |
 //! | otherwise | 3 |
 
-use super::{AcceptOutcome, CurrentVersion, ProposedVersion, SurveyOutcome};
+use super::{AcceptOutcome, CurrentVersion, ProposedVersion, SurveyOutcome, Wanted};
 use super::{accept, confirm, survey, value_of};
 use crate::config::Configuration;
 use crate::dap::Scope;
@@ -65,11 +65,11 @@ async fn decide<E: Env>(
     name: &Name,
     ends: bool,
 ) -> Result<Option<LastVersion>, CallError> {
-    let wanted = (Scope::Version, Tag::INITIAL);
-    let (mut above, mut ballot) = (0, None);
+    let wanted = Wanted::new(Scope::Version);
+    let (mut above, mut ballot, mut attempt) = (0, None, 0);
     let mut back_off = BackOff::new(env.now());
     loop {
-        match survey(env, at, name, (ballot, true), wanted).await? {
+        match survey(env, at, name, (ballot, true), wanted.again(attempt)).await? {
             SurveyOutcome::Answered(answers) => {
                 above = above.max(answers.promised);
                 let current = answers.current.clone();
@@ -107,6 +107,7 @@ async fn decide<E: Env>(
         }
         if ballot.is_some() {
             env.back_off(&mut back_off).await;
+            attempt += 1;
         }
         ballot = Some(next_ballot(env, above));
     }

@@ -4,8 +4,9 @@ use crate::config::Configuration;
 use crate::dap::collect::elements::{alike, enough, fits};
 use crate::dap::{Scope, single};
 use crate::element::{Element, ReplyElement};
+use crate::error::Response;
 use crate::gather::{ConfiguredTally, Decision, Event};
-use crate::message::{Access, Answer, Body};
+use crate::message::{Access, Answer, Body, Refusal};
 use crate::object::Name;
 use crate::tag::Tag;
 use crate::timing;
@@ -22,14 +23,35 @@ pub(super) struct Fetch {
     /// By position.
     members: Vec<State>,
     late: bool,
+    /// Ticks for which members that are late are hoped for.
+    hope: u32,
 }
 
 enum State {
     /// It is not asked yet.
     Spare,
     Asked,
-    Refused,
+    /// It gives none now; it may have one.
+    Refused(Refusal),
+    /// It has none.
+    Lacks,
     Given(Element),
+}
+
+/// How it ends.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Fetched {
+    /// Elements that make what is wanted of the value.
+    Elements(Vec<Element>),
+    /// The version went for a newer one, or members are late: ask again which is current.
+    Again,
+    /// Fewer elements are left than make the value, also if each member that has not answered holds one (`[W-18 lost-version]`).
+    Lost {
+        /// How many there are at least.
+        found: usize,
+        /// What each member did, by position.
+        responses: Vec<Response>,
+    },
 }
 
 impl Fetch {
@@ -39,7 +61,7 @@ impl Fetch {
         c: &Arc<Configuration>,
         name: &Name,
         (tag, scope): (Tag, Scope),
-        holders: &[bool],
+        (holders, attempt): (&[bool], u32),
     ) -> Fetch {
         assert_eq!(holders.len(), c.n(), "known of each member");
         assert_ne!(scope, Scope::Version, "a tag alone has no elements");
@@ -58,10 +80,11 @@ impl Fetch {
             tag,
             scope,
             late: wanted > 0,
+            hope: FETCH_HOPE << attempt.min(MOST_HOPE),
         }
     }
 
-    fn evaluate(&mut self) -> Decision<Option<Vec<Element>>> {
+    fn evaluate(&mut self) -> Decision<Fetched> {
         let given = |position: usize| match &self.members[position] {
             State::Given(element) => Some(element),
             _ => None,
@@ -69,20 +92,42 @@ impl Fetch {
         let alike = alike(self.members.len(), given);
         let elements = alike.iter().filter_map(|position| given(*position));
         if enough(&self.c, self.scope, elements.clone()) {
-            return Decision::Done(Some(elements.cloned().collect()));
+            return Decision::Done(Fetched::Elements(elements.cloned().collect()));
         }
-        let is_open = |member: &State| matches!(member, State::Spare | State::Asked);
-        match self.members.iter().any(is_open) {
-            true => Decision::Pending,
-            // It went for a newer one: ask again which is current.
-            false => Decision::Done(None),
+        if self.is_lost(alike.len()) {
+            return Decision::Done(Fetched::Lost {
+                found: alike.len(),
+                responses: self.members.iter().map(State::response).collect(),
+            });
+        }
+        let any = |is: fn(&State) -> bool| self.members.iter().any(is);
+        match (any(State::is_asked), any(State::is_spare)) {
+            (true, _) if self.hope > 0 => Decision::Pending,
+            (false, true) => self.ask_others(),
+            _ => Decision::Done(Fetched::Again),
         }
     }
 
-    fn ask_others(&mut self) -> Decision<Option<Vec<Element>>> {
+    /// Whether the elements that there may be beside the `found` ones are too few. As long as no fragment has come, the version may be one
+    /// of which each member has a copy.
+    fn is_lost(&self, found: usize) -> bool {
+        let may_have = |it: &&State| !matches!(it, State::Lacks | State::Given(_));
+        let open = self.members.iter().filter(may_have).count();
+        let needed = match found {
+            0 => 1,
+            _ => needed(&self.c, self.scope),
+        };
+        assert!(
+            found + open <= self.members.len(),
+            "a member has one element"
+        );
+        found + open < needed
+    }
+
+    fn ask_others(&mut self) -> Decision<Fetched> {
         let mut spare = Vec::new();
         for (position, member) in self.members.iter_mut().enumerate() {
-            if matches!(member, State::Spare) {
+            if member.is_spare() {
                 *member = State::Asked;
                 spare.push(position);
             }
@@ -94,29 +139,54 @@ impl Fetch {
     }
 }
 
+impl State {
+    fn is_spare(&self) -> bool {
+        matches!(self, State::Spare)
+    }
+
+    fn is_asked(&self) -> bool {
+        matches!(self, State::Asked)
+    }
+
+    fn response(&self) -> Response {
+        match self {
+            State::Spare | State::Asked => Response::Silent,
+            State::Refused(refusal) => Response::Refused(*refusal),
+            State::Lacks => Response::Refused(Refusal::Damaged),
+            State::Given(_) => Response::Answered,
+        }
+    }
+}
+
+/// Ticks for which members that are late are hoped for in the first attempt; each further one hopes twice as long.
+const FETCH_HOPE: u32 = 64;
+/// The attempt with which that ends.
+const MOST_HOPE: u32 = 8;
+
 impl ConfiguredTally for Fetch {
-    type Output = Option<Vec<Element>>;
+    type Output = Fetched;
 
     fn needed(&self) -> usize {
         usize::from(self.c.dap().k())
     }
 
     fn ask(&mut self, position: usize) -> Option<Body> {
-        if self.late && matches!(self.members[position], State::Spare) {
+        if self.late && self.members[position].is_spare() {
             self.members[position] = State::Asked;
         }
         let access = Access::Fetch {
             tag: self.tag,
             payload: self.scope == Scope::Whole,
         };
-        let is_asked = matches!(self.members[position], State::Asked);
-        is_asked.then(|| Body::Access(vec![(self.name.clone(), access)]))
+        self.members[position]
+            .is_asked()
+            .then(|| Body::Access(vec![(self.name.clone(), access)]))
     }
 
     fn add(&mut self, from: usize, event: Event) -> Decision<Self::Output> {
         let answer = match event {
             Event::Unreachable => return self.ask_others(),
-            Event::Refused(_) => None,
+            Event::Refused(refusal) => Some(Answer::Refused(refusal)),
             Event::Reply(reply) => single(reply),
         };
         match answer {
@@ -128,24 +198,25 @@ impl ConfiguredTally for Fetch {
             }
             _ if matches!(self.members[from], State::Given(_)) => Decision::Pending,
             // It went for one that was chosen later: members that are silent need not be waited for.
-            Some(Answer::Evicted) if self.holders[from] => Decision::Done(None),
+            Some(Answer::Evicted) if self.holders[from] => Decision::Done(Fetched::Again),
+            Some(Answer::Refused(refusal)) if refusal != Refusal::Damaged => {
+                self.members[from] = State::Refused(refusal);
+                self.ask_others()
+            }
             _ => {
-                self.members[from] = State::Refused;
+                self.members[from] = State::Lacks;
                 self.ask_others()
             }
         }
     }
 
     fn tick(&mut self) -> Decision<Self::Output> {
+        self.hope = self.hope.saturating_sub(1);
         self.ask_others()
     }
 
     fn patience(&self) -> Option<Duration> {
-        let has_spare = self
-            .members
-            .iter()
-            .any(|member| matches!(member, State::Spare));
-        has_spare.then_some(timing::HEDGE)
+        (self.hope > 0).then_some(timing::HEDGE)
     }
 }
 
@@ -178,7 +249,7 @@ mod tests {
             let value = Value::new(Bytes::new(), Bytes::from(vec![3; length]));
             crate::dap::elements(&c, &name, &value)
         };
-        let mut fetch = Fetch::new(&c, &name, (tag, Scope::Whole), &[true; 4]);
+        let mut fetch = Fetch::new(&c, &name, (tag, Scope::Whole), (&[true; 4], 0));
         let mut give = |from: usize, elements: &[Element]| {
             let element = ReplyElement::Whole(elements[from].clone());
             let reply = Reply::Access(vec![Answer::Fetched(element)]);
@@ -186,8 +257,8 @@ mod tests {
         };
         let (shorter, elements) = (of(40), of(100));
         assert_eq!(give(0, &shorter), Decision::Pending);
-        assert_eq!(give(1, &elements), Decision::Pending);
+        assert_eq!(give(1, &elements), Decision::Ask(vec![2, 3]));
         let found = elements[1..3].to_vec();
-        assert_eq!(give(2, &elements), Decision::Done(Some(found)));
+        assert_eq!(give(2, &elements), Decision::Done(Fetched::Elements(found)));
     }
 }

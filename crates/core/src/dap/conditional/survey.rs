@@ -1,10 +1,11 @@
 //! The tally of PREPARE, and of a question that promises nothing: answers of a quorum, judged.
 
+use super::Wanted;
 use super::judge::{self, CurrentVersion};
 use crate::config::Configuration;
 use crate::dap::collect::elements::fits;
 use crate::dap::{Scope, single};
-use crate::element::{Element, ReplyElement};
+use crate::element::{Element, Form, ReplyElement};
 use crate::gather::{ConfiguredTally, Decision, Event};
 use crate::message::{Access, Answer, Ballot, Body, RankedVersions, Refusal, Want};
 use crate::object::Name;
@@ -22,9 +23,16 @@ pub(super) struct Survey {
     wants: Vec<Want>,
     have: Tag,
     members: Vec<State>,
-    /// Members that were asked for elements are no longer waited for.
-    late: bool,
+    /// How much time has passed. After the first tick, members that were asked for elements are no longer waited for.
+    ticks: u32,
+    /// How often the question came to nothing before.
+    attempt: u32,
+    /// Ticks for which more than a quorum is waited for, where too few of those that answered hold an element of the version.
+    hope: u32,
 }
+
+/// The same in the attempt with which it no longer grows.
+const MOST_HOPE: u32 = 8;
 
 enum State {
     Asked,
@@ -32,6 +40,12 @@ enum State {
     AskedAgain,
     Refused,
     Answered(Box<RankedVersions>),
+}
+
+impl State {
+    fn is_open(&self) -> bool {
+        matches!(self, State::Asked | State::AskedAgain)
+    }
 }
 
 /// How it ends.
@@ -49,6 +63,7 @@ pub(super) enum Outcome {
 
 /// What a quorum answers of a register.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // Each is about something else.
 pub struct Answers {
     /// Its current version.
     pub current: CurrentVersion,
@@ -58,6 +73,10 @@ pub struct Answers {
     pub unaware: bool,
     /// By position: whether the member listed the current version with its element.
     pub holders: Vec<bool>,
+    /// How often the question came to nothing before.
+    pub(super) attempt: u32,
+    /// No further answer makes another version current, so that this one may be lost (`[W-18 lost-version]`).
+    pub(super) is_certain: bool,
     /// Elements of the current version that came with the answers: with their payload, or for their metadata.
     pub(super) has_payload: bool,
     /// These.
@@ -68,9 +87,9 @@ impl Survey {
     pub(super) fn new(
         c: &Arc<Configuration>,
         name: &Name,
-        ballot: Option<Ballot>,
-        closed: bool,
-        (wants, have): (Vec<Want>, Tag),
+        (ballot, closed): (Option<Ballot>, bool),
+        wants: Vec<Want>,
+        wanted: Wanted,
     ) -> Survey {
         assert_eq!(wants.len(), c.n(), "one for each member");
         assert!(
@@ -85,9 +104,11 @@ impl Survey {
             ballot,
             closed,
             wants,
-            have,
+            have: wanted.have,
             members: (0..c.n()).map(|_| State::Asked).collect(),
-            late: false,
+            ticks: 0,
+            hope: 1 << wanted.attempt.min(MOST_HOPE),
+            attempt: wanted.attempt,
         }
     }
 
@@ -105,13 +126,21 @@ impl Survey {
         let Some(current) = judge::current(&self.c, &answers) else {
             return Decision::Done(Outcome::Contradicted);
         };
-        if !self.late && self.awaits_elements(current.tag) {
+        let awaits = match self.lacks_elements(current.tag) {
+            true => self.ticks < self.hope && self.members.iter().any(State::is_open),
+            false => self.ticks == 0 && self.awaits_elements(current.tag),
+        };
+        if awaits {
             return Decision::Pending;
         }
         let promised = answers.iter().map(|it| it.promised.place()).max();
         let promised = promised.expect("a quorum has a member");
         let is_unaware = |it: &&RankedVersions| it.versions.iter().any(|v| v.tag != current.tag);
         let unaware = current.chosen.is_some() && answers.iter().any(is_unaware);
+        let lists = answers.iter().filter(|it| it.find(current.tag).is_some());
+        let is_certain = current.chosen.is_some()
+            || lists.count() >= quorum
+            || !self.members.iter().any(State::is_open);
         let mut holders = vec![false; self.members.len()];
         for (position, answer) in self.answers() {
             holders[position] = answer.stores(current.tag);
@@ -128,19 +157,32 @@ impl Survey {
             promised,
             unaware,
             holders,
+            attempt: self.attempt,
+            is_certain,
             has_payload: !self.wants.contains(&Want::Metadata),
             elements: elements.collect(),
             current,
         }))
     }
 
+    /// Whether those that answered hold too few elements of the version to make its value. With the answers of more members another
+    /// version may be current, or this one is readable (`[W-18 lost-version]`).
+    fn lacks_elements(&self, tag: Tag) -> bool {
+        if tag.is_initial() || tag == self.have {
+            return false;
+        }
+        let listed = self.answers().filter_map(|(_, answer)| answer.find(tag));
+        let forms = listed.map(|it| it.form).filter(|it| *it != Form::Trimmed);
+        let forms: Vec<Form> = forms.collect();
+        forms.len() < usize::from(self.c.dap().k()) && !forms.iter().any(|form| form.is_whole())
+    }
+
     /// Whether elements of the version are wanted that are to come with answers.
     fn awaits_elements(&self, tag: Tag) -> bool {
         let asked = self.wants.iter().zip(&self.members);
         let mut asked = asked.filter(|(want, _)| **want != Want::Tags);
-        let is_open = |member: &State| matches!(member, State::Asked | State::AskedAgain);
         let is_wanted = !tag.is_initial() && tag != self.have;
-        if !is_wanted || !asked.any(|(_, member)| is_open(member)) {
+        if !is_wanted || !asked.any(|(_, member)| member.is_open()) {
             return false;
         }
         let is_metadata = self.wants.contains(&Want::Metadata);
@@ -229,12 +271,11 @@ impl ConfiguredTally for Survey {
     }
 
     fn tick(&mut self) -> Decision<Outcome> {
-        self.late = true;
+        self.ticks = self.ticks.saturating_add(1);
         self.evaluate()
     }
 
     fn patience(&self) -> Option<Duration> {
-        let wants_elements = self.wants.iter().any(|want| *want != Want::Tags);
-        (wants_elements && !self.late).then_some(timing::HEDGE)
+        (self.ticks < self.hope).then_some(timing::HEDGE)
     }
 }

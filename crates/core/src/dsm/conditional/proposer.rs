@@ -2,6 +2,7 @@
 
 mod base;
 mod fate;
+mod looking;
 
 use super::super::Domain;
 use super::super::atomic::SettledVersion;
@@ -9,7 +10,7 @@ use super::{Condition, UploadCommit, Wish};
 use crate::config::Configuration;
 use crate::dap::conditional::closing::LastVersion;
 use crate::dap::conditional::{
-    self, AcceptOutcome, CurrentVersion, ProposedVersion, SurveyOutcome,
+    self, AcceptOutcome, CurrentVersion, ProposedVersion, SurveyOutcome, Wanted,
 };
 use crate::dap::{CachedVersion, FoundVersion, Scope};
 use crate::env::Env;
@@ -60,6 +61,8 @@ pub(super) struct Proposer<'a, E> {
     pub(super) sent: bool,
     /// Members were at the cap: it proposes nothing any more on a version that is not known to be chosen.
     met_cap: bool,
+    /// Attempts that came to nothing.
+    attempts: u32,
 }
 
 /// A version that an operation put or proposed.
@@ -129,6 +132,7 @@ impl<'a, E: Env> Proposer<'a, E> {
             last: None,
             sent: false,
             met_cap: false,
+            attempts: 0,
         }
     }
 
@@ -162,10 +166,16 @@ impl<'a, E: Env> Proposer<'a, E> {
     }
 
     /// How much of a value is asked for with a promise, and which the caller has.
-    fn wanted(&self) -> (Scope, Tag) {
-        match self.aim {
+    fn wanted(&self) -> Wanted {
+        let (scope, have) = match self.aim {
             Aim::Read { scope, known } => (scope, known.map_or(Tag::INITIAL, |known| known.tag)),
             Aim::Write(_) | Aim::Again => (Scope::Version, Tag::INITIAL),
+        };
+        let attempt = self.attempts;
+        Wanted {
+            scope,
+            have,
+            attempt,
         }
     }
 
@@ -198,30 +208,6 @@ impl<'a, E: Env> Proposer<'a, E> {
         }
     }
 
-    /// The same, if one round shows that it is chosen.
-    async fn read_at_once(&self) -> Result<Option<(FoundVersion, Lineage)>, Unavailable> {
-        let at = Visit::new(&self.domain.start());
-        if !at.c().is_ranked(self.name) {
-            return Ok(None);
-        }
-        let asked = conditional::survey(self.env(), &at, self.name, (None, false), self.wanted());
-        let answers = match asked.await {
-            Ok(SurveyOutcome::Answered(answers)) if answers.current.chosen.is_some() => answers,
-            Ok(_) | Err(CallError::Moved) => return Ok(None),
-            Err(CallError::Unavailable(unavailable)) => return Err(unavailable),
-        };
-        if answers.unaware && !answers.current.tag.is_initial() {
-            self.confirm(&at, &answers.current, answers.current.chosen);
-        }
-        self.domain.client.remember_ballot(answers.promised);
-        let mut base = Base::of(answers);
-        match self.found(&at, &mut base).await {
-            Ok(found) => Ok(found.map(|found| (found, base.current.lineage))),
-            Err(CallError::Moved) => Ok(None),
-            Err(CallError::Unavailable(unavailable)) => Err(unavailable),
-        }
-    }
-
     /// Attempts until it is decided.
     pub(super) async fn run(&mut self) -> Result<ProposalEnd, Unavailable> {
         let mut back_off = BackOff::new(self.env().now());
@@ -245,6 +231,7 @@ impl<'a, E: Env> Proposer<'a, E> {
                 return Ok(ended);
             }
             back_off.begin(self.env().now());
+            self.attempts += 1;
         }
     }
 

@@ -109,8 +109,13 @@ impl<E: Env> Domain<E> {
             ..self.client.wish(manifest, condition)
         };
         match Box::pin(self.decide_manifest(name, wish, upload)).await {
-            Ok(DecisionEnd::Decided(written @ WriteDecision::Written { replaced, .. })) => {
+            Ok(DecisionEnd::Decided(written @ WriteDecision::Written { tag, replaced })) => {
                 self.remove_replaced(replaced).await;
+                if tag.writer != blocks.upload {
+                    // The request was made before: that version has blocks of its own.
+                    self.remove_upload(blocks.upload, numbers(blocks)).await;
+                    self.forget(&cell(blocks.upload));
+                }
                 Ok(Some(written))
             }
             Ok(DecisionEnd::Decided(conflict @ WriteDecision::Conflict(_))) => {

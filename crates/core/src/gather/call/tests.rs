@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::config::testing::replicated;
+use crate::gather::STALLS;
 use crate::message::{Refusal, Reply, Want};
 use crate::object::Name;
 use crate::pointer::Successors;
@@ -185,6 +186,57 @@ fn an_operation_that_gets_on_may_take_any_time() {
     second.pass(at(1800), |_| 0);
     let failed = second.take().expect("its time is over").unwrap_err();
     assert_eq!(failed.waited, TIMEOUT);
+}
+
+/// Makes calls that are answered at once, one each 100 ms, from a time on; returns when one of them failed, and how.
+fn ask_again_and_again(deadline: &Deadline, from_ms: u64) -> (u64, Unavailable) {
+    let mut ms = from_ms;
+    loop {
+        let mut call = call(None, false, deadline, at(ms));
+        send(&mut call);
+        if call.next_time() <= at(ms + 50) {
+            let end = call.next_time();
+            call.pass(end, |_| 0);
+            let failed = call.take().expect("its time is over").unwrap_err();
+            return (ms, failed);
+        }
+        for from in 0..3 {
+            call.hear(from, Event::Reply(Reply::Config), at(ms));
+        }
+        assert!(call.take().expect("all have answered").is_ok());
+        ms += 100;
+        assert!(ms < from_ms + 60_000, "it never ends");
+    }
+}
+
+#[test]
+fn an_operation_of_which_nothing_comes_ends_although_servers_answer() {
+    let deadline = Deadline::idle(at(0), TIMEOUT);
+    let (ended, failed) = ask_again_and_again(&deadline, 0);
+    assert_eq!(at(ended), at(0).plus(TIMEOUT * STALLS));
+    assert_eq!(failed.waited, TIMEOUT * STALLS);
+    let answered = failed.servers.iter().map(|it| it.1);
+    assert!(
+        answered.eq([Response::Answered; 3]),
+        "the last call has only begun: {failed:?}"
+    );
+}
+
+#[test]
+fn bytes_that_come_are_progress_and_so_is_what_the_operation_says() {
+    for receives in [true, false] {
+        let deadline = Deadline::idle(at(0), TIMEOUT);
+        if receives {
+            let mut call = call(Some(PATIENCE), true, &deadline, at(500));
+            send(&mut call);
+            call.pass(at(900), one_more(1000));
+        } else {
+            deadline.progressed();
+        }
+        // Time without a call is not the operation's own.
+        let (ended, _) = ask_again_and_again(&deadline, 9000);
+        assert_eq!(at(ended), at(9000).plus(TIMEOUT * STALLS), "{receives}");
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::dap::many::{self, Put};
 use crate::dap::{self, FoundVersion, PutError, Scope};
 use crate::element::Value;
 use crate::env::{Env, Work};
+use crate::error::Unavailable;
 use crate::gather::{self, Visit};
 use crate::limits;
 use crate::message::ListEntry;
@@ -66,6 +67,7 @@ impl<E: Env> Source<'_, E> {
             let batches = parts(group, limits::TRANSFER_BATCH, limits::INLINE_BYTES);
             let moves = batches.map(async |batch| {
                 self.batch(kind, batch).await?;
+                self.env.progressed();
                 (self.progress)(told(kind, batch));
                 Ok(())
             });
@@ -83,14 +85,20 @@ impl<E: Env> Source<'_, E> {
         let (may, must) = self.prospects(&names, entries);
         let scope = if must { Scope::Whole } else { Scope::Version };
         let found = self.find(&names, scope).await?;
-        let moved = names.iter().zip(found).map(|(name, found)| MovedObject {
-            name,
-            tag: found.tag,
-            value: found.value,
-            holders: vec![false; self.target.n()],
-        });
+        let mut moved = Vec::new();
+        for ((name, entry), found) in names.iter().zip(entries).zip(found) {
+            match found {
+                Ok(found) => moved.push(MovedObject {
+                    name,
+                    tag: found.tag,
+                    value: found.value,
+                    holders: vec![false; self.target.n()],
+                }),
+                Err(failed) => self.instead_of_lost(name, entry.tag, failed).await?,
+            }
+        }
         // What was never written is everywhere already.
-        let mut moved: Vec<MovedObject<'_>> = moved.filter(|it| !it.tag.is_initial()).collect();
+        moved.retain(|it| !it.tag.is_initial());
         let to = Visit::new(self.target);
         if may && !moved.is_empty() {
             let versions: Vec<(&Name, Tag)> = moved.iter().map(|it| (it.name, it.tag)).collect();
@@ -145,8 +153,12 @@ impl<E: Env> Source<'_, E> {
         (may, must)
     }
 
-    /// The version of each object that is to be moved: together, and where that fails, alone.
-    async fn find(&self, names: &[Name], scope: Scope) -> Result<Vec<FoundVersion>, Stop> {
+    /// The version of each object that is to be moved: together, and where that fails, alone. Of one that is lost, why it cannot be read.
+    async fn find(
+        &self,
+        names: &[Name],
+        scope: Scope,
+    ) -> Result<Vec<Result<FoundVersion, Unavailable>>, Stop> {
         let at = self.closed();
         let found = match names.len() {
             // A large one is not sent with the answer to a query.
@@ -158,13 +170,35 @@ impl<E: Env> Source<'_, E> {
         };
         assert_eq!(found.len(), names.len(), "each was asked for");
         let alone = names.iter().zip(found).map(|(name, found)| async move {
-            match found {
-                Some(found) => Ok(found),
-                None => self.get_data(name, scope).await,
+            if let Some(found) = found {
+                return Ok(Ok(found));
+            }
+            match self.get_data(name, scope).await {
+                Ok(found) => Ok(Ok(found)),
+                Err(Stop::Unavailable(failed)) if failed.is_lost() => Ok(Err(failed)),
+                Err(stop) => Err(stop),
             }
         });
         let found = gather::join(limits::TRANSFER_WINDOW, alone).await;
         found.into_iter().collect()
+    }
+
+    /// Nothing is moved of an object that cannot be read here. `tag`: the largest version of it that members list. One that was written over,
+    /// or removed, has a larger one in the target.
+    async fn instead_of_lost(
+        &self,
+        name: &Name,
+        tag: Tag,
+        failed: Unavailable,
+    ) -> Result<(), Stop> {
+        assert!(failed.is_lost(), "otherwise it is asked for again");
+        let to = Visit::new(self.target);
+        let there = dap::get_data(self.env, &to, name, None, Scope::Version).await;
+        let there = there.map_err(|failed| stop(failed, &to))?;
+        match there.tag > tag {
+            true => Ok(()),
+            false => self.lost.add(name, tag, failed),
+        }
     }
 
     pub(super) async fn get_data(&self, name: &Name, scope: Scope) -> Result<FoundVersion, Stop> {
@@ -210,6 +244,10 @@ impl<E: Env> Source<'_, E> {
         assert_eq!(found.len(), names.len(), "each was read");
         let unread = moved.iter_mut().filter(|moved| moved.value.is_none());
         for (moved, found) in unread.zip(found) {
+            let Ok(found) = found else {
+                // It was lost since then; the next transfer says so.
+                return Err(Stop::Unavailable(found.expect_err("it is no version")));
+            };
             if found.tag != moved.tag {
                 // It was evicted, or is no longer the one to be moved: whoever adopted it did not adopt this one.
                 moved.holders.fill(false);

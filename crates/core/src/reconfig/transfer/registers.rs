@@ -15,12 +15,12 @@ use super::objects::MovedObject;
 use super::{Progress, Source, Stop, stop};
 use crate::dap::conditional::closing;
 use crate::dap::conditional::{
-    self, AcceptOutcome, Answers, CurrentVersion, ProposedVersion, SurveyOutcome,
+    self, AcceptOutcome, Answers, CurrentVersion, ProposedVersion, SurveyOutcome, Wanted,
 };
 use crate::dap::{self, Scope, listing};
 use crate::element::Value;
 use crate::env::{Env, Work};
-use crate::error::CallError;
+use crate::error::{CallError, Unavailable};
 use crate::gather::{self, Visit};
 use crate::limits;
 use crate::message::{Ballot, ChosenVersion, ListRequest};
@@ -70,6 +70,7 @@ impl<E: Env> Source<'_, E> {
             let moves = keys.map(|key| moves(key));
             let moved = gather::join(limits::TRANSFER_WINDOW, moves).await;
             let moved = moved.into_iter().collect::<Result<Vec<u64>, Stop>>()?;
+            self.env.progressed();
             (self.progress)(Progress::Transferring {
                 objects: moved.len() as u64,
                 bytes: moved.iter().sum(),
@@ -87,14 +88,48 @@ impl<E: Env> Source<'_, E> {
     /// Has a version of the register chosen in the target. Returns the bytes of its value.
     pub(super) async fn register(&self, key: &str, later: &[Source<'_, E>]) -> Result<u64, Stop> {
         let name = Name::user(key).expect("a server listed it");
-        let current = match self.c.dap().is_conditional() {
-            true => self.current(&name).await?,
-            false => self.largest_put(&name, later).await?,
-        };
-        let Some(source) = current else {
+        if self.lost.has(&name) {
+            // What an earlier source holds is older.
             return Ok(0);
+        }
+        let current = match self.c.dap().is_conditional() {
+            true => self.current(&name).await,
+            false => self.largest_put(&name, later).await,
         };
-        let mut above = 0;
+        match current {
+            Ok(None) => Ok(0),
+            Ok(Some(source)) => self.choose(&name, Ok(source)).await,
+            Err(Stop::Unavailable(failed)) if failed.is_lost() => {
+                self.written_over(&name, failed).await
+            }
+            Err(stop) => Err(stop),
+        }
+    }
+
+    /// Nothing is moved of an object that cannot be read here. One that was written over, or removed, since the source was closed is in the
+    /// target, based on what was lost (`[W-18 lost-version]`).
+    async fn written_over(&self, name: &Name, failed: Unavailable) -> Result<u64, Stop> {
+        assert!(failed.is_lost(), "otherwise it is asked for again");
+        let to = Visit::new(self.target);
+        let (asked, wanted) = ((None, false), Wanted::new(Scope::Version));
+        let there = conditional::survey(self.env, &to, name, asked, wanted).await;
+        match there.map_err(|failed| stop(failed, &to))? {
+            SurveyOutcome::Answered(answers) if answers.current.tag.is_initial() => {
+                self.lost.add(name, Tag::INITIAL, failed).map(|()| 0)
+            }
+            SurveyOutcome::Answered(_) => self.choose(name, Err(failed)).await,
+            SurveyOutcome::Overtaken(_) => unreachable!("nothing is promised"),
+            SurveyOutcome::Closed => Err(Stop::Overtaken),
+        }
+    }
+
+    /// Has this version chosen in the target, unless something may be chosen there: then that. Without one the object is lost.
+    async fn choose(
+        &self,
+        name: &Name,
+        source: Result<MovedVersion, Unavailable>,
+    ) -> Result<u64, Stop> {
+        let (mut above, mut attempt) = (0, 0);
         let mut back_off = BackOff::new(self.env.now());
         loop {
             let to = Visit::new(self.target);
@@ -112,9 +147,9 @@ impl<E: Env> Source<'_, E> {
                 };
                 return Err(stop(CallError::Unavailable(used_up.into()), &to));
             }
-            let wanted = (Scope::Version, Tag::INITIAL);
+            let wanted = Wanted::new(Scope::Version).again(attempt);
             let asked = (Some(ballot), false);
-            let prepared = conditional::survey(self.env, &to, &name, asked, wanted).await;
+            let prepared = conditional::survey(self.env, &to, name, asked, wanted).await;
             match prepared.map_err(|failed| stop(failed, &to))? {
                 SurveyOutcome::Closed => return Err(Stop::Overtaken),
                 SurveyOutcome::Overtaken(by) => above = by.place(),
@@ -123,9 +158,16 @@ impl<E: Env> Source<'_, E> {
                     if there.chosen.is_some() && !there.tag.is_initial() {
                         return Ok(0);
                     }
-                    if let Some(moved) = self.proposed(&to, &name, (&source, answers)).await? {
-                        match self.propose(&to, &name, ballot, &moved).await? {
-                            AcceptOutcome::Chosen => return Ok(moved.value.length()),
+                    let source = match &source {
+                        Err(failed) if there.tag.is_initial() => {
+                            let failed = failed.clone();
+                            return self.lost.add(name, Tag::INITIAL, failed).map(|()| 0);
+                        }
+                        source => source.as_ref().ok(),
+                    };
+                    if let Some(moved) = self.proposed(&to, name, (source, answers)).await? {
+                        match self.propose(&to, name, ballot, &moved).await? {
+                            AcceptOutcome::Chosen => return Ok(moved.value.content_bytes()),
                             AcceptOutcome::Closed => return Err(Stop::Overtaken),
                             AcceptOutcome::Overtaken(by) | AcceptOutcome::Void(by) => {
                                 above = by.place();
@@ -136,6 +178,7 @@ impl<E: Env> Source<'_, E> {
                 }
             }
             self.env.back_off(&mut back_off).await;
+            attempt += 1;
         }
     }
 
@@ -144,8 +187,13 @@ impl<E: Env> Source<'_, E> {
         let name = Name::user(key).expect("a server listed it");
         let ends = false;
         let (at, closed) = closing::close(self.env, (self.c, &self.pointer), &name, ends).await;
-        let Some(last) = closed.map_err(|failed| stop(failed, &at))? else {
-            return Ok(0);
+        let last = match closed.map_err(|failed| stop(failed, &at)) {
+            Ok(Some(last)) => last,
+            Ok(None) => return Ok(0),
+            Err(Stop::Unavailable(failed)) if failed.is_lost() => {
+                return self.lost.add(&name, Tag::INITIAL, failed).map(|()| 0);
+            }
+            Err(stop) => return Err(stop),
         };
         let to = Visit::new(self.target);
         let moved = MovedObject {
@@ -154,18 +202,21 @@ impl<E: Env> Source<'_, E> {
             value: Some(last.value),
             holders: vec![false; self.target.n()],
         };
+        // Of a value in blocks those are counted.
+        let bytes = moved.value.as_ref().map_or(0, Value::content_bytes);
         self.count_sent(std::slice::from_ref(&moved));
         if self.put_data(&to, &moved).await? && to.is_last() {
             dap::confirm(self.env, &to, &name, moved.tag);
         }
-        Ok(last.length)
+        Ok(bytes)
     }
 
     /// The current version of the source, for the target. `None`: it was never written.
     async fn current(&self, name: &Name) -> Result<Option<MovedVersion>, Stop> {
+        let (mut attempt, mut back_off) = (0, BackOff::new(self.env.now()));
         loop {
             let at = self.closed();
-            let wanted = (Scope::Whole, Tag::INITIAL);
+            let wanted = Wanted::new(Scope::Whole).again(attempt);
             let asked = conditional::survey(self.env, &at, name, (None, true), wanted).await;
             let SurveyOutcome::Answered(answers) = asked.map_err(|failed| stop(failed, &at))?
             else {
@@ -182,6 +233,8 @@ impl<E: Env> Source<'_, E> {
                     holders: vec![false; self.target.n()],
                 }));
             }
+            self.env.back_off(&mut back_off).await;
+            attempt += 1;
         }
     }
 
@@ -220,9 +273,10 @@ impl<E: Env> Source<'_, E> {
         &self,
         to: &Visit,
         name: &Name,
-        (source, answers): (&MovedVersion, Answers),
+        (source, answers): (Option<&MovedVersion>, Answers),
     ) -> Result<Option<MovedVersion>, Stop> {
         if answers.current.tag.is_initial() {
+            let source = source.expect("otherwise the object is lost");
             return Ok(Some(MovedVersion {
                 current: source.current.clone(),
                 value: source.value.clone(),

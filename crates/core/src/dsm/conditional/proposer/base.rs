@@ -2,11 +2,11 @@
 
 use super::{Aim, ProposalEnd, Proposer, Turn};
 use crate::config::Configuration;
-use crate::dap::conditional::{self, Answers, CurrentVersion, SurveyOutcome};
+use crate::dap::conditional::{self, Answers, CurrentVersion, SurveyOutcome, Wanted};
 use crate::dap::{self, FoundVersion, Scope};
 use crate::element::Value;
 use crate::env::Env;
-use crate::error::CallError;
+use crate::error::{CallError, Unavailable};
 use crate::gather::Visit;
 use crate::pointer::Pointer;
 use crate::reconfig::sequence;
@@ -21,6 +21,9 @@ pub(super) struct Base {
     pub(super) holders: Vec<bool>,
     /// What the configuration answered; `None`: it is of an earlier one.
     pub(super) answers: Option<Answers>,
+    /// It is of an earlier one, and too few elements of it are left there: it can be written over, and nothing else
+    /// (`[W-18 lost-version]`).
+    lost: Option<Unavailable>,
 }
 
 /// What a proposer takes along from a configuration that is closed.
@@ -40,6 +43,7 @@ impl Base {
             value: None,
             holders: answers.holders.clone(),
             answers: Some(answers),
+            lost: None,
         }
     }
 
@@ -53,6 +57,7 @@ impl Base {
             value: found.value.map(|value| (value, length)),
             holders: found.holders,
             answers: None,
+            lost: None,
         }
     }
 
@@ -132,14 +137,20 @@ impl<E: Env> Proposer<'_, E> {
             "it comes next"
         );
         let closed = Visit::closing(at.c(), &pointer);
-        let wanted = (Scope::Whole, Tag::INITIAL);
+        let wanted = Wanted::new(Scope::Whole).again(self.attempts);
         let asked = conditional::survey(env, &closed, self.name, (None, true), wanted).await?;
         let SurveyOutcome::Answered(answers) = asked else {
             unreachable!("nothing is promised, and it is closed")
         };
         let mut base = Base::of(answers);
-        let is_read = self.read_value(&closed, &mut base, Scope::Whole).await?;
-        Ok(is_read.then_some(base))
+        match self.read_value(&closed, &mut base, Scope::Whole).await {
+            Ok(is_read) => Ok(is_read.then_some(base)),
+            Err(CallError::Unavailable(failed)) if failed.is_lost() => Ok(Some(Base {
+                lost: Some(failed),
+                ..base
+            })),
+            Err(failed) => Err(failed),
+        }
     }
 
     /// Reads the value of the current version, if it was not read. False: the version went, begin again.
@@ -151,6 +162,9 @@ impl<E: Env> Proposer<'_, E> {
     ) -> Result<bool, CallError> {
         if base.value.is_some() || base.current.tag.is_initial() {
             return Ok(true);
+        }
+        if let Some(lost) = &base.lost {
+            return Err(lost.clone().into());
         }
         let answers = base.answers.as_ref().expect("an inherited value was read");
         let read = conditional::value_of(self.env(), at, self.name, answers, scope).await?;

@@ -1,0 +1,70 @@
+//! What an operation on a register learns without a ballot: nothing is promised for it.
+
+use super::Proposer;
+use super::base::Base;
+use crate::dap::conditional::{self, SurveyOutcome};
+use crate::dap::{FoundVersion, Scope};
+use crate::env::Env;
+use crate::error::{CallError, Unavailable};
+use crate::gather::Visit;
+use crate::message::Lineage;
+
+impl<E: Env> Proposer<'_, E> {
+    /// Fails if too few elements of the current version are left. Nothing is promised for that (`[W-18 lost-version]`).
+    pub(in super::super) async fn check_readable(&self) -> Result<(), Unavailable> {
+        let at = Visit::new(&self.domain.start());
+        let k = usize::from(at.c().dap().k());
+        for attempt in [0, 1] {
+            let wanted = self.wanted().again(attempt);
+            let asked = conditional::survey(self.env(), &at, self.name, (None, false), wanted);
+            let answers = match asked.await {
+                Ok(SurveyOutcome::Answered(answers)) => answers,
+                Err(CallError::Unavailable(failed)) => return Err(failed),
+                Ok(_) | Err(CallError::Moved) => return Ok(()),
+            };
+            let holders = answers.holders.iter().filter(|holds| **holds).count();
+            if answers.current.tag.is_initial() || holders >= k {
+                return Ok(());
+            }
+            let (env, scope) = (self.env(), Scope::Whole);
+            match conditional::value_of(env, &at, self.name, &answers, scope).await {
+                Ok(None) => {}
+                Err(CallError::Unavailable(failed)) => return Err(failed),
+                Ok(Some(_)) | Err(CallError::Moved) => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    /// The current version, if one round shows that it is chosen. A value of which too few elements come is asked for once more, so that no ballot is
+    /// taken for one that is lost (`[W-18 lost-version]`).
+    pub(super) async fn read_at_once(
+        &self,
+    ) -> Result<Option<(FoundVersion, Lineage)>, Unavailable> {
+        for attempt in [self.attempts, self.attempts + 1] {
+            let at = Visit::new(&self.domain.start());
+            if !at.c().is_ranked(self.name) {
+                return Ok(None);
+            }
+            let (asked, wanted) = ((None, false), self.wanted().again(attempt));
+            let asked = conditional::survey(self.env(), &at, self.name, asked, wanted);
+            let answers = match asked.await {
+                Ok(SurveyOutcome::Answered(answers)) if answers.current.chosen.is_some() => answers,
+                Ok(_) | Err(CallError::Moved) => return Ok(None),
+                Err(CallError::Unavailable(unavailable)) => return Err(unavailable),
+            };
+            if answers.unaware && !answers.current.tag.is_initial() {
+                self.confirm(&at, &answers.current, answers.current.chosen);
+            }
+            self.domain.client.remember_ballot(answers.promised);
+            let mut base = Base::of(answers);
+            match self.found(&at, &mut base).await {
+                Ok(Some(found)) => return Ok(Some((found, base.current.lineage))),
+                Ok(None) => {}
+                Err(CallError::Moved) => return Ok(None),
+                Err(CallError::Unavailable(unavailable)) => return Err(unavailable),
+            }
+        }
+        Ok(None)
+    }
+}
