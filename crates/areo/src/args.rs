@@ -33,8 +33,7 @@ pub(crate) use values::{Basis, parse_block_size, parse_max_object};
 use values::{KeyParser, parse_basis, parse_copy_limit, parse_pair};
 
 /// What `--help` of a program shows: its commands on a screen. What the options of every command mean, the commands' own help says.
-pub const SCREEN: &str =
-    "{about-with-newline}\n{usage-heading} {usage}\n\n{subcommands}{after-help}";
+pub const SCREEN: &str = "{about-with-newline}{usage-heading} {usage}\n\n{subcommands}{after-help}";
 
 /// The revision of the source that this is built from; `unknown` without git.
 pub const REVISION: &str = env!("BUILD_COMMIT");
@@ -124,6 +123,7 @@ pub(crate) enum Command {
         shell: Shell,
     },
     /// Print the version of this program, and the revision of its source
+    #[command(hide = true)]
     Version,
 }
 
