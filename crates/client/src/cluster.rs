@@ -318,6 +318,7 @@ pub(crate) mod tests {
                 admin: format!("127.0.0.1:{}", 7490 + position),
                 generation: None,
                 leaving: 0,
+                position: None,
             };
             (id, record)
         };

@@ -28,7 +28,7 @@ pub mod names;
 pub mod reconfiguration;
 pub mod repair;
 
-pub use directory::{Registration, StartError, merge_record};
+pub use directory::{Registration, StartError, StartOutcome, merge_record};
 pub use domains::{
     Creation, DomainError, InvalidDomainName, Removal, RemovalError, check_domain_name,
 };

@@ -43,8 +43,7 @@ pub enum Request {
     },
     /// The root configuration and the registered servers.
     Directory,
-    /// Takes note of a server: what the asked one tells those who look for others. Registers nobody
-    /// ([`Body::Register`]).
+    /// Takes note of a server: the asked one tells callers of it. That is no registration ([`Body::Register`]).
     Know(ServerRecord),
     /// How this server is.
     Status,
@@ -253,6 +252,8 @@ pub enum Reply {
     Servers(Vec<ServerRecord>),
     /// The registration is durable here; to [`Enrolment::Ask`]: it would be admitted.
     Registered,
+    /// To [`Enrolment::Ask`] with a position: it would be admitted, and this is the last record of the server that is known.
+    Admissible(Box<ServerRecord>),
     /// A later start of that server is registered, or another one of the incarnation: this one runs on a copy (`[X-11 damage-abstains]`).
     Outdated {
         /// The incarnation that is registered.
@@ -262,8 +263,7 @@ pub enum Reply {
     Status(Box<ServerStatus>),
     /// The highest final configuration of the domain that this server knows.
     Latest(Option<Arc<Configuration>>),
-    /// The envelope of an answer by a server that knows what comes after the configuration: all that it knows of that and the
-    /// answer are one snapshot (`[C-2 atomic-snapshot]`, `[R-25 whole-sets]`).
+    /// The envelope of an answer by a server that knows what comes next: both are one snapshot (`[C-2 atomic-snapshot]`, `[R-25 whole-sets]`).
     Next {
         /// What comes next.
         successors: Successors,

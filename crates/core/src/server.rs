@@ -134,6 +134,36 @@ impl Server {
         self.serving = true;
     }
 
+    /// Until [`Server::serve`] it answers for no object: another process may have taken its place (`[X-32 stood-still]`).
+    pub(crate) fn suspend(&mut self) {
+        self.serving = false;
+    }
+
+    /// Whether it answers for objects.
+    pub fn is_serving(&self) -> bool {
+        self.serving
+    }
+
+    /// Records were lost of which not even the key is known, so that it answers for no object (`[X-11 damage-abstains]`).
+    pub fn is_unreadable(&self) -> bool {
+        self.unreadable
+    }
+
+    /// A start of this server was heard of. If it is a later one, another process has its place.
+    fn abstain_if_superseded(&mut self, of: ServerId) {
+        let Identity {
+            id, incarnation, ..
+        } = self.identity;
+        if of == id && self.registry.has_later(id, incarnation) {
+            self.suspend();
+        }
+    }
+
+    /// Whether something was kept since the last call that the server must not lose.
+    pub(crate) fn take_growth(&mut self) -> bool {
+        self.ledger.take_growth()
+    }
+
     /// Who it is.
     pub fn identity(&self) -> &Identity {
         &self.identity
@@ -166,7 +196,12 @@ impl Server {
             })),
             // What was lost may be a later incarnation of the server that registers.
             Request::Know(_) if self.unreadable => Err(Refusal::Damaged),
-            Request::Know(record) => self.registry.know(record, &mut self.ledger),
+            Request::Know(record) => {
+                let of = record.id;
+                let known = self.registry.know(record, &mut self.ledger);
+                self.abstain_if_superseded(of);
+                known
+            }
             Request::Status => Ok(Reply::Status(Box::new(self.status(now)))),
             Request::Latest {
                 domain,
@@ -230,7 +265,10 @@ impl Server {
             }
             Body::ReadConfig => Ok(Reply::Config),
             Body::Register { step, record } if key.domain == self.identity.root.id().domain => {
-                self.registry.enrol(step, *record, &mut self.ledger)
+                let of = record.id;
+                let enrolled = self.registry.enrol(step, *record, &mut self.ledger);
+                self.abstain_if_superseded(of);
+                enrolled
             }
             Body::Register { .. } => Err(Refusal::Malformed),
             // Other domains have none.
@@ -268,7 +306,7 @@ impl Server {
             Note::Serving(record) => {
                 // One that is known better, or makes no sense, changes nothing.
                 let _ = self.registry.know(record.clone(), &mut self.ledger);
-                return;
+                return self.abstain_if_superseded(record.id);
             }
         };
         let key = *configuration;
@@ -374,8 +412,8 @@ impl Server {
         names: &[Name],
         may_return: impl Fn(u64) -> bool,
     ) -> Vec<Name> {
-        assert!(self.serving, "before that it is no member");
-        let Some(state) = self.states.get_mut(&key) else {
+        // Before it serves it is no member.
+        let Some(state) = self.states.get_mut(&key).filter(|_| self.serving) else {
             return Vec::new();
         };
         let open = self.ledger.open_graves();

@@ -122,6 +122,22 @@ impl<C> Shard<C> {
         self.server.serve();
     }
 
+    /// The process stood still: until [`Shard::serve`] it answers for no object, and what waits for a batch gets no answer at all
+    /// (`[X-32 stood-still]`). A refusal would say that nothing was done. Returns who waited.
+    pub fn suspend(&mut self) -> Vec<C> {
+        self.server.suspend();
+        self.reads.clear();
+        self.sends.clear();
+        assert!(!self.server.is_serving(), "until it is confirmed again");
+        let waited = std::mem::take(&mut self.replies).into_iter();
+        waited.map(|deferred| deferred.caller).collect()
+    }
+
+    /// Since the last call something was put into a batch that the server must not lose.
+    pub fn take_growth(&mut self) -> bool {
+        self.server.take_growth()
+    }
+
     /// The server has gone over the objects of these domains, of all its domains or some: its status says what it found. Of a domain
     /// that it went over to the last object `proven_ms` is 0.
     pub fn gone_over(&mut self, now: Instant, domains: &[DomainStanding], is_all: bool) {

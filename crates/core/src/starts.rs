@@ -28,6 +28,10 @@ pub struct StartPhase {
     starts: Starts,
     /// This process began the start that is not confirmed.
     is_own: bool,
+    /// The root domain has said what it knows of the server, before anything was registered.
+    has_looked: bool,
+    /// Records are known to be missing.
+    abstains: bool,
 }
 
 /// What is to be registered next.
@@ -55,8 +59,30 @@ pub enum AgreedStep {
 impl StartPhase {
     /// Of a process that found this in its directory.
     pub fn new(starts: Starts) -> StartPhase {
-        let is_own = false;
-        StartPhase { starts, is_own }
+        StartPhase {
+            starts,
+            is_own: false,
+            has_looked: false,
+            abstains: false,
+        }
+    }
+
+    /// Records of the directory are known to be missing, so that its server abstains whether or not its log is behind.
+    #[must_use]
+    pub fn abstaining(self, abstains: bool) -> StartPhase {
+        StartPhase { abstains, ..self }
+    }
+
+    /// A log that ends before what the last start has registered is that of an older copy.
+    pub fn must_not_be_behind(&self) -> bool {
+        !self.abstains
+    }
+
+    /// The last start that the directory knows to be confirmed, or that an earlier process began.
+    pub fn last(&self) -> u64 {
+        let began = u64::from(self.is_own);
+        assert!(self.starts.incarnation >= began, "its own start counts");
+        self.starts.incarnation - began
     }
 
     /// The incarnation under which this process will serve.
@@ -64,19 +90,20 @@ impl StartPhase {
         self.starts.incarnation + u64::from(!self.is_own)
     }
 
-    /// What is to be registered: first, what an earlier process left unconfirmed; then, as a question, whether any later start
-    /// is known; then a start of this process's own.
+    /// What is to be registered: first, as a question, whether any later start is known, because nothing may be registered while
+    /// another process has the identity; then, what an earlier process left unconfirmed, and the question once more; then a start
+    /// of this process's own.
     pub fn next(&self) -> Next {
         match (self.starts.unconfirmed, self.is_own) {
-            (Some(start), is_own) => Next {
+            (Some(start), is_own) if self.has_looked => Next {
                 step: Enrolment::Register,
                 incarnation: self.starts.incarnation,
                 start,
                 resumed: !is_own,
             },
-            (None, _) => Next {
+            (_, is_own) => Next {
                 step: Enrolment::Ask,
-                incarnation: self.starts.incarnation + 1,
+                incarnation: self.starts.incarnation + u64::from(!is_own),
                 start: 0,
                 resumed: false,
             },
@@ -85,6 +112,10 @@ impl StartPhase {
 
     /// The root domain has agreed to [`StartPhase::next`]; `random` is the number of a start that begins now.
     pub fn agreed(&mut self, random: u64) -> AgreedStep {
+        let has_looked = std::mem::replace(&mut self.has_looked, true);
+        if self.starts.unconfirmed.is_some() && !has_looked {
+            return AgreedStep::GoOn(self.starts);
+        }
         match (self.starts.unconfirmed.take(), self.is_own) {
             (Some(_), false) => AgreedStep::GoOn(self.starts),
             (Some(_), true) => AgreedStep::Serve(self.starts),

@@ -21,6 +21,13 @@ pub const ASK_AGAIN: Duration = Duration::from_millis(25);
 pub const REGISTRATION_PATIENCE: Duration = Duration::from_secs(1);
 /// The steps in which that time is counted. A clock that jumps, or a process that stood still, loses one of them, not all.
 pub const REGISTRATION_STEP: Duration = Duration::from_millis(25);
+/// How often a server that serves has its start confirmed again, with how far its log has come (`[X-31 log-position]`).
+pub const RENEWAL: Duration = Duration::from_secs(5);
+/// How long a start waits for an answer at the address at which its server was registered last (`[X-33 registered-address]`).
+pub const ADDRESS_PATIENCE: Duration = Duration::from_secs(5);
+/// A process that stood still for longer may have been taken for dead: it answers for no object until its start is confirmed
+/// again (`[X-32 stood-still]`).
+pub const STANDSTILL: Duration = Duration::from_secs(4);
 /// How long a write pauses before it asks members again that had no room: half of this, and up to as much again, by chance.
 pub const ROOM_PAUSE: Duration = Duration::from_millis(25);
 /// How long a write that meets a member without room, or a put that meets a fence, waits for members that have not answered, if
@@ -114,6 +121,10 @@ const _: () = assert!(
 const _: () = assert!(
     GOSSIP.as_nanos() < RESTART_SILENCE.as_nanos(),
     "who speaks now and then is not silent"
+);
+const _: () = assert!(
+    STANDSTILL.as_millis() + 500 < ADDRESS_PATIENCE.as_millis(),
+    "a process that gave no answer for so long notices, although it notes the time now and then only"
 );
 const _: () = assert!(
     HEDGE.as_nanos() < QUIET.as_nanos(),

@@ -90,12 +90,7 @@ pub async fn greet<S>(
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let exchange = async {
-        stream.write_all(&hello::encode_hello(hello)).await?;
-        let bytes = read_message(stream).await?;
-        Ok::<_, HandshakeError>(hello::decode_welcome(&bytes)?)
-    };
-    let welcome = timeout(patience, exchange)
+    let welcome = timeout(patience, exchange(stream, hello))
         .await
         .map_err(|_| HandshakeError::TimedOut)??;
     match welcome.refusal.or_else(|| misfit(hello, &welcome)) {
@@ -106,6 +101,16 @@ where
         }),
         None => Ok(welcome),
     }
+}
+
+/// Says `hello` and reads the answer, which may be a refusal.
+pub(crate) async fn exchange<S>(stream: &mut S, hello: &Hello) -> Result<Welcome, HandshakeError>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    stream.write_all(&hello::encode_hello(hello)).await?;
+    let bytes = read_message(stream).await?;
+    Ok(hello::decode_welcome(&bytes)?)
 }
 
 /// What is wrong with a server that has accepted the hello.

@@ -36,6 +36,7 @@ pub mod network;
 pub mod outside;
 pub mod peer;
 pub mod pool;
+pub mod presence;
 mod sockets;
 pub mod trace;
 

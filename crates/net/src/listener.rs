@@ -143,6 +143,8 @@ struct Shared<S> {
     next_id: Cell<u64>,
     draining: Cell<bool>,
     stop: Notify,
+    /// Tells this process from another one with the same identity.
+    process: u64,
 }
 
 /// A connection and what it had moved when it was last looked at.
@@ -177,6 +179,7 @@ impl<S: Service> Listener<S> {
                 next_id: Cell::new(0),
                 draining: Cell::new(false),
                 stop: Notify::new(),
+                process: getrandom::u64().map_err(io::Error::other)?,
             }),
         })
     }
@@ -187,6 +190,11 @@ impl<S: Service> Listener<S> {
     /// The operating system does not say.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
+    }
+
+    /// The number that its welcomes carry: no other process has it.
+    pub fn process(&self) -> u64 {
+        self.shared.process
     }
 
     /// Established connections.

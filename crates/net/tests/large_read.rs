@@ -157,6 +157,7 @@ fn a_large_value_over_a_slow_link_is_fetched_once() {
             admin: String::new(),
             generation: None,
             leaving: 0,
+            position: None,
         };
         network.learn(CLUSTER, [record]);
         let client = Client::new(network.env(Duration::from_mins(1)));

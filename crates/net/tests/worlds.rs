@@ -74,6 +74,7 @@ async fn serve(answers: bool) -> ServerRecord {
         admin: String::new(),
         generation: None,
         leaving: 0,
+        position: None,
     }
 }
 

@@ -24,7 +24,8 @@ use areo_store::{Commit, CommitError, CommitProof, Disk, StepOutcome};
 use crate::error::NodeError;
 use crate::keep::{Keep, Purpose};
 use crate::room::{self, Room};
-use crate::watch::Watch;
+use crate::watch::{Watch, show_adopted};
+use pulse::Pulse;
 
 use fullness::Fullness;
 pub use scrub::{ScrubCursor, ScrubProgress};
@@ -112,12 +113,14 @@ pub struct Node<K: Keep, C> {
     commits_at_upkeep: u64,
     scrubbing: ScrubCursor,
     fullness: Fullness,
+    pulse: Pulse,
 }
 
 impl<K: Keep, C> Node<K, C> {
     /// A node of a shard that has recovered from these records.
     pub fn new(shard: Shard<C>, keep: K, sizes: Sizes) -> Node<K, C> {
         assert!(sizes.batch > sizes.slack, "a turn has room for a request");
+        let pulse = Pulse::new(keep.log().map(Records::position));
         Node {
             shard,
             keep,
@@ -129,6 +132,7 @@ impl<K: Keep, C> Node<K, C> {
             commits_at_upkeep: 0,
             scrubbing: ScrubCursor::default(),
             fullness: Fullness::default(),
+            pulse,
         }
     }
 
@@ -343,6 +347,7 @@ impl<K: Keep, C> Node<K, C> {
         };
         let records = steps.iter().any(|s| matches!(s, Step::Append { .. }));
         watch.closed(&steps);
+        let grows = self.shard.take_growth();
         self.keep.apply(steps);
         let commit = self.keep.log_mut().map_or(Ok(None), Records::begin_commit);
         watch.applied();
@@ -351,6 +356,7 @@ impl<K: Keep, C> Node<K, C> {
         if commit.is_some() {
             self.committing = Some(batch);
             self.commits += 1;
+            self.pulse.grows(grows);
         } else {
             released = self.release(batch);
         }
@@ -377,6 +383,7 @@ impl<K: Keep, C> Node<K, C> {
         let committed = written.map_err(|error| self.error(NodeError::Commit(error)))?;
         let log = self.keep.log_mut().expect("only a log commits");
         log.finish_commit(committed);
+        self.pulse.committed(log.position());
         self.committing = None;
         Ok(Turn {
             released: self.release(batch),
@@ -479,17 +486,8 @@ impl<K: Keep, C> Node<K, C> {
     }
 }
 
-fn show_adopted<C>(job: &Job<C>, count: usize, watch: &mut impl Watch<C>) {
-    if let Job::Request {
-        request, caller, ..
-    } = job
-        && count > 0
-    {
-        watch.adopted(caller, request, count);
-    }
-}
-
 mod fullness;
+mod pulse;
 mod scrub;
 mod standing;
 #[cfg(test)]

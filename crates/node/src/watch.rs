@@ -4,6 +4,8 @@ use areo_core::message::Request;
 use areo_core::server::record::Step;
 use areo_core::tag::Tag;
 
+use crate::node::Job;
+
 /// What looks on: the metrics and traces of a server, the invariants of a simulator.
 pub trait Watch<C> {
     /// Puts took the place of so many adoptions of the request, and there is room for them (`[X-17 adopted-elements]`).
@@ -27,3 +29,14 @@ pub trait Watch<C> {
 
 /// Looks at nothing.
 impl<C> Watch<C> for () {}
+
+/// Shows how many elements a request put that were here already.
+pub(crate) fn show_adopted<C>(job: &Job<C>, count: usize, watch: &mut impl Watch<C>) {
+    if let Job::Request {
+        request, caller, ..
+    } = job
+        && count > 0
+    {
+        watch.adopted(caller, request, count);
+    }
+}

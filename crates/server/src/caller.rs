@@ -2,6 +2,7 @@
 
 use areo_core::message::{Refusal, Reply, Request};
 use areo_core::span;
+use areo_net::connection::CloseReason;
 use areo_net::{Responder, Segment};
 use areo_wire::codec;
 use areo_wire::frame::TraceContext;
@@ -76,6 +77,13 @@ impl Caller {
     /// The span in which the request is served, if it is watched.
     pub(crate) fn span(&self) -> Option<&Span> {
         self.span.as_deref()
+    }
+
+    /// Gives no answer: whether the request was carried out is not known. The connection ends, or the caller would wait.
+    pub(crate) fn abandon(self) {
+        if let From::Connection { responder, .. } = self.from {
+            responder.connection().close(CloseReason::Finished);
+        }
     }
 
     /// Sends a reply, if a caller waits for it, and counts it.

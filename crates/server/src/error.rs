@@ -130,6 +130,38 @@ pub enum ServeError {
         /// The incarnation that is registered.
         registered: u64,
     },
+    /// Another process answers as this server at its registered address.
+    #[error(
+        "{} is a copy of the directory of a server that runs: a process answers as this server at {address}; leave that one \
+         running and remove the copy, or stop it first if the server is to move here", .path.display()
+    )]
+    Occupied {
+        /// The data directory.
+        path: PathBuf,
+        /// Where the other process answers.
+        address: String,
+    },
+    /// The log ends before what the last start registered: the directory is a copy of an older state, of one start.
+    #[error(
+        "{} is a copy of an older state: its log ends at batch {position}, and this server had written batch {registered}; use \
+         the newer directory, or start a new server in an empty one", .path.display()
+    )]
+    Behind {
+        /// The data directory.
+        path: PathBuf,
+        /// Where its log ends.
+        position: u64,
+        /// What was registered of it.
+        registered: u64,
+    },
+    /// While this process ran, or stood still, a later start of its server was registered.
+    #[error("{}", superseded(.path, *.registered))]
+    Superseded {
+        /// The data directory.
+        path: PathBuf,
+        /// The incarnation that is registered.
+        registered: u64,
+    },
     /// The cluster knows as many servers as it can, and this is another one.
     #[error(
         "the cluster knows {} servers, as many as it can, and this would be another one: start a server in one of their data directories",
@@ -186,6 +218,19 @@ fn outdated(path: &Path, (incarnation, registered): (u64, u64)) -> String {
     }
 }
 
+fn superseded(path: &Path, registered: u64) -> String {
+    let path = path.display();
+    match ServerRecord::is_last(registered) {
+        true => format!(
+            "the server of {path} was forgotten by its cluster while it ran: start a new server in an empty directory"
+        ),
+        false => format!(
+            "the server of {path} was started elsewhere, as start {registered}, while this process did not answer: this process ends; \
+             use the directory of the later start"
+        ),
+    }
+}
+
 impl ServeError {
     /// Another process uses the directory, and may end.
     pub fn is_locked(&self) -> bool {
@@ -205,7 +250,10 @@ impl ServeError {
             | ServeError::Durability { .. } => 2,
             ServeError::Identity { .. }
             | ServeError::IdentityFile(IdentityError::Damaged { .. })
-            | ServeError::Outdated { .. } => 7,
+            | ServeError::Outdated { .. }
+            | ServeError::Occupied { .. }
+            | ServeError::Behind { .. }
+            | ServeError::Superseded { .. } => 7,
             _ => 1,
         }
     }

@@ -1,6 +1,7 @@
 //! Before a server answers for objects, the root domain confirms that this is its latest start; what this detects, and what
 //! it cannot, is written down in the decision records 0002 and 0017.
 
+use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use areo_core::config::{Configuration, ServerId};
 use areo_core::dsm::Client;
 use areo_core::gather::join;
-use areo_core::manager::{self, Registration, StartError};
+use areo_core::manager::{self, StartError, StartOutcome};
 use areo_core::message::{Request, ServerRecord};
 use areo_core::starts::{StartPhase, Starts};
 use areo_net::env::NetEnv;
@@ -56,6 +57,12 @@ pub(crate) struct Registrar {
     pub(crate) client: Client<NetEnv>,
     /// Where that begins.
     pub(crate) root: Arc<Configuration>,
+    /// The number of this process ([`areo_net::Listener::process`]).
+    pub(crate) process: u64,
+    /// The record of its start, once that is confirmed.
+    confirmed: OnceCell<ServerRecord>,
+    /// What the root domain knows of its log.
+    told: Cell<Option<u64>>,
 }
 
 impl Registrar {
@@ -64,7 +71,7 @@ impl Registrar {
         record: ServerRecord,
         seeds: Seeds,
         (known, root): (Vec<ServerRecord>, Arc<Configuration>),
-        peers: Peers,
+        (process, peers): (u64, Peers),
     ) -> Registrar {
         let network = Network::new(Role::Server, identity.server.0);
         network.show(peers);
@@ -75,23 +82,27 @@ impl Registrar {
             record,
             seeds,
             known,
+            process,
+            confirmed: OnceCell::new(),
+            told: Cell::new(None),
         }
     }
 
     /// Takes the process to a confirmed start, however long that takes: the others may still be down. `write` makes durable
-    /// what the directory is to say.
+    /// what the directory is to say. A server that `abstains` anyway may have a log that is behind.
     pub(crate) async fn start(
         &self,
         identity: &Identity,
+        abstains: bool,
         mut write: impl FnMut(Starts) -> Result<(), ServeError>,
-    ) -> Result<Registration, ServeError> {
+    ) -> Result<StartOutcome, ServeError> {
         let mut known: BTreeMap<ServerId, ServerRecord> = BTreeMap::new();
         for record in self.known.iter().chain([&self.record]) {
             manager::merge_record(&mut known, record.clone());
         }
         self.network
             .learn(identity.cluster, known.values().cloned());
-        let mut starting = StartPhase::new(identity.starts);
+        let mut starting = StartPhase::new(identity.starts).abstaining(abstains);
         let mut heard = BTreeMap::new();
         let mut unheard = self
             .ask_seeds(identity, self.seeds.all.clone(), &mut heard)
@@ -100,10 +111,18 @@ impl Registrar {
             let client = self.client.with(self.network.env(ATTEMPT));
             let record = &self.record;
             let root = client.root(&self.root);
-            let attempt = root.start(&mut starting, record, &mut write);
+            let answers = async |known: &ServerRecord| self.is_occupied(identity, known).await;
+            let attempt = root.start(&mut starting, record, &mut write, answers);
             tokio::select! {
                 outcome = attempt => match outcome {
-                    Ok(registration) => return Ok(registration),
+                    Ok(started) => {
+                        if let StartOutcome::Confirmed(record) = &started {
+                            self.told.set(record.position);
+                            let is_first = self.confirmed.set((**record).clone()).is_ok();
+                            assert!(is_first, "a process has one start");
+                        }
+                        return Ok(started);
+                    }
                     Err(StartError::Write(error)) => return Err(error),
                     Err(StartError::Unavailable(unavailable)) if unavailable.is_register_full() => {
                         return Err(ServeError::RegisterFull);
@@ -286,5 +305,6 @@ pub(crate) fn is_loopback(address: &SocketAddr) -> bool {
     address.ip().is_loopback()
 }
 
+pub(crate) mod place;
 #[cfg(test)]
 mod tests;

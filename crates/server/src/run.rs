@@ -1,5 +1,6 @@
 //! From the data directory to a serving process, and down again.
 
+use std::cell::OnceCell;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -8,13 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use areo_core::config::{Configuration, ServerId};
-use areo_core::manager::{self, Registration};
+use areo_core::manager;
 use areo_core::message::ServerRecord;
 use areo_core::server;
 use areo_core::shard::Shard;
-use areo_core::starts::{StartPhase, Starts};
+use areo_core::starts::Starts;
 use areo_net::{Identity as WireIdentity, Listener, ListenerConfig, Places, Pool, pool};
-use areo_node::{Keep, may_be_replaced, may_start};
+use areo_node::{Keep, may_start};
 use areo_store::records::{MemoryRecords, Records};
 use areo_store::{Directory, LogOptions};
 use areo_telemetry::Recorder;
@@ -31,14 +32,11 @@ use crate::error::ServeError;
 use crate::identity::{self, Identity};
 use crate::metrics::{ExternalMetrics, Metrics};
 use crate::naming;
-use crate::registration::{self, Registrar, Seeds};
+use crate::registration::{self, Registrar, Seeds, place};
 use crate::scrubbing;
 use crate::service::NodeService;
 use crate::signals::StopSignals;
 use crate::worker::{Durable, Worker};
-
-/// How long a stopping server waits for what it was asked before.
-const DRAIN: Duration = Duration::from_secs(5);
 
 /// Where acknowledged writes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,15 +130,7 @@ async fn serve(options: Options) -> Result<(), ServeError> {
     let (asking_cluster, asked_cluster) = mpsc::channel(admin::ASKING);
     let recorder = options.recorder.clone();
     let router = admin::router(health.clone(), recorder, asking, asking_cluster);
-    // The identity of the server is known before anything is made on disk.
-    let new = match Directory::has_identity(&options.data)? {
-        true => None,
-        false => Some(new_identity(&options).await?),
-    };
-    let directory = Rc::new(Directory::open(&options.data)?);
-    let is_drawn = new.is_some();
-    let identity = identity_of(&directory, new, &options)?;
-    let record = record_of(&identity, is_drawn, &options);
+    let (directory, identity, record) = take_directory(&options).await?;
     let budget = Budget::of(descriptors::raise());
     let door = Door::new(budget.admin);
     spawn_local(Rc::clone(&door).serve(admin, router));
@@ -151,6 +141,7 @@ async fn serve(options: Options) -> Result<(), ServeError> {
     let metrics = Arc::new(Metrics::new());
     let scrub = (options.scrub_bytes_per_s, scrubbing::read(&directory));
     let worker = Worker::new(shard, keep, metrics.clone(), scrub);
+    let position = worker.position();
     let own = (&identity, record.incarnation);
     let listener = bind(listen, own, &worker, budget.places).await;
     let listener = listener.map_err(|source| cannot_listen(&options.listen, source))?;
@@ -165,15 +156,22 @@ async fn serve(options: Options) -> Result<(), ServeError> {
     ));
 
     let seeds = seeds(&options);
-    let repair = options.repair_bytes_per_s;
+    let registrar = OnceCell::new();
     let joining = async {
         let identity = named((identity, &record), &directory, &options, &seeds.all).await?;
         let name = identity.name.clone();
-        let record = ServerRecord { name, ..record };
-        let registrar = Registrar::new(&identity, record, seeds, known, metrics.peers());
+        // The position of the log before anything was asked of the server.
+        let record = ServerRecord {
+            name,
+            position,
+            ..record
+        };
+        let shown = (listener.process(), metrics.peers());
+        let registrar =
+            registrar.get_or_init(|| Registrar::new(&identity, record, seeds, known, shown));
         worker.reach(&identity, registrar.network.clone());
         tokio::select! {
-            outcome = join(&registrar, &identity, &directory, (&worker, repair), (&health, &metrics)) => outcome,
+            outcome = join(registrar, &identity, &directory, (&worker, options.repair_bytes_per_s), (&health, &metrics)) => outcome,
             never = registrar.show_cluster(identity.cluster, asked_cluster) => match never {},
             never = address::watch(&identity, &registrar.record.address) => match never {},
         }
@@ -187,7 +185,8 @@ async fn serve(options: Options) -> Result<(), ServeError> {
         () = signals.next() => Ok(()),
     };
     health.set_ready(false);
-    stop(&worker, &listener, &directory, outcome.is_ok()).await;
+    let parts = (&worker, &*listener, &*directory);
+    stop(parts, registrar.get(), outcome.is_ok()).await;
     outcome
 }
 
@@ -195,6 +194,38 @@ async fn bind_admin(options: &Options) -> Result<TcpListener, ServeError> {
     let address = resolve(&options.admin, options.insecure)?;
     let bound = TcpListener::bind(address).await;
     bound.map_err(|source| cannot_listen(&options.admin, source))
+}
+
+/// Goes down: what came before is answered if the server is sound.
+async fn stop(
+    (worker, listener, directory): (&Rc<Worker>, &Listener<NodeService>, &Directory),
+    registrar: Option<&Registrar>,
+    is_sound: bool,
+) {
+    tracing::info!("stopping");
+    let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
+    if is_sound {
+        place::finish(worker, listener, registrar).await;
+    }
+    worker.drain();
+    scrubbing::write(directory, worker);
+    worker.close().await;
+}
+
+/// The directory, whose server it is, and what is known of that before it starts.
+async fn take_directory(
+    options: &Options,
+) -> Result<(Rc<Directory>, Identity, ServerRecord), ServeError> {
+    // The identity of the server is known before anything is made on disk.
+    let new = match Directory::has_identity(&options.data)? {
+        true => None,
+        false => Some(new_identity(options).await?),
+    };
+    let directory = Rc::new(Directory::open(&options.data)?);
+    let is_drawn = new.is_some();
+    let identity = identity_of(&directory, new, options)?;
+    let record = place::record_of(&identity, is_drawn, options);
+    Ok((directory, identity, record))
 }
 
 /// Where other servers may be.
@@ -205,24 +236,6 @@ fn seeds(options: &Options) -> Seeds {
     };
     let all = [&options.seeds[..], &joined].concat();
     Seeds { all, joined }
-}
-
-/// Goes down: what came before is answered if the server is sound.
-async fn stop(
-    worker: &Rc<Worker>,
-    listener: &Listener<NodeService>,
-    directory: &Directory,
-    sound: bool,
-) {
-    tracing::info!("stopping");
-    // Fails only where no service manager listens.
-    let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
-    worker.drain();
-    if sound {
-        listener.drain(DRAIN).await;
-    }
-    scrubbing::write(directory, worker);
-    worker.close().await;
 }
 
 async fn bind(
@@ -297,25 +310,31 @@ async fn join(
         let identity = identity.clone();
         identity::write(directory, &Identity { starts, ..identity })
     };
-    if let Registration::Outdated { registered } = registrar.start(identity, write).await? {
-        return Err(ServeError::Outdated {
-            path: directory.path().into(),
-            incarnation,
-            registered,
-        });
-    }
-    worker.serve();
-    health.set_ready(true);
+    let standstills = worker.standstills();
+    let started = registrar.start(identity, worker.abstains(), write).await?;
+    place::check(started, directory, incarnation)?;
+    worker.serve(standstills);
+    health.set_ready(worker.is_serving());
     // Fails only where no service manager listens.
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
     let record = &registrar.record;
     tracing::info!(name = %identity.name, incarnation, cluster = format!("{:032x}", identity.cluster), address = %record.address, admin = %record.admin, "serving");
-    registrar.learn_servers(worker).await;
+    let work = async {
+        registrar.learn_servers(worker).await;
+        tokio::select! {
+            never = registrar.repair(identity, worker, repair_bytes_per_s) => match never {},
+            never = registrar.lead(identity, worker) => match never {},
+            never = registrar.grow(identity) => match never {},
+            never = registrar.watch_domains(metrics) => match never {},
+        }
+    };
+    let path = directory.path();
+    // No other process can be a server in memory.
     tokio::select! {
-        never = registrar.repair(identity, worker, repair_bytes_per_s) => match never {},
-        never = registrar.lead(identity, worker) => match never {},
-        never = registrar.grow(identity) => match never {},
-        never = registrar.watch_domains(metrics) => match never {},
+        never = work => match never {},
+        registered = registrar.hold(worker, health), if !identity.memory => {
+            Err(ServeError::Superseded { path: path.into(), registered })
+        }
     }
 }
 
@@ -345,22 +364,6 @@ fn identity_of(
         return Err(ServeError::MemoryRestart { path });
     }
     Ok(identity)
-}
-
-/// The record of this process for the others; it may have drawn its id itself.
-fn record_of(identity: &Identity, is_drawn: bool, options: &Options) -> ServerRecord {
-    let address = options.advertise.as_ref().unwrap_or(&options.listen);
-    ServerRecord {
-        id: identity.server,
-        incarnation: StartPhase::new(identity.starts).incarnation(),
-        start: 0,
-        resumed: false,
-        name: identity.name.clone(),
-        address: address.clone(),
-        admin: options.admin.clone(),
-        generation: may_be_replaced(identity.memory, is_drawn).then_some(0),
-        leaving: 0,
-    }
 }
 
 /// The identity with a name, which is written down if it is new.

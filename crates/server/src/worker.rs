@@ -163,6 +163,8 @@ pub(crate) struct Worker {
     changed: Notify,
     /// Gets changes that were posted where the server leads.
     posted: Notify,
+    /// Gets the end of its serving, until it serves again.
+    suspended: Notify,
 }
 
 impl Worker {
@@ -197,6 +199,7 @@ impl Worker {
             has_failed: Cell::new(false),
             changed: Notify::new(),
             posted: Notify::new(),
+            suspended: Notify::new(),
         })
     }
 
@@ -253,13 +256,6 @@ impl Worker {
             let mut registered = shard.server().registered();
             registered.any(|record| record.id == server)
         })
-    }
-
-    /// From now on it answers for objects.
-    pub(crate) fn serve(&self) {
-        if let Some(node) = self.node.borrow_mut().as_mut() {
-            node.serve();
-        }
     }
 
     /// It has gone over its objects once more.
@@ -328,12 +324,16 @@ impl Worker {
         &self,
         act: impl FnOnce(&mut Node<Durable, Caller>, &mut Observer<'_>) -> Result<T, NodeError>,
     ) -> Option<T> {
+        self.beat();
         let mut observer = Observer {
             metrics: &self.metrics,
             batch: &mut self.batch.borrow_mut(),
             appending: Vec::new(),
         };
         let acted = act(self.node.borrow_mut().as_mut()?, &mut observer);
+        if !self.is_serving() {
+            self.suspended.notify_one();
+        }
         acted.map_err(|error| self.fail(error)).ok()
     }
 
@@ -459,5 +459,6 @@ impl Worker {
     }
 }
 
+mod pulse;
 #[cfg(test)]
 mod tests;

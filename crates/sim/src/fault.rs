@@ -95,6 +95,8 @@ faults! {
     MemoryLost = "memory lost",
     /// A server is started from an old copy of its disk, again and again.
     DiskRolledBack = "disk rolled back",
+    /// A server's disk is replaced by a copy from the same start, whose log is behind, and the server is refused.
+    SnapshotRestored = "snapshot restored",
     /// A second process is started from an old copy of a server's disk.
     DiskCopied = "disk copied",
     /// The disk has no room.
@@ -338,6 +340,7 @@ fn is_drawn_beside(fault: Fault) -> bool {
             | Fault::ArbitraryState
             | Fault::LeaderKilled
             | Fault::Exhausted
+            | Fault::SnapshotRestored
     )
 }
 

@@ -365,7 +365,8 @@ fn safety_then_liveness(world: &World, work: &Rc<Workload>, planted: Option<Faul
 /// Waits until every server serves.
 pub(crate) fn start_all(world: &World) {
     let patience = world.now().plus(Duration::from_mins(1));
-    while (0..world.cluster().servers).any(|server| !world.is_serving(server))
+    while ((0..world.cluster().servers).any(|server| !world.is_serving(server))
+        || world.is_any_superseded())
         && world.violation().is_none()
     {
         if world.now() > patience {

@@ -14,6 +14,7 @@ mod loss;
 mod machine;
 mod network;
 mod pace;
+mod place;
 mod queue;
 mod repair;
 mod rest;
@@ -109,7 +110,7 @@ enum Event {
     /// A server's commit has been handed to the disk for long enough. The number tells lives of a server apart.
     Commit(usize, u64),
     Upkeep(usize, u64),
-    Serve(usize, u64),
+    Serve(usize, u64, u64),
     Resume(usize, u64),
     Restart(usize),
     Trouble(Trouble),
@@ -312,7 +313,7 @@ impl World {
             Event::Resend(call) => self.resend(call),
             Event::Commit(server, life) => self.finish_commit(server, life),
             Event::Upkeep(server, life) => self.upkeep(server, life),
-            Event::Serve(server, life) => self.serve(server, life),
+            Event::Serve(server, life, standstills) => self.serve(server, life, standstills),
             Event::Resume(server, life) => self.resume(server, life),
             Event::Restart(server) => self.start(server),
             Event::Trouble(trouble) => self.trouble(trouble),

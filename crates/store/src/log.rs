@@ -266,6 +266,11 @@ impl<D: Disk> Log<D> {
         error
     }
 
+    /// The number of the last batch that is durable; never less than before, also after a start.
+    pub fn position(&self) -> u64 {
+        self.durable
+    }
+
     /// Sizes, counted now.
     pub fn usage(&self) -> Usage {
         assert!(

@@ -143,6 +143,11 @@ impl<D: Disk> Records<D> {
         self.log.extent()
     }
 
+    /// As [`Log::position`].
+    pub fn position(&self) -> u64 {
+        self.log.position()
+    }
+
     /// As [`Log::failure`].
     pub fn failure(&self) -> Option<&str> {
         self.log.failure()

@@ -52,6 +52,8 @@ const WELCOME_FIXED_BYTES: usize = 80;
 const CHECKSUM_BYTES: usize = 4;
 const FIELD_HEADER_BYTES: usize = 4;
 const MUST_UNDERSTAND: u16 = 1 << 15;
+/// Of a welcome: the number of the process, 8 bytes.
+const PROCESS: u16 = 1;
 
 /// Who calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -184,6 +186,23 @@ pub struct Welcome {
     pub incarnation: u64,
     /// Further fields.
     pub fields: Vec<Field>,
+}
+
+impl Welcome {
+    /// The number of the process that answers, which tells it from another one with the same identity; of an earlier version
+    /// none.
+    pub fn process(&self) -> Option<u64> {
+        let field = self.fields.iter().find(|field| field.kind == PROCESS)?;
+        Some(u64::from_le_bytes(field.value[..].try_into().ok()?))
+    }
+}
+
+/// The field of a welcome that [`Welcome::process`] reads.
+pub fn process_field(process: u64) -> Field {
+    Field {
+        kind: PROCESS,
+        value: process.to_le_bytes().into(),
+    }
 }
 
 /// Why bytes are no hello or welcome.

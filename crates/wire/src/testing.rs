@@ -115,6 +115,7 @@ pub fn reply_name(reply: &Reply) -> &'static str {
         Reply::Directory(_) => "directory",
         Reply::Servers(_) => "servers",
         Reply::Registered => "registered",
+        Reply::Admissible(_) => "admissible",
         Reply::Outdated { .. } => "outdated",
         Reply::Status(_) => "status",
         Reply::Config => "config",

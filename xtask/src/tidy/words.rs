@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 const WORDS: &[(&str, usize)] = &[
     ("whoever", 39),
     ("whatever", 40),
-    ("nobody", 49),
+    ("nobody", 48),
     ("somebody", 19),
     ("everybody", 9),
     ("anybody", 6),

@@ -1,6 +1,6 @@
 //! `areo up` and `areo server`: starting, stopping, coming back.
 
-use crate::cluster::{Cluster, areo, free_ports, lives, signal, wait_until};
+use crate::cluster::{Cluster, areo, free_ports, lives, signal, spawn, wait_until};
 use rustix::process::Signal;
 use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -424,6 +424,98 @@ fn a_copy_of_an_older_state_is_refused_however_often_it_is_started() {
         let ended = refused.borrow_mut().0.wait().expect("it is our child");
         assert_eq!(ended.code(), Some(7));
     }
+}
+
+/// Copies of a cluster that runs would take its place, and reads would go back to what was there when they were made.
+#[test]
+fn a_copy_of_a_cluster_that_runs_is_refused_by_name() {
+    let cluster = Cluster::start(&["--servers", "3", "--dap", "abd"]);
+    cluster.run_with(&["put", "key"], b"before").done();
+    let copied = cluster.folder().join("copied");
+    copy(&cluster.data(), &copied);
+    cluster.run_with(&["put", "key"], b"after").done();
+    let port = free_ports().to_string();
+    let ended = areo(
+        &["up", "--data", copied.to_str().unwrap(), "--port", &port],
+        b"",
+    );
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    for number in 0..3 {
+        let address = format!("127.0.0.1:{}", cluster.port() + number);
+        let sentence = format!("a process answers as this server at {address}");
+        assert!(ended.stderr.contains(&sentence), "{}", ended.stderr);
+    }
+    assert!(
+        !ended.stderr.contains("The cluster serves"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(cluster.run(&["get", "key"]).done().text(), "after");
+    let status = cluster.run(&["status", "--json"]).done().objects();
+    let starts = status
+        .iter()
+        .filter_map(|line| line["incarnation"].as_u64());
+    assert_eq!(starts.collect::<Vec<_>>(), [1; 3], "nothing was registered");
+}
+
+/// Starts the server of a directory of the cluster on other ports.
+fn serve_elsewhere(cluster: &Cluster, data: &std::path::Path) -> Server {
+    let port = free_ports();
+    let (listen, admin) = (
+        format!("127.0.0.1:{port}"),
+        format!("127.0.0.1:{}", port + 40),
+    );
+    let (file, data) = (cluster.file(), data.to_str().unwrap());
+    let arguments = [
+        "--cluster",
+        &file,
+        "server",
+        "--data",
+        data,
+        "--listen",
+        &listen,
+        "--admin",
+        &admin,
+    ];
+    Server(spawn(&arguments))
+}
+
+/// A snapshot of the present start is like its directory, but for what others know of its log.
+#[test]
+fn a_snapshot_of_the_present_start_is_refused() {
+    let mut cluster = Cluster::start(&["--servers", "3", "--dap", "abd"]);
+    cluster.run_with(&["put", "key"], b"before").done();
+    let (data, old) = (cluster.data().join("s3"), cluster.folder().join("old"));
+    copy(&data, &old);
+    cluster.run_with(&["put", "key"], b"after").done();
+    cluster.signal("s3", Signal::INT);
+    cluster.wait_for_end("s3");
+    for _ in 0..2 {
+        let mut refused = serve_elsewhere(&cluster, &old);
+        let ended = refused.0.wait().expect("it is our child");
+        assert_eq!(ended.code(), Some(7));
+    }
+    let _own = serve_elsewhere(&cluster, &data);
+    wait_until(|| cluster.state("s3") == "serving");
+    assert_eq!(cluster.number("s3", "incarnation"), Some(2));
+    assert_eq!(cluster.run(&["get", "key"]).done().text(), "after");
+}
+
+/// A server may be started elsewhere because its process stood still. When that goes on it answers no client.
+#[test]
+fn a_process_that_stood_still_ends_when_its_server_was_started_elsewhere() {
+    let mut cluster = Cluster::start(&["--servers", "3", "--dap", "abd"]);
+    cluster.run_with(&["put", "key"], b"before").done();
+    cluster.signal("s3", Signal::STOP);
+    let moved = cluster.folder().join("moved");
+    copy(&cluster.data().join("s3"), &moved);
+    let _moved = serve_elsewhere(&cluster, &moved);
+    wait_until(|| cluster.number("s3", "incarnation") == Some(2));
+    cluster.run_with(&["put", "key"], b"moved").done();
+    cluster.signal("s3", Signal::CONT);
+    cluster.wait_for_end("s3");
+    assert_eq!(cluster.state("s3"), "serving");
+    assert_eq!(cluster.run(&["get", "key"]).done().text(), "moved");
 }
 
 #[test]

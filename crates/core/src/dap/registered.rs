@@ -76,6 +76,15 @@ pub async fn hand_on<E: Env>(env: &E, at: &Visit, record: ServerRecord) -> Resul
     gather::gather(env, at, tally).await
 }
 
+/// What members have said of a start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Admitted {
+    /// How it ended.
+    pub registration: Registration,
+    /// The last record of the server that one of them knows; if it was asked for, and there is one.
+    pub known: Option<Box<ServerRecord>>,
+}
+
 /// Registers a start with a quorum, or asks whether that would be possible ([`Admission`]).
 ///
 /// # Errors
@@ -85,7 +94,7 @@ pub async fn register<E: Env>(
     at: &Visit,
     step: Enrolment,
     record: ServerRecord,
-) -> Result<Registration, CallError> {
+) -> Result<Admitted, CallError> {
     assert_ne!(step, Enrolment::HandOn, "that is no start of this server");
     let record = Box::new(record);
     let body = Body::Register { step, record };
@@ -102,13 +111,16 @@ const _: () = assert!(PATIENCE_TICKS > 0, "members that are silent are waited fo
 /// silent for a patience after the quorum was complete. One *outdated* decides at once.
 ///
 /// Let no more than f members be silent or run on copies. Then all others, a quorum, have voted: what is registered is at
-/// a quorum of sound members, and one of these was in the quorum that registered any earlier start.
+/// a quorum of sound members, and one of these was in the quorum that registered any earlier start. For the same reason one of
+/// them tells of the last start, and of a position of its log that was registered ([`Reply::Admissible`]).
 struct Admission {
     body: Body,
     needed: usize,
     voices: Vec<Voice>,
     /// Ticks since there is a quorum.
     ticks: u32,
+    /// The last record of the server that a member knows.
+    known: Option<Box<ServerRecord>>,
 }
 
 /// What a member has said.
@@ -127,6 +139,7 @@ impl Admission {
             needed: c.quorums().quorum(),
             voices: vec![Voice::Silent; c.n()],
             ticks: 0,
+            known: None,
         }
     }
 
@@ -142,7 +155,7 @@ impl Admission {
         self.count(Voice::Silent) == 0
     }
 
-    fn evaluate(&self) -> Decision<Registration> {
+    fn evaluate(&mut self) -> Decision<Admitted> {
         if self.voices.len() - self.count(Voice::Refused) < self.needed {
             return Decision::Impossible;
         }
@@ -151,14 +164,26 @@ impl Admission {
             "votes stay, and the patience begins with a quorum of them"
         );
         match self.has_quorum() && (self.have_all_spoken() || self.ticks >= PATIENCE_TICKS) {
-            true => Decision::Done(Registration::Registered),
+            true => Decision::Done(Admitted {
+                registration: Registration::Registered,
+                known: self.known.take(),
+            }),
             false => Decision::Pending,
+        }
+    }
+
+    fn learn(&mut self, record: Box<ServerRecord>) {
+        match &mut self.known {
+            Some(known) if known.id == record.id => known.join(*record),
+            // Of a server in memory it may be that of another one at its address, of which nothing is to be learnt.
+            Some(_) => {}
+            None => self.known = Some(record),
         }
     }
 }
 
 impl ConfiguredTally for Admission {
-    type Output = Registration;
+    type Output = Admitted;
 
     fn needed(&self) -> usize {
         self.needed
@@ -168,10 +193,17 @@ impl ConfiguredTally for Admission {
         (self.voices[position] != Voice::Voted).then(|| self.body.clone())
     }
 
-    fn add(&mut self, from: usize, event: Event) -> Decision<Registration> {
+    fn add(&mut self, from: usize, event: Event) -> Decision<Admitted> {
         let voice = match event {
             Event::Reply(Reply::Outdated { registered }) => {
-                return Decision::Done(Registration::Outdated { registered });
+                return Decision::Done(Admitted {
+                    registration: Registration::Outdated { registered },
+                    known: None,
+                });
+            }
+            Event::Reply(Reply::Admissible(known)) => {
+                self.learn(known);
+                Voice::Voted
             }
             Event::Reply(Reply::Registered) => Voice::Voted,
             Event::Reply(_) | Event::Refused(_) => Voice::Refused,
@@ -183,7 +215,7 @@ impl ConfiguredTally for Admission {
         self.evaluate()
     }
 
-    fn tick(&mut self) -> Decision<Registration> {
+    fn tick(&mut self) -> Decision<Admitted> {
         self.ticks += u32::from(self.has_quorum());
         self.evaluate()
     }

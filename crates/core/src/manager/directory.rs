@@ -17,6 +17,7 @@ use crate::starts::{AgreedStep, StartPhase, Starts};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use registered::Admitted;
 pub use registered::{Registration, merge as merge_record};
 
 /// A start that did not come to its end.
@@ -26,6 +27,30 @@ pub enum StartError<W> {
     Unavailable(Unavailable),
     /// What the directory was to say could not be written.
     Write(W),
+}
+
+/// How the way to a confirmed start ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StartOutcome {
+    /// The start is confirmed, and this is its record.
+    Confirmed(Box<ServerRecord>),
+    /// As [`Registration::Outdated`].
+    Outdated {
+        /// The incarnation that is registered, or the generation.
+        registered: u64,
+    },
+    /// Another process answers as this server at its registered address (`[X-33 registered-address]`).
+    Occupied {
+        /// The address.
+        address: String,
+    },
+    /// The log had come further than that of this directory (`[X-31 log-position]`).
+    Behind {
+        /// The position of the directory's log.
+        position: u64,
+        /// The position that is registered.
+        registered: u64,
+    },
 }
 
 impl<E: Env> Domain<E> {
@@ -122,16 +147,30 @@ impl<E: Env> Root<E> {
         step: Enrolment,
         record: &ServerRecord,
     ) -> Result<Registration, Unavailable> {
+        Ok(self.enrol(step, record).await?.registration)
+    }
+
+    async fn enrol(&self, step: Enrolment, record: &ServerRecord) -> Result<Admitted, Unavailable> {
         let client = &self.domain.client;
         let mut at = Visit::new(&self.domain.start());
+        let mut heard: BTreeMap<ServerId, ServerRecord> = BTreeMap::new();
         loop {
             match registered::register(&client.env, &at, step, record.clone()).await {
-                Ok(Registration::Registered) | Err(CallError::Moved) => {}
-                Ok(outdated @ Registration::Outdated { .. }) => return Ok(outdated),
+                Err(CallError::Moved) => {}
+                Ok(admitted) if admitted.registration == Registration::Registered => {
+                    let known = admitted.known.into_iter();
+                    known.for_each(|known| registered::merge(&mut heard, *known));
+                }
+                Ok(outdated) => return Ok(outdated),
                 Err(CallError::Unavailable(unavailable)) => return Err(unavailable),
             }
             at = match at.next() {
-                None => return Ok(Registration::Registered),
+                None => {
+                    return Ok(Admitted {
+                        registration: Registration::Registered,
+                        known: heard.remove(&record.id).map(Box::new),
+                    });
+                }
                 Some(pointer) if pointer.is_final() => {
                     client.sequences().learn(&pointer.configuration);
                     Visit::new(&pointer.configuration)
@@ -176,9 +215,11 @@ impl<E: Env> Root<E> {
         self.domain.walk().to_the_end(mark).await.map(drop)
     }
 
-    /// Takes a process from its directory to a confirmed start (decision record 0017). `record` says where the server is; `write`
-    /// makes durable what the directory is to say of its starts. A generation is raised above that of any other server at the
-    /// address, which has ended (`[X-28 memory-replaced]`).
+    /// Takes a process from its directory to a confirmed start (decision record 0017). `record` says where the server is, and how
+    /// far its log is (`[X-31 log-position]`); `write` makes durable what the directory is to say of its starts. Before anything is
+    /// registered, `answers` says whether another process answers as this server at the address of a record
+    /// (`[X-33 registered-address]`). A generation is raised above that of any other server at the address, which has ended
+    /// (`[X-28 memory-replaced]`).
     ///
     /// # Errors
     /// [`StartError`].
@@ -187,7 +228,8 @@ impl<E: Env> Root<E> {
         starting: &mut StartPhase,
         record: &ServerRecord,
         mut write: impl FnMut(Starts) -> Result<(), W>,
-    ) -> Result<Registration, StartError<W>> {
+        mut answers: impl AsyncFnMut(&ServerRecord) -> bool,
+    ) -> Result<StartOutcome, StartError<W>> {
         let mut generation = record.generation;
         loop {
             let next = starting.next();
@@ -198,17 +240,29 @@ impl<E: Env> Root<E> {
                 resumed: next.resumed,
                 ..record.clone()
             };
-            match self.register(next.step, &record).await {
-                Ok(Registration::Registered) => {}
-                Ok(Registration::Outdated { registered })
+            let admitted = self.enrol(next.step, &record).await;
+            let admitted = admitted.map_err(StartError::Unavailable)?;
+            match admitted.registration {
+                Registration::Registered => {}
+                Registration::Outdated { registered }
                     if generation.is_some_and(|own| own <= registered)
                         && registered + 1 < limits::NUMBER =>
                 {
                     generation = Some(registered + 1);
                     continue;
                 }
-                Ok(outdated @ Registration::Outdated { .. }) => return Ok(outdated),
-                Err(unavailable) => return Err(StartError::Unavailable(unavailable)),
+                Registration::Outdated { registered } => {
+                    return Ok(StartOutcome::Outdated { registered });
+                }
+            }
+            if let Some(known) = admitted.known {
+                if let Some(behind) = behind(starting, &record, &known) {
+                    return Ok(behind);
+                }
+                if answers(&known).await {
+                    let address = known.address;
+                    return Ok(StartOutcome::Occupied { address });
+                }
             }
             match starting.agreed(self.domain.client.env.random()) {
                 AgreedStep::GoOn(starts) => write(starts).map_err(StartError::Write)?,
@@ -219,9 +273,22 @@ impl<E: Env> Root<E> {
                         "a process serves under the start that it registered"
                     );
                     write(starts).map_err(StartError::Write)?;
-                    return Ok(Registration::Registered);
+                    return Ok(StartOutcome::Confirmed(Box::new(record)));
                 }
             }
         }
     }
+}
+
+/// The log of the directory has not come as far as the last start that the directory knows of has registered: it is a copy of an
+/// older state, from the same start (`[X-31 log-position]`).
+fn behind(starting: &StartPhase, own: &ServerRecord, known: &ServerRecord) -> Option<StartOutcome> {
+    assert_eq!(own.id, known.id, "it is the record of this server");
+    let is_behind = known.incarnation == starting.last() && own.position < known.position;
+    let counts = is_behind && starting.must_not_be_behind();
+    let position = own.position.filter(|_| counts)?;
+    Some(StartOutcome::Behind {
+        position,
+        registered: known.position?,
+    })
 }

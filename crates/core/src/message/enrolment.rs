@@ -50,6 +50,9 @@ pub struct ServerRecord {
     /// Counts how often people said that it is to go, and took that back: odd while it is to go (`[X-36 leaving-server]`). It does not
     /// depend on starts: the larger count is kept, whichever record it came with.
     pub leaving: u64,
+    /// The number of the last batch of its log that is known to hold what the server cannot miss (`[X-31 log-position]`). `None`
+    /// of a server in memory, and of one that does not say.
+    pub position: Option<u64>,
 }
 
 impl ServerRecord {
@@ -71,6 +74,7 @@ impl ServerRecord {
             admin: String::new(),
             generation: None,
             leaving: 0,
+            position: None,
         }
     }
 
@@ -97,6 +101,7 @@ impl ServerRecord {
             // All forget it alike.
             start: Self::CONTESTED + 1,
             resumed: false,
+            position: None,
             ..self.clone()
         }
     }
@@ -136,7 +141,8 @@ impl ServerRecord {
     }
 
     /// Of two records of a server, or of an address, the one to keep: that of the larger rank. Of two starts of one
-    /// incarnation none is admitted any more. Of one server it is kept whether that is to go.
+    /// incarnation none is admitted any more, and of one start the log has come as far as either says. Of one server it is kept whether
+    /// that is to go.
     pub fn join(&mut self, other: ServerRecord) {
         let is_one = self.id == other.id || self.displaces(&other);
         assert!(is_one, "records of one server or of one address");
@@ -153,6 +159,7 @@ impl ServerRecord {
                     self.start = Self::CONTESTED;
                 }
                 self.resumed |= other.resumed;
+                self.position = self.position.max(other.position);
             }
         }
         if let Some(leaving) = leaving {

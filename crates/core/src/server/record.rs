@@ -127,6 +127,8 @@ pub(super) struct Ledger {
     free: Vec<Handle>,
     /// Superseded, but a reply that is not released yet may name them. Those of blocks of uploads with their graves.
     pinned: Vec<(Handle, Option<u64>)>,
+    /// Since it was last asked, a record was kept that the server must not lose.
+    has_grown: bool,
     /// Versions let go for newer ones (2.6), since the start.
     pub(super) trimmed: u64,
     /// Damaged objects that a put made whole again, since the start.
@@ -153,6 +155,20 @@ impl Ledger {
         handle
     }
 
+    /// Keeps a record without a payload, which is not what the server has to show for its votes: that would not be growth.
+    pub(super) fn append_aside(&mut self, header: Header) -> Handle {
+        let had_grown = self.has_grown;
+        let handle = self.append(header);
+        assert!(self.has_grown, "a record was kept");
+        self.has_grown = had_grown;
+        handle
+    }
+
+    /// Whether a record was kept since the last call that the server must not lose.
+    pub(super) fn take_growth(&mut self) -> bool {
+        std::mem::take(&mut self.has_grown)
+    }
+
     /// Keeps a record under a handle that was drawn for it.
     pub(super) fn append_element(
         &mut self,
@@ -171,6 +187,7 @@ impl Ledger {
             bytes,
             "the header says how much follows"
         );
+        self.has_grown = true;
         let header = Box::new(header);
         self.steps.push(Step::Append {
             handle,

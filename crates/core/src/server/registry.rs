@@ -63,13 +63,24 @@ impl Registry {
         }
     }
 
-    /// Whether a start of this incarnation would be registered.
+    /// Whether a start of this incarnation would be registered. A server that keeps a log learns what is known of it.
     fn ask(&self, record: &ServerRecord) -> Result<Reply, Refusal> {
         match self.servers.get(&record.key()) {
             Some((known, _)) if known.rank() >= record.rank() => Ok(outdated(known)),
+            Some((known, _)) if record.position.is_some() => {
+                Ok(Reply::Admissible(Box::new(known.clone())))
+            }
             None if self.is_full() => Err(Refusal::RegisterFull),
             _ => Ok(Reply::Registered),
         }
+    }
+
+    /// A start of the server that is later than this one.
+    pub(super) fn has_later(&self, own: ServerId, incarnation: u64) -> bool {
+        let is_last = ServerRecord::is_last(incarnation);
+        assert!(!is_last, "a forgotten server has no process");
+        let known = self.servers.get(&RegisterKey::Server(own));
+        known.is_some_and(|(record, _)| record.incarnation > incarnation)
     }
 
     fn is_full(&self) -> bool {
@@ -101,7 +112,8 @@ impl Registry {
         if !fit || counts.iter().any(|it| *it >= limits::NUMBER) {
             return Err(Refusal::TooLarge);
         }
-        let joined = match self.servers.get(&record.key()) {
+        let key = record.key();
+        let joined = match self.servers.get(&key) {
             Some((known, _)) => {
                 let mut joined = known.clone();
                 let is_outdated = known.rank() > record.rank();
@@ -113,6 +125,14 @@ impl Registry {
                     });
                 }
                 assert!(rank(known) < rank(&joined), "a record that changes rises");
+                let has_position_of = |known: &ServerRecord| ServerRecord {
+                    position: joined.position,
+                    ..known.clone()
+                };
+                if joined == has_position_of(known) {
+                    self.move_on(key, joined, ledger);
+                    return Ok(Reply::Registered);
+                }
                 joined
             }
             None if self.is_full() => return Err(Refusal::RegisterFull),
@@ -122,6 +142,16 @@ impl Registry {
         let handle = ledger.append(Header::Registry(joined.clone()));
         self.recover(joined, handle, ledger);
         Ok(Reply::Registered)
+    }
+
+    /// The log of a server has come further (`[X-31 log-position]`). Nothing else is new of it, so that no other server hears of
+    /// that, and the log of this one does not count it as growth: two members of the root domain would keep each other busy.
+    fn move_on(&mut self, key: RegisterKey, record: ServerRecord, ledger: &mut Ledger) {
+        let known = self.servers.get(&key).map(|(known, _)| known.position);
+        assert!(known < Some(record.position), "a position rises");
+        let handle = ledger.append_aside(Header::Registry(record.clone()));
+        let replaced = self.servers.insert(key, (record, handle));
+        ledger.supersede(replaced.map(|(_, old)| old));
     }
 
     pub(super) fn recover(&mut self, record: ServerRecord, handle: Handle, ledger: &mut Ledger) {
@@ -144,9 +174,15 @@ fn outdated(known: &ServerRecord) -> Reply {
 }
 
 /// Of the records that this server has had of one key, the last has the largest.
-fn rank(record: &ServerRecord) -> (RecordRank, bool, bool, u64) {
+fn rank(record: &ServerRecord) -> (RecordRank, bool, bool, u64, Option<u64>) {
     let is_contested = record.start == ServerRecord::CONTESTED;
-    (record.rank(), is_contested, record.resumed, record.leaving)
+    (
+        record.rank(),
+        is_contested,
+        record.resumed,
+        record.leaving,
+        record.position,
+    )
 }
 
 #[cfg(test)]

@@ -74,7 +74,10 @@ impl Server {
 
     /// It has gone over the objects of these domains, of all its domains or some (`[X-26 self-repair]`).
     pub(crate) fn gone_over(&mut self, now: Instant, found: &[DomainStanding], is_all: bool) {
-        assert!(self.serving, "before that it is no member");
+        // It stood still meanwhile (`[X-32 stood-still]`): it goes over them again.
+        if !self.serving {
+            return;
+        }
         let is_whole = |id: DomainId| {
             let mut whole = found.iter().filter(|it| it.proven_ms.is_some());
             whole.any(|it| it.domain == id)

@@ -33,6 +33,9 @@ fn what_an_earlier_process_left_is_resumed_and_not_served_under() {
         unconfirmed: Some(7),
     });
     let will_serve_as = starting.incarnation();
+    // Nothing is registered before the root domain has said what it knows of the server.
+    assert_eq!(next(&starting), (Enrolment::Ask, 5, ASKED, false));
+    assert!(matches!(starting.agreed(6), AgreedStep::GoOn(_)));
     assert_eq!(next(&starting), (Enrolment::Register, 4, 7, true));
     assert!(matches!(starting.agreed(8), AgreedStep::GoOn(_)));
     assert_eq!(next(&starting), (Enrolment::Ask, 5, ASKED, false));

@@ -343,6 +343,7 @@ impl Subject {
                     admin: text(),
                     generation: None,
                     leaving: 0,
+                    position: None,
                 };
                 let reply = self.world.ask(0, Request::Know(record));
                 self.promises

@@ -284,6 +284,7 @@ pub fn record(number: usize, incarnation: u64, start: u64) -> ServerRecord {
         admin: String::new(),
         generation: None,
         leaving: 0,
+        position: None,
     }
 }
 

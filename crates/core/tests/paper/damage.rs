@@ -343,6 +343,7 @@ fn a_server_with_unreadable_records_abstains_from_everything() {
         admin: "b".into(),
         generation: None,
         leaving: 0,
+        position: None,
     };
     shard.receive(Instant(0), (), configured);
     shard.receive(Instant(0), (), Request::Know(record));

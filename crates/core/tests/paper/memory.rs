@@ -6,7 +6,7 @@ use crate::paper::reconfiguration::root::move_with_directory;
 use crate::world::{Actor, World, configuration, server, successor};
 use areo_core::config::{Dap, ServerId};
 use areo_core::limits;
-use areo_core::manager::{Naming, Registration};
+use areo_core::manager::{Naming, Registration, StartOutcome};
 use areo_core::message::{Enrolment, Refusal, Request, ServerRecord};
 use areo_core::server::record::Header;
 use areo_core::starts::{StartPhase, Starts};
@@ -35,10 +35,14 @@ fn start_as(world: &World, actor: &Actor, record: ServerRecord) -> Registration 
         let write = |_| Ok::<(), Infallible>(());
         client
             .root(&root)
-            .start(&mut starting, &record, write)
+            .start(&mut starting, &record, write, async |_| false)
             .await
     };
-    world.run(started).expect("a quorum answers")
+    match world.run(started).expect("a quorum answers") {
+        StartOutcome::Confirmed(_) => Registration::Registered,
+        StartOutcome::Outdated { registered } => Registration::Outdated { registered },
+        other => unreachable!("it keeps no log: {other:?}"),
+    }
 }
 
 fn servers(world: &World, actor: &Actor) -> BTreeMap<ServerId, ServerRecord> {

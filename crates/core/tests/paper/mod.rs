@@ -20,6 +20,7 @@ mod memory;
 mod names;
 mod numbers;
 mod outcomes;
+mod place;
 pub mod reconfiguration;
 pub mod redundancy;
 mod refusals;

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use areo_wire::frame::{self, Refusal};
-use areo_wire::hello::{Hello, KNOWN_FEATURES, Welcome};
+use areo_wire::hello::{self, Hello, KNOWN_FEATURES, Welcome};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
@@ -131,7 +131,7 @@ impl<S: Service> Shared<S> {
             cluster: identity.cluster,
             server: identity.server,
             incarnation: identity.incarnation,
-            fields: Vec::new(),
+            fields: vec![hello::process_field(self.process)],
         }
     }
 }

@@ -16,6 +16,7 @@ use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
 
+mod pulse;
 mod scrub_race;
 mod tombstones;
 
@@ -76,6 +77,7 @@ fn register(server: u128) -> Request {
         admin: String::new(),
         generation: None,
         leaving: 0,
+        position: None,
     })
 }
 

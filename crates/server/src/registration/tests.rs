@@ -95,9 +95,9 @@ fn where_a_server_answered_counts_more_than_what_others_say() {
             all: seeds,
             joined: Vec::new(),
         };
-        let registrar = Registrar::new(&identity, record, seeds, (known, root), peers);
-        let started = registrar.start(&identity, |_| Ok(()));
+        let registrar = Registrar::new(&identity, record, seeds, (known, root), (0, peers));
+        let started = registrar.start(&identity, false, |_| Ok(()));
         let started = timeout(ATTEMPT, started).await.expect("all are there");
-        assert_eq!(started.unwrap(), Registration::Registered);
+        assert!(matches!(started.unwrap(), StartOutcome::Confirmed(_)));
     });
 }

@@ -52,6 +52,7 @@ fn a_worker_whose_commit_failed_can_be_closed() {
             admin: String::new(),
             generation: None,
             leaving: 0,
+            position: None,
         };
         worker.request(Request::Know(other), caller, None);
         drop(answer);

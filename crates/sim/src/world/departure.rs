@@ -4,6 +4,7 @@
 //!
 //! As with a copy, such a start is all that there is of the process: it is ended before it answers.
 
+use super::identity::StartingProcess;
 use super::machine::Machines;
 use super::{World, server_of};
 use crate::fault::Fault;
@@ -11,7 +12,6 @@ use crate::invariant;
 use crate::truth::{KeptRecord, domain_of};
 use areo_core::config::{ConfigurationId, ServerId};
 use areo_core::instant::Instant;
-use areo_core::manager::Registration;
 use areo_core::message::ServerRecord;
 use areo_core::starts::Starts;
 use std::collections::BTreeMap;
@@ -220,14 +220,21 @@ impl World {
         self.plan().note(Fault::ForgottenReturned);
         let (world, server, since) = (self.clone(), server_of(id), self.now());
         self.spawn(async move {
-            let started = world.started(server, (id, starts), |_| {}).await;
-            let (registration, incarnation) = (started.registration, started.incarnation);
+            let process = StartingProcess {
+                id,
+                starts,
+                position: Some(0),
+                abstains: false,
+                sight: None,
+            };
+            let started = world.started(server, process, |_| {}).await;
+            let (outcome, incarnation) = (&started.outcome, started.incarnation);
             world.record([8, server as u64, incarnation, 0], || {
-                format!("server {server} of id {id}, which is forgotten, incarnation {incarnation}: {registration:?}")
+                format!("server {server} of id {id}, which is forgotten, incarnation {incarnation}: {outcome:?}")
             });
             world.0.machines.borrow_mut().departures[place].is_starting = false;
             // Of an old copy the members may have believed more than may fail.
-            if registration == Registration::Registered && !world.was_any_copy(since) {
+            if started.is_confirmed() && !world.was_any_copy(since) {
                 world.violate(format!(
                     "forgotten: incarnation {incarnation} of server {server} is confirmed, which was forgotten before it began"
                 ));

@@ -3,6 +3,7 @@
 
 use super::call::SimEnv;
 use super::machine::{Machine, Machines, SEGMENT_BYTES};
+use super::place::{Sight, Supersession, Twin};
 use super::{Event as Happening, World, id_of, server_of};
 use crate::fault::Fault;
 use crate::invariant::Observation;
@@ -10,7 +11,7 @@ use areo_core::config::{Configuration, ServerId};
 use areo_core::dsm::Client;
 use areo_core::env::Env;
 use areo_core::instant::Instant;
-use areo_core::manager::Registration;
+use areo_core::manager::StartOutcome;
 use areo_core::message::ServerRecord;
 use areo_core::starts::{StartPhase, Starts};
 use areo_node::{ScrubProgress, may_be_replaced, may_start};
@@ -35,6 +36,8 @@ pub(super) struct Platter {
     pub(super) extent: u64,
     /// How far the last process was with verifying its records.
     pub(super) scrubbed: Option<ScrubProgress>,
+    /// The last durable batch of the log, when its process ended, or when the disk was copied.
+    pub(super) position: Option<u64>,
 }
 
 impl Platter {
@@ -46,6 +49,7 @@ impl Platter {
             in_memory,
             extent: 0,
             scrubbed: None,
+            position: None,
         }
     }
 
@@ -91,25 +95,52 @@ pub(super) struct Exchange {
     /// The server's own disk while a copy is in its place.
     aside: Option<Platter>,
     /// How often the copy is still to be started.
-    attempts: u64,
-    /// The task of a second process, which runs with a copy.
-    twin: Option<usize>,
+    pub(super) attempts: u64,
+    /// A second process, which runs with a copy.
+    pub(super) twin: Option<Twin>,
+    /// A second process was confirmed, while the first one was up.
+    pub(super) superseded: Option<Supersession>,
     /// A second process is to be started from a copy of what the next start writes.
     is_twin_due: bool,
     /// Since the last confirmed start a second process has run, which may have taken the incarnation.
-    is_contended: bool,
+    pub(super) is_contended: bool,
 }
 
 /// A start that the root domain has decided about.
 pub(super) struct DecidedStart {
-    id: ServerId,
-    pub(super) registration: Registration,
+    pub(super) id: ServerId,
+    pub(super) outcome: StartOutcome,
+    /// What was registered, if it was confirmed; else what was to be.
+    pub(super) record: ServerRecord,
     /// The last configuration of the root domain in which it was registered.
     root: Arc<Configuration>,
     since: Instant,
     pub(super) incarnation: u64,
     /// The number of the last start that the process began.
     number: Option<u64>,
+    /// The last start that its directory knew of, and how far its log was then.
+    last: u64,
+    position: Option<u64>,
+    standstills: u64,
+}
+
+impl DecidedStart {
+    pub(super) fn is_confirmed(&self) -> bool {
+        matches!(self.outcome, StartOutcome::Confirmed(_))
+    }
+}
+
+/// A process that starts from a directory.
+#[derive(Clone, Copy)]
+pub(super) struct StartingProcess {
+    pub(super) id: ServerId,
+    pub(super) starts: Starts,
+    /// How far its log is.
+    pub(super) position: Option<u64>,
+    /// Records are missing.
+    pub(super) abstains: bool,
+    /// Of a second process: how it finds the first one.
+    pub(super) sight: Option<Sight>,
 }
 
 impl Exchange {
@@ -121,7 +152,7 @@ impl Exchange {
 
 impl Machine {
     /// Its true directory goes on after this incarnation, whichever process has begun that.
-    fn take_over(&mut self, incarnation: u64) {
+    pub(super) fn take_over(&mut self, incarnation: u64) {
         let own = self.exchange.aside.as_mut().unwrap_or(&mut self.platter);
         let unconfirmed = None;
         if incarnation >= own.starts.incarnation {
@@ -144,9 +175,16 @@ impl World {
 
     /// Registers a start, however long that takes, and lets the server serve, or end.
     pub(super) fn register(&self, server: usize, life: u64) {
-        let (id, starts) = {
-            let platter = &self.0.machines.borrow().list[server].platter;
-            (platter.id, platter.starts)
+        let (process, standstills) = {
+            let machine = &self.0.machines.borrow().list[server];
+            let process = StartingProcess {
+                id: machine.platter.id,
+                starts: machine.platter.starts,
+                position: machine.position(),
+                abstains: machine.is_unreadable(),
+                sight: None,
+            };
+            (process, machine.standstills())
         };
         let world = self.clone();
         let task = self.spawn(async move {
@@ -159,14 +197,20 @@ impl World {
                     world.start_twin(server, machine);
                 }
             };
-            let started = world.started(server, (id, starts), write).await;
-            let (registration, incarnation) = (started.registration, started.incarnation);
+            let mut started = world.started(server, process, write).await;
+            started.standstills = standstills;
+            let (outcome, incarnation) = (started.outcome.clone(), started.incarnation);
             world.record([5, server as u64, life, incarnation], || {
-                format!("server {server}, incarnation {incarnation}: {registration:?}")
+                format!("server {server}, incarnation {incarnation}: {outcome:?}")
             });
-            match registration {
-                Registration::Registered => world.confirm(server, life, &started),
-                Registration::Outdated { registered } => world.refused(server, life, registered),
+            match &outcome {
+                StartOutcome::Confirmed(_) => {
+                    world.confirm(server, life, &started);
+                    if process.position.is_some() {
+                        world.hold(server, life, &started).await;
+                    }
+                }
+                outcome => world.refused(server, life, outcome),
             }
         });
         self.0.machines.borrow_mut().list[server].registering = Some(task);
@@ -175,7 +219,7 @@ impl World {
     pub(super) async fn started(
         &self,
         server: usize,
-        (id, starts): (ServerId, Starts),
+        process: StartingProcess,
         mut write: impl FnMut(Starts),
     ) -> DecidedStart {
         let (caller, root) = (self.caller_of(server), self.root());
@@ -184,10 +228,12 @@ impl World {
             .may_be_replaced();
         let record = ServerRecord {
             generation: may_be_replaced.then_some(0),
-            ..ServerRecord::at_address(id, self.address(server))
+            position: process.position,
+            ..ServerRecord::at_address(process.id, self.address(server))
         };
         let (since, mut number) = (self.now(), None);
-        let mut starting = StartPhase::new(starts);
+        let mut starting = StartPhase::new(process.starts).abstaining(process.abstains);
+        let last = starting.last();
         loop {
             let client = Client::new(SimEnv::new(self, caller, ATTEMPT));
             let write = |starts: Starts| {
@@ -196,28 +242,41 @@ impl World {
                 Ok::<(), Infallible>(())
             };
             let handle = client.root(&root);
-            let ended = handle.start(&mut starting, &record, write).await;
-            if let Ok(registration) = ended {
+            // The process of the machine is the only one at its address.
+            let answers = async |known: &ServerRecord| match process.sight {
+                Some(sight) => self.answers_at(server, &known.address, sight).await,
+                None => false,
+            };
+            let ended = handle.start(&mut starting, &record, write, answers).await;
+            if let Ok(outcome) = ended {
                 let root = client.sequences().start(&root);
                 if root.id().index > 0 {
                     self.plan().note(Fault::RegisteredElsewhere);
                 }
+                let record = match &outcome {
+                    StartOutcome::Confirmed(record) => (**record).clone(),
+                    _ => record,
+                };
                 return DecidedStart {
-                    id,
-                    registration,
+                    id: process.id,
+                    outcome,
+                    record,
                     root,
                     since,
                     incarnation: starting.incarnation(),
                     number,
+                    last,
+                    position: process.position,
+                    standstills: 0,
                 };
             }
             client.env.sleep(PAUSE).await;
         }
     }
 
-    /// A member of the root domain that knows of a later start, or of another one of the incarnation, and that was in reach all
-    /// the time. The server itself is none: it has the registry of the disk that it runs with.
-    fn who_knows_better(
+    /// A member of the root domain that knows of a later start, or of another one of the incarnation, or that the log had come further,
+    /// and that was in reach all the time. The server itself is none: it has the registry of the disk that it runs with.
+    pub(super) fn who_knows_better(
         &self,
         machines: &Machines,
         server: usize,
@@ -236,6 +295,7 @@ impl World {
                 let is_other = Some(known.start) != started.number;
                 known.incarnation > started.incarnation
                     || known.incarnation == started.incarnation && is_other
+                    || known.incarnation == started.last && known.position > started.position
             });
             knows_better && !machine.paused && self.was_in_reach(caller, *other, started.since)
         })
@@ -270,50 +330,18 @@ impl World {
                 "no server in reach knows that {server} has a copy"
             ));
             self.stop(server, |_| Survive::All);
-            return self.put_back(&mut self.0.machines.borrow_mut(), server);
+            let machines = &mut *self.0.machines.borrow_mut();
+            machines.list[server].take_over(started.incarnation);
+            return self.put_back(machines, server);
         }
         let delay = match life > 1 && self.strikes(Fault::SlowStart) {
             true => Duration::from_millis(self.random().between(1, 100)),
             false => Duration::ZERO,
         };
-        self.at(delay, Happening::Serve(server, life));
+        self.at(delay, Happening::Serve(server, life, started.standstills));
     }
 
-    /// A later start is known: the process ends. It is started again and again, as supervisors do, until a person finds the
-    /// mistake.
-    fn refused(&self, server: usize, life: u64, registered: u64) {
-        let is_copy = {
-            let machine = &mut self.0.machines.borrow_mut().list[server];
-            if machine.life != life {
-                return;
-            }
-            let is_copy = machine.exchange.is_copy();
-            if !is_copy && !machine.exchange.is_contended {
-                self.violate(format!(
-                    "identity: server {server} is refused with its own disk"
-                ));
-                return;
-            }
-            is_copy
-        };
-        if !is_copy {
-            self.end_twin(server);
-        }
-        self.stop(server, |_| Survive::All);
-        let machines = &mut *self.0.machines.borrow_mut();
-        if !is_copy {
-            self.remark(&format!(
-                "server {server} is refused because of its copy, which is ended"
-            ));
-            return machines.list[server].take_over(registered);
-        }
-        machines.list[server].exchange.attempts -= 1;
-        if machines.list[server].exchange.attempts == 0 {
-            self.put_back(machines, server);
-        }
-    }
-
-    fn put_back(&self, machines: &mut Machines, server: usize) {
+    pub(super) fn put_back(&self, machines: &mut Machines, server: usize) {
         let machine = &mut machines.list[server];
         if let Some(own) = machine.exchange.aside.take() {
             machine.platter = own;
@@ -371,8 +399,13 @@ impl World {
                 incarnation: later,
                 unconfirmed,
             } = machine.platter.starts;
-            let is_older =
-                |copy: &mut Platter| unconfirmed.is_none() && copy.starts.incarnation < later;
+            // A snapshot of the start that runs tells as little of itself as one of an earlier start.
+            let may_be_of_this_start = fault == Fault::DiskRolledBack;
+            let is_older = |copy: &mut Platter| {
+                let copied = copy.starts.incarnation;
+                let is_before = copied < later || may_be_of_this_start && copied == later;
+                unconfirmed.is_none() && copy.starts.unconfirmed.is_none() && is_before
+            };
             machine.exchange.copy.take_if(is_older)
         };
         let may_copy_a_start = fault == Fault::DiskCopied && self.random().chance(500);
@@ -386,14 +419,17 @@ impl World {
             }
             Some(copy) => {
                 let machine = &mut self.0.machines.borrow_mut().list[server];
-                self.run_twin(server, machine, copy.starts);
+                self.run_twin(server, machine, (copy.starts, copy.position));
             }
             None => {
                 if self.random().chance(500) {
                     self.kill(server);
                 }
                 let machine = &mut self.0.machines.borrow_mut().list[server];
-                machine.exchange.copy = Some(machine.platter.duplicate());
+                machine.exchange.copy = Some(Platter {
+                    position: machine.log_position(),
+                    ..machine.platter.duplicate()
+                });
                 self.remark(&format!("the disk of server {server} is copied"));
             }
         }
@@ -408,67 +444,6 @@ impl World {
         machines.truth(server).put_aside();
         machines.list[server].exchange.attempts = self.random().between(1, 6);
         self.remark(&format!("the disk of server {server} is an old copy"));
-    }
-
-    /// A second process with a copy of what the directory says now.
-    fn start_twin(&self, server: usize, machine: &mut Machine) {
-        let starts = machine.platter.starts;
-        self.run_twin(server, machine, starts);
-    }
-
-    /// A second process with a copy, while the server runs. Nothing of its disk but the count of starts plays a part: it is
-    /// ended before it answers.
-    fn run_twin(&self, server: usize, machine: &mut Machine, starts: Starts) {
-        if machine.exchange.twin.is_some() {
-            return;
-        }
-        self.plan().note(Fault::DiskCopied);
-        self.remark(&format!(
-            "server {server} is started a second time, from a copy: {starts:?}"
-        ));
-        let (world, id) = (self.clone(), machine.platter.id);
-        let delay = Duration::from_micros(self.random().below(3000));
-        machine.exchange.is_contended = true;
-        machine.exchange.twin = Some(self.spawn(async move {
-            let env = SimEnv::new(&world, world.caller_of(server), ATTEMPT);
-            env.sleep(delay).await;
-            let started = world.started(server, (id, starts), |_| {}).await;
-            world.twin_ended(server, &started);
-        }));
-    }
-
-    /// If the copy was confirmed, a person ends it, and the true directory goes on from where the copy has come to.
-    fn twin_ended(&self, server: usize, started: &DecidedStart) {
-        let is_confirmed = started.registration == Registration::Registered;
-        {
-            let machines = &mut *self.0.machines.borrow_mut();
-            machines.list[server].exchange.twin = None;
-            if !is_confirmed {
-                return;
-            }
-            let confirmed = Observation::Confirmed {
-                id: started.id,
-                incarnation: started.incarnation,
-                is_copy: true,
-                knows_better: self.who_knows_better(machines, server, started),
-            };
-            self.observe(machines, &confirmed);
-        }
-        self.remark(&format!("the copy of server {server} is confirmed"));
-        if self.is_up(server) {
-            self.kill(server);
-        }
-        self.0.machines.borrow_mut().list[server].take_over(started.incarnation);
-    }
-
-    fn end_twin(&self, server: usize) {
-        let twin = self.0.machines.borrow_mut().list[server]
-            .exchange
-            .twin
-            .take();
-        if let Some(task) = twin {
-            self.abort(task);
-        }
     }
 
     /// The copies go, the true disks come back.

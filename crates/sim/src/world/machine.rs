@@ -75,8 +75,6 @@ struct About {
 struct Live {
     node: Node<Durable<MemoryDisk>, Caller>,
     commit: Option<Commit<MemoryFile>>,
-    /// Its start is confirmed.
-    serves: bool,
 }
 
 pub(super) struct Machine {
@@ -84,6 +82,8 @@ pub(super) struct Machine {
     pub(super) exchange: Exchange,
     live: Option<Live>,
     pub(super) paused: bool,
+    /// When it last stood still, or still did.
+    pub(super) paused_at: Option<Instant>,
     /// Its disk has no room before then.
     pub(super) full_until: Instant,
     /// How often its address has changed.
@@ -127,6 +127,7 @@ impl Machines {
             posted: PostedSignal::default(),
             live: None,
             paused: false,
+            paused_at: None,
             full_until: Instant::default(),
             life: 0,
         };
@@ -222,7 +223,8 @@ impl World {
     pub(crate) fn is_serving(&self, server: usize) -> bool {
         let machine = &self.0.machines.borrow().list[server];
         let live = machine.live.as_ref();
-        let is_serving = live.is_some_and(|live| live.serves && !live.node.is_draining());
+        let is_serving =
+            live.is_some_and(|live| live.node.is_serving() && !live.node.is_draining());
         is_serving && !machine.paused
     }
 
@@ -374,6 +376,7 @@ impl World {
             &mut Observer<'_>,
         ) -> Result<T, NodeError>,
     ) -> Result<T, NodeError> {
+        self.beat(server);
         let (acted, adopted) = {
             let machines = &mut *self.0.machines.borrow_mut();
             let live = machines.list[server].live.as_mut();
@@ -435,8 +438,14 @@ impl World {
             let codec::EncodedMessage { body, payload } = codec::encode_note(note);
             self.send_note(self.caller_of(server), to, Body { body, payload });
         }
+        let may_answer = self.may_answer(server);
         let machines = self.0.machines.borrow();
         for (caller, reply) in turn.released.replies {
+            if !may_answer && reply.is_ok() && matches!(caller.subject, Subject::Objects(_)) {
+                self.violate(format!(
+                    "identity: server {server} answers for objects after it stood still and a copy of it was confirmed"
+                ));
+            }
             self.show(&machines, server, &caller, &reply);
             let encoded = reply.map(|reply| codec::encode_reply(&reply));
             self.send_reply((caller.client, server), caller.call, encoded);
@@ -445,6 +454,7 @@ impl World {
 
     /// The batch is written, or the attempt is the end of the server.
     pub(super) fn finish_commit(&self, server: usize, life: u64) {
+        self.beat(server);
         let written = {
             let machines = &mut *self.0.machines.borrow_mut();
             let machine = &mut machines.list[server];

@@ -269,6 +269,7 @@ impl World {
         let life = {
             let machine = &mut self.0.machines.borrow_mut().list[server];
             machine.paused = true;
+            machine.paused_at = Some(self.now());
             machine.life
         };
         self.disturb(server);

@@ -322,11 +322,12 @@ const SERVER_RESUMED: u16 = MUST_UNDERSTAND | 7;
 const SERVER_GENERATION: u16 = MUST_UNDERSTAND | 8;
 /// Left out where it is 0.
 const SERVER_LEAVING: u16 = 10;
+const SERVER_POSITION: u16 = 9;
 
 /// A server's record, as fields.
 pub(crate) fn server_fields(server: &ServerRecord) -> BytesMut {
     let texts = server.name.len() + server.address.len() + server.admin.len();
-    let mut out = BytesMut::with_capacity(7 * 6 + 16 + 8 + 8 + 8 + texts);
+    let mut out = BytesMut::with_capacity(8 * 6 + 16 + 8 + 8 + 8 + 8 + texts);
     let mut field = |kind, value: &[u8]| tlv::put_field(&mut out, kind, value);
     field(SERVER_ID, &server.id.0.to_le_bytes());
     field(SERVER_INCARNATION, &server.incarnation.to_le_bytes());
@@ -343,6 +344,9 @@ pub(crate) fn server_fields(server: &ServerRecord) -> BytesMut {
     if server.leaving != 0 {
         field(SERVER_LEAVING, &server.leaving.to_le_bytes());
     }
+    if let Some(position) = server.position {
+        field(SERVER_POSITION, &position.to_le_bytes());
+    }
     out
 }
 
@@ -350,7 +354,7 @@ pub(crate) fn server_fields(server: &ServerRecord) -> BytesMut {
 pub(crate) fn server(fields: &Bytes) -> Result<ServerRecord, DecodeError> {
     let (mut id, mut incarnation, mut start, mut address) = (None, None, None, None);
     let (mut name, mut admin, mut resumed) = (String::new(), String::new(), false);
-    let (mut generation, mut leaving) = (None, 0);
+    let (mut generation, mut leaving, mut position) = (None, 0, None);
     for field in tlv::fields(fields) {
         let (kind, value) = field.map_err(DecodeError::Fields)?;
         match kind {
@@ -363,6 +367,7 @@ pub(crate) fn server(fields: &Bytes) -> Result<ServerRecord, DecodeError> {
             SERVER_RESUMED => resumed = true,
             SERVER_GENERATION => generation = Some(u64::from_le_bytes(number(kind, value)?)),
             SERVER_LEAVING => leaving = u64::from_le_bytes(number(kind, value)?),
+            SERVER_POSITION => position = Some(u64::from_le_bytes(number(kind, value)?)),
             _ => tlv::unknown(kind).map_err(DecodeError::Fields)?,
         }
     }
@@ -377,6 +382,7 @@ pub(crate) fn server(fields: &Bytes) -> Result<ServerRecord, DecodeError> {
         admin,
         generation,
         leaving,
+        position,
     })
 }
 

@@ -32,6 +32,7 @@ const CONFIG: u8 = 13;
 const CELL_CLOSED: u8 = 14;
 const LATEST: u8 = 15;
 const SERVERS: u8 = 16;
+const ADMISSIBLE: u8 = 17;
 
 /// Of any answer for a configuration: its successors follow the flags.
 pub(super) const FLAG_SUCCESSORS: u8 = 0x80;
@@ -100,6 +101,10 @@ fn put_reply<S: Sink>(out: &mut S, reply: &Reply, next: Option<&Successors>) {
             put_servers(out, servers);
         }
         Reply::Registered => put_kind(out, REGISTERED, 0, next),
+        Reply::Admissible(known) => {
+            put_kind(out, ADMISSIBLE, 0, next);
+            out.put(&parts::server_fields(known));
+        }
         Reply::Outdated { registered } => {
             put_kind(out, OUTDATED, 0, next);
             out.u64(*registered);
@@ -282,7 +287,7 @@ pub(super) fn reply(reader: &mut Reader<'_>) -> Result<Reply, DecodeError> {
         LISTED | CELLS => FLAG_SUCCESSORS | FLAG_TRUNCATED,
         CELL_PROMISED | CELL_CLOSED => FLAG_SUCCESSORS | FLAG_ACCEPTED,
         ACCESS | CONFIG | WITHHELD | CELL_ACCEPTED | CELL_REJECTED | CELL_DECIDED | SERVERS
-        | REGISTERED | OUTDATED => FLAG_SUCCESSORS,
+        | REGISTERED | OUTDATED | ADMISSIBLE => FLAG_SUCCESSORS,
         LATEST => FLAG_KNOWN,
         DIRECTORY | STATUS => 0,
         kind => return Err(unknown("kind of reply", kind.into())),
@@ -330,6 +335,7 @@ fn answered(reader: &mut Reader<'_>, kind: u8, flags: u8) -> Result<Reply, Decod
         DIRECTORY => Reply::Directory(directory(reader)?),
         SERVERS => Reply::Servers(servers(reader)?),
         REGISTERED => Reply::Registered,
+        ADMISSIBLE => Reply::Admissible(Box::new(parts::server(&reader.rest())?)),
         OUTDATED => Reply::Outdated {
             registered: reader.u64()?,
         },

@@ -81,6 +81,24 @@ fn golden_bytes_of_version_2() {
     assert_eq!(hex(&encode_welcome(&sample_welcome())), expected);
 }
 
+/// A reader of before skips it, and a welcome of before has none.
+#[test]
+fn the_number_of_a_process_is_an_optional_field() {
+    let process = 0x0102_0304_0506_0708;
+    let welcome = Welcome {
+        fields: vec![process_field(process)],
+        ..sample_welcome()
+    };
+    let bytes = encode_welcome(&welcome);
+    assert!(
+        hex(&bytes).contains("010008000807060504030201"),
+        "{bytes:?}"
+    );
+    assert_eq!(decode_welcome(&bytes).unwrap().process(), Some(process));
+    assert!(!welcome.fields[0].must_understand());
+    assert_eq!(sample_welcome().process(), None);
+}
+
 #[test]
 fn every_truncation_and_every_flipped_bit_is_noticed() {
     let hello = encode_hello(&sample_hello());

@@ -144,6 +144,7 @@ fn server(id: u128) -> ServerRecord {
         admin: format!("192.0.2.{id}:7402"),
         generation: None,
         leaving: 0,
+        position: None,
     }
 }
 
@@ -159,6 +160,14 @@ fn leaving() -> ServerRecord {
 fn in_memory() -> ServerRecord {
     ServerRecord {
         generation: Some(0x0102),
+        ..server(1)
+    }
+}
+
+/// A server that says how far its log is.
+fn positioned() -> ServerRecord {
+    ServerRecord {
+        position: Some(0x0506),
         ..server(1)
     }
 }
@@ -288,6 +297,7 @@ fn requests_of_sequences() -> Vec<Request> {
         register(Enrolment::HandOn, true),
         registration(in_memory()),
         Body::Servers,
+        registration(positioned()),
     ]);
     let configured = bodies.into_iter().map(|body| Request::Configured {
         configuration: id(),
@@ -386,6 +396,7 @@ fn replies_of_sequences() -> Vec<Reply> {
         Reply::Servers(vec![server(1), server(2)]),
         Reply::Registered,
         Reply::Outdated { registered: 0x21 },
+        Reply::Admissible(Box::new(positioned())),
         Reply::Status(Box::new(ServerStatus {
             incarnation: 1,
             serving: true,

@@ -177,9 +177,9 @@ pub(super) fn enrolment() -> impl Strategy<Value = Enrolment> {
 
 pub(super) fn server() -> impl Strategy<Value = ServerRecord> {
     let texts = (text(0..40), text(0..40), text(0..40));
-    let numbers = any::<(u128, u64, u64, bool, Option<u64>, u64)>();
+    let numbers = any::<(u128, u64, u64, bool, Option<u64>, u64, Option<u64>)>();
     (numbers, texts).prop_map(
-        |((id, incarnation, start, resumed, generation, leaving), texts)| {
+        |((id, incarnation, start, resumed, generation, leaving, position), texts)| {
             let (name, address, admin) = texts;
             ServerRecord {
                 id: ServerId(id),
@@ -191,6 +191,7 @@ pub(super) fn server() -> impl Strategy<Value = ServerRecord> {
                 admin,
                 generation,
                 leaving,
+                position,
             }
         },
     )

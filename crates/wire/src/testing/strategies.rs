@@ -142,6 +142,7 @@ fn reply_for_configurations() -> impl Strategy<Value = Reply> {
         1 => Just(Reply::Config),
         1 => vec(server(), 0..5).prop_map(Reply::Servers),
         1 => Just(Reply::Registered),
+        1 => server().prop_map(|known| Reply::Admissible(Box::new(known))),
         1 => any::<u64>().prop_map(|registered| Reply::Outdated { registered }),
     ]
 }

@@ -8,7 +8,7 @@ use crate::exit::{Code, Failure, Outcome};
 use crate::output::{Column, Output};
 use crate::progress;
 use crate::session::{self, Target, creation_failure};
-use areo_client::{Client, ConnectError, CreateDomainError, DomainOptions};
+use areo_client::{Client, ClusterStatus, ConnectError, CreateDomainError, DomainOptions};
 use std::path::Path;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -43,7 +43,10 @@ async fn serving(out: Output, cluster: &Cluster, timeout: Duration) -> Outcome<C
     let all = cluster.file.servers.len() - cluster.absent.len();
     loop {
         let status = client.status().await;
-        let (serving, quorum) = (status.serving(), status.root.configuration.shape.quorum());
+        let (serving, quorum) = (
+            serving_here(&status, cluster),
+            status.root.configuration.shape.quorum(),
+        );
         if serving >= all {
             return Ok(client);
         }
@@ -65,6 +68,22 @@ async fn serving(out: Output, cluster: &Cluster, timeout: Duration) -> Outcome<C
         }
         sleep(PAUSE).await;
     }
+}
+
+/// Servers that serve where this cluster has them. Of a copy of a cluster that runs, those that serve are elsewhere.
+fn serving_here(status: &ClusterStatus, cluster: &Cluster) -> usize {
+    let is_here = |address: &str| {
+        cluster
+            .file
+            .servers
+            .iter()
+            .any(|server| server.address == address)
+    };
+    let serving = status.servers.iter().filter(|server| {
+        let status = server.status.answered();
+        status.is_some_and(|status| status.serving) && is_here(&server.server.address)
+    });
+    serving.count()
 }
 
 async fn connected(target: &Target, timeout: Duration, begun: Instant) -> Outcome<Client> {

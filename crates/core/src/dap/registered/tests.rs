@@ -17,6 +17,15 @@ fn admission(n: usize) -> Admission {
     Admission::new(&replicated(n), Body::Servers)
 }
 
+fn outcome(decided: Decision<Admitted>) -> Decision<Registration> {
+    match decided {
+        Decision::Done(admitted) => Decision::Done(admitted.registration),
+        Decision::Pending => Decision::Pending,
+        Decision::Ask(positions) => Decision::Ask(positions),
+        Decision::Impossible => Decision::Impossible,
+    }
+}
+
 fn add(tally: &mut Admission, member: usize, fate: Fate) -> Decision<Registration> {
     let event = match fate {
         Fate::Votes => Event::Reply(Reply::Registered),
@@ -24,7 +33,7 @@ fn add(tally: &mut Admission, member: usize, fate: Fate) -> Decision<Registratio
         Fate::Refuses => Event::Refused(Refusal::Damaged),
         Fate::Silent => Event::Unreachable,
     };
-    tally.add(member, event)
+    outcome(tally.add(member, event))
 }
 
 /// Until the patience has run out, or there is a decision.
@@ -33,7 +42,7 @@ fn wait(tally: &mut Admission) -> Decision<Registration> {
         if tally.patience().is_none() {
             break;
         }
-        match tally.tick() {
+        match outcome(tally.tick()) {
             Decision::Pending => {}
             decided => return decided,
         }
@@ -119,5 +128,8 @@ fn one_tick_is_not_the_patience() {
     for _ in 1..PATIENCE_TICKS {
         assert_eq!(tally.tick(), Decision::Pending);
     }
-    assert_eq!(tally.tick(), Decision::Done(Registration::Registered));
+    assert_eq!(
+        outcome(tally.tick()),
+        Decision::Done(Registration::Registered)
+    );
 }

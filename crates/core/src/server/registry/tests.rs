@@ -48,6 +48,61 @@ fn servers_in_memory_take_the_place_of_those_before_them_at_their_address() {
     assert_eq!(content(&registry), [last]);
 }
 
+/// `[X-31 log-position]`: two members of the root domain would keep each other busy, and each renewal would be said to all servers.
+#[test]
+fn a_position_is_no_news_and_no_growth() {
+    let (mut registry, mut ledger) = (Registry::default(), Ledger::default());
+    let at = |position| ServerRecord {
+        position: Some(position),
+        ..record(1, "host:1", None)
+    };
+    let own = record(2, "host:2", None);
+    for record in [at(1), own.clone()] {
+        assert!(registry.know(record, &mut ledger).is_ok());
+    }
+    assert!(ledger.take_growth());
+    assert_eq!(registry.take_news().len(), 2);
+    assert_eq!(registry.introduce(own.id, 1).len(), 1);
+    for position in [4, 4, 3] {
+        assert!(registry.know(at(position), &mut ledger).is_ok());
+    }
+    assert!(!ledger.take_growth(), "it is kept all the same");
+    assert_eq!(content(&registry), [at(4), own.clone()]);
+    assert_eq!(registry.take_news(), []);
+    assert_eq!(registry.introduce(own.id, 1), []);
+    let next = ServerRecord {
+        incarnation: 2,
+        ..at(5)
+    };
+    assert!(registry.know(next, &mut ledger).is_ok());
+    assert!(ledger.take_growth());
+    assert_eq!(registry.introduce(own.id, 1).len(), 1);
+}
+
+/// Only a server that keeps a log asks for what is known of it.
+#[test]
+fn a_start_is_told_the_last_record_of_its_server() {
+    let (mut registry, mut ledger) = (Registry::default(), Ledger::default());
+    let first = ServerRecord {
+        position: Some(3),
+        ..record(1, "host:1", None)
+    };
+    let next = ServerRecord {
+        incarnation: 2,
+        ..first.clone()
+    };
+    let mut enrol = |step, record: &ServerRecord| registry.enrol(step, record.clone(), &mut ledger);
+    assert_eq!(enrol(Enrolment::Ask, &next), Ok(Reply::Registered));
+    assert_eq!(enrol(Enrolment::Register, &first), Ok(Reply::Registered));
+    let admissible = Reply::Admissible(Box::new(first));
+    assert_eq!(enrol(Enrolment::Ask, &next), Ok(admissible));
+    let without = ServerRecord {
+        position: None,
+        ..next
+    };
+    assert_eq!(enrol(Enrolment::Ask, &without), Ok(Reply::Registered));
+}
+
 #[test]
 fn a_server_with_a_directory_is_replaced_by_none_at_its_address() {
     let durable = [record(1, "host:1", None), record(2, "host:1", None)];

@@ -4,7 +4,7 @@
 use super::super::{Case, Judge, Kind, ObservedOperation, Operation, Outcome};
 use super::{configuration, plain};
 use areo_core::config::{Configuration, Dap, ServerId};
-use areo_core::manager::Registration;
+use areo_core::manager::StartOutcome;
 use areo_core::message::{Body, Request, ServerRecord};
 use areo_core::pointer::Successors;
 use areo_core::starts::{StartPhase, Starts};
@@ -99,6 +99,7 @@ fn record(incarnation: u64, start: u64) -> ServerRecord {
         admin: String::new(),
         generation: None,
         leaving: 0,
+        position: None,
     }
 }
 
@@ -112,13 +113,11 @@ fn start(c: &Arc<Configuration>) -> Operation {
             let write = |_| Ok::<(), Infallible>(());
             let started = client
                 .root(&c)
-                .start(&mut starting, &record(0, 0), write)
+                .start(&mut starting, &record(0, 0), write, async |_| false)
                 .await;
             Outcome::Other(match started {
-                Ok(Registration::Registered) => CONFIRMED.to_owned(),
-                Ok(Registration::Outdated { registered }) => {
-                    format!("its start is refused: {registered} is registered")
-                }
+                Ok(StartOutcome::Confirmed(_)) => CONFIRMED.to_owned(),
+                Ok(refused) => format!("its start is refused: {refused:?}"),
                 Err(error) => format!("its start fails: {error:?}"),
             })
         }

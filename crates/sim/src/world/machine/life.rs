@@ -68,6 +68,37 @@ impl Machine {
     }
 }
 
+impl Machine {
+    /// Its process answers for objects when it is at work.
+    pub(in crate::world) fn serves(&self) -> bool {
+        self.live
+            .as_ref()
+            .is_some_and(|live| live.node.is_serving())
+    }
+
+    pub(in crate::world) fn is_unreadable(&self) -> bool {
+        let live = self.live.as_ref();
+        live.is_some_and(|live| live.node.shard().server().is_unreadable())
+    }
+
+    pub(in crate::world) fn standstills(&self) -> u64 {
+        self.live.as_ref().map_or(0, |live| live.node.standstills())
+    }
+
+    /// What it tells the root domain of its log.
+    pub(in crate::world) fn position(&self) -> Option<u64> {
+        self.live.as_ref()?.node.position()
+    }
+
+    /// The last durable batch on its disk.
+    pub(in crate::world) fn log_position(&self) -> Option<u64> {
+        match &self.live {
+            Some(live) => live.node.keep().log().map(Records::position),
+            None => self.platter.position,
+        }
+    }
+}
+
 impl World {
     // ---- starting ----
 
@@ -126,11 +157,7 @@ impl World {
                 Some(progress) => node.resume_scrub(now, progress),
                 None => node.scrub_from(7 * machines.list[server].life + server as u64),
             }
-            machines.list[server].live = Some(Live {
-                node,
-                commit: None,
-                serves: false,
-            });
+            machines.list[server].live = Some(Live { node, commit: None });
             let missing = &missing;
             self.observe(machines, &Observation::Recovered { server, missing });
             let truth = &machines.truths[server];
@@ -152,19 +179,48 @@ impl World {
         self.register(server, life);
     }
 
-    pub(in crate::world) fn serve(&self, server: usize, life: u64) {
+    /// The start is confirmed: it serves, unless it has stood still since `standstills`.
+    pub(in crate::world) fn serve(&self, server: usize, life: u64, standstills: u64) {
+        self.beat(server);
         {
             let machine = &mut self.0.machines.borrow_mut().list[server];
             let Some(live) = machine.live.as_mut().filter(|_| machine.life == life) else {
                 return;
             };
-            live.node.serve();
-            live.serves = true;
+            if live.node.standstills() == standstills {
+                live.node.serve();
+            }
         }
         if self.0.costs.is_none() {
             self.begin_repair(server);
         }
         self.begin_leading(server, life);
+    }
+
+    /// Its start is confirmed once more.
+    pub(in crate::world) fn serve_again(&self, server: usize, standstills: u64) {
+        self.beat(server);
+        let live = &mut self.0.machines.borrow_mut().list[server].live;
+        if let Some(live) = live
+            .as_mut()
+            .filter(|live| live.node.standstills() == standstills)
+        {
+            live.node.serve();
+        }
+    }
+
+    /// The process is at work. After a standstill those that waited for an answer get none: their connections end.
+    pub(super) fn beat(&self, server: usize) {
+        let now = self.clock(self.caller_of(server));
+        let waited = {
+            let live = &mut self.0.machines.borrow_mut().list[server].live;
+            live.as_mut().map(|live| live.node.beat(now).len())
+        };
+        if waited.is_some_and(|waited| waited > 0) {
+            self.remark(&format!("server {server} has stood still"));
+            self.disconnect(server);
+            self.reconnect(server, None);
+        }
     }
 
     // ---- housekeeping ----
@@ -297,6 +353,7 @@ impl World {
         let tasks = {
             let machines = &mut *self.0.machines.borrow_mut();
             let machine = &mut machines.list[server];
+            machine.platter.position = machine.log_position();
             if let Some(live) = machine.live.take() {
                 // What was written of it since may be lost, and so may records: any place is good.
                 machine.platter.scrubbed = live.node.scrub_progress(now);
@@ -332,6 +389,7 @@ impl World {
                 return;
             }
             machine.paused = false;
+            machine.paused_at = Some(self.now());
         }
         self.disturb(server);
         self.turn(server);

@@ -3,7 +3,7 @@
 use super::super::ranked;
 use super::{
     ballot, cell, configuration, fragment, id, in_memory, leaving, manifest, metadata, name, next,
-    server, tag, value,
+    positioned, server, tag, value,
 };
 use areo_core::config::{ConfigurationId, Membership, ServerId};
 use areo_core::consensus::paxos::Acceptor;
@@ -95,6 +95,7 @@ pub fn headers() -> Vec<Header> {
         }),
         Header::Registry(server(1)),
         Header::Registry(in_memory()),
+        Header::Registry(positioned()),
         Header::Pointer {
             key,
             pointer: Pointer::pending(&next()),

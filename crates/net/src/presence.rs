@@ -1,0 +1,72 @@
+//! Whether a server is at an address: a question before any connection counts as one.
+
+use std::time::Duration;
+
+use areo_wire::frame::Refusal;
+use areo_wire::hello::{Channel, Hello, Role, Welcome};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::handshake::{HandshakeError, exchange};
+
+/// What answers at the address of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// A process that says that it is the server.
+    Answers {
+        /// The number of the process; of one of an earlier version none.
+        process: Option<u64>,
+        /// It is going down.
+        is_stopping: bool,
+    },
+    /// No process of that server: the address refuses connections, or another program answers.
+    Absent,
+    /// No answer, which says nothing: the process may be slow, stand still, or be out of reach.
+    Silent,
+}
+
+/// Asks at an address whether a process answers there as this server of this cluster.
+pub async fn presence(
+    address: &str,
+    (cluster, server): (u128, u128),
+    patience: Duration,
+) -> Presence {
+    let asked = async {
+        let mut stream = TcpStream::connect(address).await?;
+        ask(&mut stream, (cluster, server)).await
+    };
+    match timeout(patience, asked).await {
+        Ok(Ok(welcome)) if (welcome.cluster, welcome.server) == (cluster, server) => {
+            Presence::Answers {
+                process: welcome.process(),
+                is_stopping: welcome.refusal == Some(Refusal::Draining),
+            }
+        }
+        Ok(
+            Ok(_)
+            | Err(
+                HandshakeError::Malformed { .. }
+                | HandshakeError::Failed {
+                    kind: std::io::ErrorKind::ConnectionRefused,
+                },
+            ),
+        ) => Presence::Absent,
+        Ok(Err(_)) | Err(_) => Presence::Silent,
+    }
+}
+
+/// Says hello. A refusal is an answer, too, and names the server.
+async fn ask<S>(stream: &mut S, (cluster, server): (u128, u128)) -> Result<Welcome, HandshakeError>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let hello = Hello {
+        cluster,
+        expected_server: server,
+        // Whichever start of it answers has the identity.
+        known_incarnation: 0,
+        ..Hello::new(Role::Server, Channel::Calls, server)
+    };
+    exchange(stream, &hello).await
+}

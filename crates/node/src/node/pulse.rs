@@ -1,0 +1,80 @@
+//! When the process was last at work, and how far its log has come.
+
+use super::Node;
+use crate::keep::Keep;
+use areo_core::instant::Instant;
+use areo_core::timing::STANDSTILL;
+
+/// What a node notes of itself, to tell the root domain or to find out that it stood still.
+pub(super) struct Pulse {
+    /// When it was last at work; `None` before it was.
+    last: Option<Instant>,
+    /// The last batch of the log that holds what the server must not lose. `None`: there is no log, and no other process can be the
+    /// server.
+    position: Option<u64>,
+    /// The batch that is being written is such a batch.
+    grows: bool,
+    /// How often it stood still.
+    standstills: u64,
+}
+
+impl Pulse {
+    pub(super) fn new(position: Option<u64>) -> Pulse {
+        Pulse {
+            last: None,
+            position,
+            grows: false,
+            standstills: 0,
+        }
+    }
+
+    /// A batch is being written.
+    pub(super) fn grows(&mut self, grows: bool) {
+        self.grows = grows;
+    }
+
+    /// It is durable, under this number.
+    pub(super) fn committed(&mut self, position: u64) {
+        if std::mem::take(&mut self.grows) {
+            assert!(self.position < Some(position), "batches are numbered");
+            self.position = Some(position);
+        }
+    }
+
+    /// It is at work now. True: it was not for so long that another process may have taken its place.
+    fn beat(&mut self, now: Instant) -> bool {
+        let last = self.last.replace(now);
+        let stood_still = last.is_some_and(|last| now.since(last) > STANDSTILL);
+        self.standstills += u64::from(stood_still);
+        stood_still && self.position.is_some()
+    }
+}
+
+impl<K: Keep, C> Node<K, C> {
+    /// To be called before the node does anything after a wait. After a standstill it answers for no object until
+    /// [`Node::serve`], and those that wait for what is being written get no answer (`[X-32 stood-still]`): they are returned.
+    #[must_use = "their connections are to be closed"]
+    pub fn beat(&mut self, now: Instant) -> Vec<C> {
+        if self.pulse.beat(now) && self.is_serving() {
+            let waited = self.shard.suspend();
+            assert!(!self.is_serving(), "its place may be taken");
+            return waited;
+        }
+        Vec::new()
+    }
+
+    /// How often it stood still. What was found out before the last time, it cannot rely on.
+    pub fn standstills(&self) -> u64 {
+        self.pulse.standstills
+    }
+
+    /// Whether it answers for objects.
+    pub fn is_serving(&self) -> bool {
+        self.shard.server().is_serving()
+    }
+
+    /// The last durable batch of the log that holds what the server must not lose (`[X-31 log-position]`).
+    pub fn position(&self) -> Option<u64> {
+        self.pulse.position
+    }
+}
