@@ -221,7 +221,9 @@ fn a_reply_over_the_limits_is_told_as_such() {
 
 /// Says hello; the refusal, if it is refused.
 async fn hello_at(server: &TestServer, role: Role) -> (TcpStream, Option<Refusal>) {
-    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    let mut stream = TcpStream::connect(server.address)
+        .await
+        .expect("it listens");
     let hello = Hello::new(role, Channel::Calls, 3);
     match areo_net::handshake::greet(&mut stream, &hello, PATIENCE).await {
         Ok(_) => (stream, None),

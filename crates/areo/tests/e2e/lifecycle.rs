@@ -465,7 +465,7 @@ fn serve_elsewhere(cluster: &Cluster, data: &std::path::Path) -> Server {
         format!("127.0.0.1:{port}"),
         format!("127.0.0.1:{}", port + 40),
     );
-    let (file, data) = (cluster.file(), data.to_str().unwrap());
+    let (file, data) = (cluster.file(), data.to_str().expect("it is text"));
     let arguments = [
         "--cluster",
         &file,

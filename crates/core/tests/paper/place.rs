@@ -102,7 +102,7 @@ fn a_start_asks_where_its_server_was_registered_before_it_registers_anything() {
         each_way(|world, actor| {
             let refused = start(world, actor, starts, 41, true);
             let address = "host-3-77".to_owned();
-            assert_eq!(refused.asked, [address.clone()]);
+            assert_eq!(refused.asked, std::slice::from_ref(&address));
             assert_eq!(refused.outcome, StartOutcome::Occupied { address });
             assert_eq!(refused.written, [], "it can be started again and again");
             // The process that answers there is not disturbed.

@@ -397,22 +397,7 @@ fn replies_of_sequences() -> Vec<Reply> {
         Reply::Registered,
         Reply::Outdated { registered: 0x21 },
         Reply::Admissible(Box::new(positioned())),
-        Reply::Status(Box::new(ServerStatus {
-            incarnation: 1,
-            serving: true,
-            durable: true,
-            objects: 2,
-            versions: 3,
-            element_bytes: 4,
-            stored_bytes: 5,
-            damaged: 6,
-            configurations: 7,
-            pending: 8,
-            pending_ms: 9,
-            trimmed: 10,
-            repaired: 11,
-            ..ServerStatus::default()
-        })),
+        counting(),
     ]);
     replies.extend(cell_replies().map(Reply::Cell));
     replies.extend(envelopes());
@@ -429,6 +414,25 @@ fn replies_of_sequences() -> Vec<Reply> {
     replies.extend([super::restart::waits(), Reply::Latest(Some(slotted()))]);
     replies.extend([leading(), Reply::Latest(Some(fixed())), full()]);
     replies
+}
+
+fn counting() -> Reply {
+    Reply::Status(Box::new(ServerStatus {
+        incarnation: 1,
+        serving: true,
+        durable: true,
+        objects: 2,
+        versions: 3,
+        element_bytes: 4,
+        stored_bytes: 5,
+        damaged: 6,
+        configurations: 7,
+        pending: 8,
+        pending_ms: 9,
+        trimmed: 10,
+        repaired: 11,
+        ..ServerStatus::default()
+    }))
 }
 
 fn repairing() -> Reply {

@@ -101,23 +101,28 @@ pub fn headers() -> Vec<Header> {
             pointer: Pointer::pending(&next()),
         },
         Header::Final(next()),
-        Header::Element(ElementHeader {
-            key,
-            name: name("photos/ä.jpg"),
-            tag: tag(0x65),
-            floor: Tag::INITIAL,
-            form: Form::Trimmed,
-            deleted: false,
-            length: 11,
-            bytes: 0,
-            metadata: Bytes::new(),
-        }),
+        Header::Element(trimmed(key)),
         ranked::header(),
         round(key),
         first(key),
         Header::Registry(leaving()),
         ranked::floor_header(),
     ]
+}
+
+/// A tag whose element was trimmed.
+fn trimmed(key: ConfigurationId) -> ElementHeader {
+    ElementHeader {
+        key,
+        name: name("photos/ä.jpg"),
+        tag: tag(0x65),
+        floor: Tag::INITIAL,
+        form: Form::Trimmed,
+        deleted: false,
+        length: 11,
+        bytes: 0,
+        metadata: Bytes::new(),
+    }
 }
 
 /// Of what came first to a member of a weak snapshot.
