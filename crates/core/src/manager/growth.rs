@@ -105,6 +105,13 @@ pub fn next_members(
         next.len() == members.len() || next.len() % 2 == 1,
         "an even number of members tolerates no crash more"
     );
+    let comes = |id: &&ServerId| !members.contains(*id);
+    assert!(
+        next.iter()
+            .filter(comes)
+            .all(|id| servers.get(id).is_some_and(|it| it.may_come())),
+        "a server that comes serves and is not to go"
+    );
     let serving = next.iter().filter(serves).count();
     (next != members && serving > next.len() / 2).then_some(next)
 }
