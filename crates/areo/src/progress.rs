@@ -10,6 +10,8 @@ use tokio::time::sleep;
 
 /// Values below this are through before a bar could be read.
 pub(crate) const SHOWN_BYTES: u64 = 4 << 20;
+/// The time after which a person wonders whether anything happens.
+const LATE: Duration = Duration::from_secs(1);
 /// How often a bar is brought up to date.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -48,6 +50,20 @@ pub fn count(out: Output, what: &str, total: u64) -> ProgressBar {
 /// No bar at all.
 pub(crate) fn hidden() -> ProgressBar {
     ProgressBar::hidden()
+}
+
+/// Runs an operation that is mostly over at once; one that is not has a spinner after [`LATE`].
+pub(crate) async fn late<T>(out: Output, what: &str, operation: impl Future<Output = T>) -> T {
+    let mut operation = std::pin::pin!(operation);
+    tokio::select! {
+        biased;
+        result = &mut operation => return result,
+        () = sleep(LATE) => {}
+    }
+    let spinner = spinner(out, what);
+    let result = operation.await;
+    spinner.finish_and_clear();
+    result
 }
 
 /// Runs an operation that sends a value; the bar says how much has left, and goes with the operation.

@@ -24,6 +24,8 @@ fn the_help_names_every_command() {
     let commands = Cli::command();
     let names: Vec<&str> = commands
         .get_subcommands()
+        // `version`, of which the screen has no room: `--version` is what people try.
+        .filter(|command| !command.is_hide_set())
         .map(clap::Command::get_name)
         .collect();
     assert_eq!(
@@ -43,8 +45,7 @@ fn the_help_names_every_command() {
             "reconfig",
             "status",
             "trace",
-            "completion",
-            "version",
+            "completion"
         ]
     );
     for name in names {

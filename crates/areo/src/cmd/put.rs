@@ -119,7 +119,11 @@ async fn put(
     let conditional = args.if_version.is_some();
     let promise = conditional.then(|| Promise::of(&domain, args.require_one_winner));
     let promise = promise.transpose()?;
-    let bar = bar(out, &domain.configuration(), source.expected());
+    let bar = match source.is_typed() {
+        true => progress::hidden(),
+        false => bar(out, &domain.configuration(), source.expected()),
+    };
+    let is_small = source.expected().is_some_and(|bytes| bytes < COPIED_BYTES);
     let put = async {
         match &args.if_version {
             None => measured.put_stream(key, &mut source, options).await,
@@ -134,7 +138,11 @@ async fn put(
             }
         }
     };
-    let version = progress::sending(bar, &client, put).await;
+    let put = progress::sending(bar, &client, put);
+    let version = match is_small {
+        true => progress::late(out, "waiting for servers", put).await,
+        false => put.await,
+    };
     let version = version.map_err(|error| match error {
         StreamError::Store(error) => failure(error),
         StreamError::Local(error) => Failure::file("read", Path::new(&source.name), &error),

@@ -83,7 +83,7 @@ fn options(session: &Session, args: args::Server, recorder: Recorder) -> Outcome
         (false, seeds) if seeds.is_empty() => Start::Existing,
         (false, seeds) => Start::Join { seeds },
     };
-    if start == Start::Existing && !data.exists() {
+    if start == Start::Existing && matches!(data.try_exists(), Ok(false)) {
         // The server would make the directory before it finds that there is nothing in it.
         return Err(failure(&ServeError::NotInitialised { path: data }));
     }

@@ -74,6 +74,13 @@ fn call() -> NoQuorum {
 fn every_ending_has_its_exit_code() {
     let (domain, key) = (|| String::from("photos"), || String::from("a"));
     let call = || Box::new(call());
+    let read = || {
+        let operation = Operation::Get;
+        Box::new(NoQuorum {
+            operation,
+            ..*call()
+        })
+    };
     let damage = Box::new(Damage::Servers { call: call() });
     let not_found = |key| Error::NotFound {
         domain: domain(),
@@ -103,7 +110,8 @@ fn every_ending_has_its_exit_code() {
         (Error::Unavailable { call: call() }, 5),
         (Error::Unauthorised { call: call() }, 6),
         (corrupted, 7),
-        (Error::Obstructed { call: call() }, 7),
+        (Error::Obstructed { call: call() }, 5),
+        (Error::Obstructed { call: read() }, 7),
         (Error::Unknown { call: call() }, 8),
     ] {
         let said = error.to_string();

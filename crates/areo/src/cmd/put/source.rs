@@ -76,6 +76,11 @@ impl Source {
         Some(end.saturating_sub(begin))
     }
 
+    /// Whether the value is typed at a terminal, where progress would be written over it.
+    pub(super) fn is_typed(&self) -> bool {
+        rustix::termios::isatty(&self.reader)
+    }
+
     /// All of it, or one byte more than a coverable write takes.
     pub(super) async fn read_all(&mut self) -> io::Result<Vec<u8>> {
         let mut value = Vec::new();

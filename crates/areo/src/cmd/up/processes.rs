@@ -145,6 +145,8 @@ impl Processes {
             _ => Duration::ZERO,
         };
         let name = process.name.clone();
+        // A server says so of a directory or of options with which no other start does better: of one that was forgotten, or of a copy.
+        let is_final = matches!(&status, Ok(status) if matches!(status.code(), Some(2 | 7)));
         let (told, log) = (told(status), process.directory.join(LOG));
         process.state = State::Dead;
         if self.restart {
@@ -161,8 +163,12 @@ impl Processes {
         let then = match self.restart {
             true => format!("it is started again in {:.1} s", pause.as_secs_f64()),
             false => format!(
-                "{left} of {} servers run on, and `areo up --restart` would start it again",
-                self.servers.len()
+                "{left} of {} servers run on{}",
+                self.servers.len(),
+                match is_final {
+                    true => "",
+                    false => ", and `areo up --restart` would start it again",
+                }
             ),
         };
         let lines = last_lines(&log);
