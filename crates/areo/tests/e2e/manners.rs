@@ -199,7 +199,7 @@ fn what_interrupts_a_command() {
     cluster.run_with(&["put", "k"], b"value\n").done();
     // It waits for its input: nothing is applied, and blocks that were sent are taken back.
     for (sent, with) in [(0, Signal::INT), (10 << 20, Signal::HUP), (0, Signal::TERM)] {
-        let mut put = cluster.command(&["put", "k", "--block-size", "1MiB"]);
+        let mut put = hearing_hangups(&cluster, &["put", "k", "--block-size", "1MiB"]);
         let put = put.stdin(Stdio::piped()).stderr(Stdio::piped());
         let mut put = put.stdout(Stdio::piped()).spawn().unwrap();
         let mut input = put.stdin.take().unwrap();
@@ -221,7 +221,7 @@ fn what_interrupts_a_command() {
     let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
     assert!(made.success());
     let path = pipe.to_str().unwrap();
-    let mut get = cluster.command(&["get", "k", "-o", path]);
+    let mut get = hearing_hangups(&cluster, &["get", "k", "-o", path]);
     let mut get = get.stderr(Stdio::null()).spawn().unwrap();
     wait_until(|| watches_signals(get.id()));
     signal(i32::try_from(get.id()).unwrap(), Signal::HUP);
@@ -236,6 +236,23 @@ fn what_interrupts_a_command() {
     let mut reader = File::open(&pipe).unwrap();
     reader.read_to_string(&mut value).unwrap();
     assert_eq!((get.wait().unwrap().code(), &*value), (Some(0), "value\n"));
+}
+
+/// A command that does not inherit from what runs the tests that SIGHUP is ignored, as `nohup` has it.
+fn hearing_hangups(cluster: &Cluster, arguments: &[&str]) -> Command {
+    let command = cluster.command(arguments);
+    let mut hearing = command_of("env");
+    hearing
+        .arg("--default-signal=HUP")
+        .arg(command.get_program())
+        .args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => hearing.env(name, value),
+            None => hearing.env_remove(name),
+        };
+    }
+    hearing
 }
 
 /// Blocks of uploads that have not ended.
