@@ -44,9 +44,11 @@ impl Pulse {
     /// It is at work now. True: it was not for so long that another process may have taken its place.
     fn beat(&mut self, now: Instant) -> bool {
         let last = self.last.replace(now);
-        let stood_still = last.is_some_and(|last| now.since(last) > STANDSTILL);
+        // Without a log no other process can be the server, and nothing is to be found out again.
+        let stood_still = self.position.is_some()
+            && last.is_some_and(|last| now.since(last) > STANDSTILL);
         self.standstills += u64::from(stood_still);
-        stood_still && self.position.is_some()
+        stood_still
     }
 }
 
