@@ -497,7 +497,8 @@ fn a_data_directory_is_private_and_that_of_another_user_is_not_yours() {
     }
 
     let mut server = command();
-    server.args(["server", "--listen", "127.0.0.1:0", "--data"]);
+    let listen = format!("127.0.0.1:{port}");
+    server.args(["server", "--listen", &listen, "--data"]);
     server.arg(data.join("s1"));
     if rustix::process::geteuid().is_root() {
         // A user who owns nothing.
