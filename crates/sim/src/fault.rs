@@ -258,7 +258,13 @@ impl Plan {
                 false => 0,
             }
         };
-        Plan::of(Fault::ALL.iter().map(rate).collect(), random, restriction)
+        let mut rates: Vec<u64> = Fault::ALL.iter().map(rate).collect();
+        // They take the same from a cluster, which loses only so much: beside all of them little else would be lost.
+        let kept = random.index(MISSING_RECORDS.len());
+        for (place, fault) in MISSING_RECORDS.iter().enumerate() {
+            rates[*fault as usize] *= u64::from(place == kept);
+        }
+        Plan::of(rates, random, restriction)
     }
 
     pub(crate) fn none(random: &Random) -> Plan {
@@ -329,6 +335,9 @@ impl Plan {
         self.fired.borrow().clone()
     }
 }
+
+/// Faults after which a server lacks records for good. Each seed has one kind of them at most.
+const MISSING_RECORDS: [Fault; 3] = [Fault::SegmentMissing, Fault::SegmentCut, Fault::LogMissing];
 
 /// It came later than the others, and leaves what they draw as it was.
 fn is_drawn_beside(fault: Fault) -> bool {

@@ -349,16 +349,21 @@ impl History {
     /// Regular listing (`[X-19 regular-listing]`): what was complete before it began is in it, as that version or a newer
     /// one, unless a tombstone may be.
     pub(crate) fn end_listing(&mut self, listing: &Listing, entries: &[ListEntry]) {
-        let shown: BTreeMap<&str, Tag> = entries
+        let shown: BTreeMap<&str, &ListEntry> = entries
             .iter()
-            .map(|entry| (entry.key.as_str(), entry.tag))
+            .map(|entry| (entry.key.as_str(), entry))
             .collect();
         for (key, floor) in &listing.floors {
             let register = &self.registers[&(listing.domain, key.clone())];
             let wrong = match shown.get(key.as_str()) {
-                Some(tag) if tag < floor => format!("shows {tag}, older than {floor}"),
-                Some(tag) if register.versions.get(tag) == Some(&None) => {
-                    format!("shows the tombstone {tag}")
+                Some(entry) if entry.tag < *floor => {
+                    format!("shows {}, older than {floor}", entry.tag)
+                }
+                // A damaged object may be a newer one than its tombstone: too few sound members say.
+                Some(entry)
+                    if !entry.damaged && register.versions.get(&entry.tag) == Some(&None) =>
+                {
+                    format!("shows the tombstone {}", entry.tag)
                 }
                 None if *floor > register.deleted && register.deletes_open == 0 => {
                     format!("leaves out {floor}")

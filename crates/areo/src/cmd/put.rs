@@ -138,7 +138,7 @@ async fn put(
             }
         }
     };
-    let put = progress::sending(bar, &client, put);
+    let put = Box::pin(progress::sending(bar, &client, put));
     let version = match is_small {
         true => progress::late(out, "waiting for servers", put).await,
         false => put.await,

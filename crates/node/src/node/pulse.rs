@@ -45,8 +45,8 @@ impl Pulse {
     fn beat(&mut self, now: Instant) -> bool {
         let last = self.last.replace(now);
         // Without a log no other process can be the server, and nothing is to be found out again.
-        let stood_still = self.position.is_some()
-            && last.is_some_and(|last| now.since(last) > STANDSTILL);
+        let stood_still =
+            self.position.is_some() && last.is_some_and(|last| now.since(last) > STANDSTILL);
         self.standstills += u64::from(stood_still);
         stood_still
     }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How long one attempt to register may take, and the wait between two, as in `server`.
-const ATTEMPT: Duration = Duration::from_secs(15);
+pub(super) const ATTEMPT: Duration = Duration::from_secs(15);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// A data directory: the store, and the file that says whose it is. That file is written in place of the whole, durably.

@@ -3,7 +3,7 @@
 //! registered address, and a process that serves has its start confirmed again and again.
 
 use super::call::SimEnv;
-use super::identity::{DecidedStart, StartingProcess};
+use super::identity::{ATTEMPT, DecidedStart, StartingProcess};
 use super::machine::Machine;
 use super::{Event as Happening, World};
 use crate::fault::Fault;
@@ -20,8 +20,6 @@ use std::time::Duration;
 
 /// The wait between two questions at an address, and between two looks at whether the process stood still.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long one renewal may take.
-const ATTEMPT: Duration = Duration::from_secs(2);
 /// What takes less than this is no answer to be counted on.
 const SLOWEST: Duration = Duration::from_secs(4);
 

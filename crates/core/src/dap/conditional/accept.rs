@@ -109,9 +109,13 @@ impl Accept {
             }
             Some(_) if !self.late && self.is_worth_waiting(asked, never) => Decision::Pending,
             Some(by) => Decision::Done(AcceptOutcome::Overtaken(by)),
-            None if !self.is_refused() => Decision::Pending,
-            None if self.count(State::Full) > 0 => Decision::Done(AcceptOutcome::Again),
-            None => Decision::Impossible,
+            // A member that is full takes the version once the one before it is settled, which another attempt does. Members that have
+            // said nothing by then may say nothing for as long as they are away.
+            None if self.count(State::Full) > 0 && (self.late || self.is_refused()) => {
+                Decision::Done(AcceptOutcome::Again)
+            }
+            None if self.is_refused() => Decision::Impossible,
+            None => Decision::Pending,
         }
     }
 }
@@ -171,8 +175,8 @@ impl ConfiguredTally for Accept {
     }
 
     fn patience(&self) -> Option<Duration> {
-        let is_refused = self.overtaken.is_some() && !self.late;
-        is_refused.then_some(timing::REFUSAL_GRACE)
+        let is_refused = self.overtaken.is_some() || self.count(State::Full) > 0;
+        (is_refused && !self.late).then_some(timing::REFUSAL_GRACE)
     }
 }
 

@@ -62,6 +62,7 @@ fn a_node_in_memory_serves_on_after_a_standstill() {
     assert_eq!(node.beat(NOW), []);
     assert_eq!(node.beat(later(100 * STANDSTILL)), []);
     assert!(node.is_serving());
+    assert_eq!(node.standstills(), 0);
     assert_eq!(node.position(), None);
 }
 

@@ -32,6 +32,8 @@ enum Says {
     NeverAccepts,
     /// It has promised a larger ballot, and may have accepted this before.
     Refuses,
+    /// It lists as many versions as it may.
+    Full,
     Nothing,
 }
 
@@ -51,6 +53,7 @@ fn event(says: Says) -> Option<Event> {
         Says::Accepted => Answer::Stored,
         Says::NeverAccepts => refused(4),
         Says::Refuses => refused(6),
+        Says::Full => Answer::Refused(Refusal::Busy),
         Says::Nothing => return None,
     };
     Some(Event::Reply(Reply::Access(vec![answer])))
@@ -65,6 +68,7 @@ fn a_version_is_void_only_if_no_proposer_finds_it() {
         Says::Accepted,
         Says::NeverAccepts,
         Says::Refuses,
+        Says::Full,
         Says::Nothing,
     ];
     for (n, k) in shapes {
@@ -97,13 +101,46 @@ fn a_version_is_void_only_if_no_proposer_finds_it() {
                     let may_list = n - count(Says::NeverAccepts);
                     assert!(settles || may_list >= intersection, "{run}");
                 }
+                Some(Decision::Done(AcceptOutcome::Again)) => {
+                    assert!(count(Says::Accepted) < quorum, "{run}");
+                    assert!(count(Says::Full) > 0, "{run}");
+                }
                 Some(other) => panic!("{run}: {other:?}"),
                 None => {
-                    let refuses = count(Says::NeverAccepts) + count(Says::Refuses);
+                    let refused = [Says::NeverAccepts, Says::Refuses, Says::Full];
+                    let refuses: usize = refused.into_iter().map(count).sum();
                     assert!(refuses == 0, "{run}: it waits for ever");
                 }
             }
         }
+    }
+}
+
+/// One member has accepted, one is full, and the third is away: an attempt that waits for the third one waits as long as that is away.
+#[test]
+fn a_full_member_is_not_waited_for_beside_one_that_is_away() {
+    let c = configuration(3, Dap::Conditional { k: 1 });
+    let name = Name::user("k").expect("a valid key");
+    for away in [
+        Event::Unreachable,
+        event(Says::Accepted).expect("an answer"),
+    ] {
+        let is_away = away == Event::Unreachable;
+        let mut tally = Accept::new(&c, &name, proposal(false), vec![None; 3]);
+        for says in [(0, Says::Accepted), (1, Says::Full)] {
+            let event = event(says.1).expect("an answer");
+            assert_eq!(tally.add(says.0, event), Decision::Pending, "{says:?}");
+        }
+        assert_eq!(tally.patience(), Some(timing::REFUSAL_GRACE));
+        let ended = match tally.add(2, away) {
+            Decision::Pending => tally.tick(),
+            decision => decision,
+        };
+        let outcome = match is_away {
+            true => AcceptOutcome::Again,
+            false => AcceptOutcome::Chosen,
+        };
+        assert_eq!(ended, Decision::Done(outcome));
     }
 }
 
