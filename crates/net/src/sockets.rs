@@ -17,8 +17,9 @@ pub(crate) fn prepare(stream: &TcpStream, patience: Duration) -> io::Result<()> 
     Ok(sockopt::set_tcp_user_timeout(stream, patience_ms)?)
 }
 
-/// As [`prepare`], and ends a connection also if the other side has nothing to acknowledge, and does not answer probes: the
-/// accepting side has no other means to know that a machine is gone.
+/// Has the operating system end an accepted connection whose other side acknowledges no bytes for so long, or, with nothing
+/// to acknowledge, answers no probes: the accepting side has no other means to know that a machine is gone. Small answers are
+/// sent at once.
 ///
 /// # Errors
 /// The operating system does not take an option.
