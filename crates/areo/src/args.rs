@@ -183,7 +183,7 @@ pub enum DurabilityWord {
     Memory,
 }
 
-/// Who changes the members of a new cluster's root domain.
+/// The authority over the members of a new cluster's root domain.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RootWord {
     /// Its members: it grows to 3 and 5 members when servers join, and replaces those that are gone for long

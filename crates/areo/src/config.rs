@@ -249,7 +249,7 @@ pub(crate) fn path(text: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// Whether a container engine has made the variable for a service whose name begins with that of this program: Kubernetes for each
+/// True if a container engine made the variable for a service whose name begins with this program's name: Kubernetes for each
 /// service of a namespace (`AREO_SERVICE_HOST`, `AREO_PORT=tcp://...`, `AREO_PORT_7400_TCP_ADDR`), Docker for each link
 /// (`AREO_NAME=/web/areo`, `AREO_ENV_...`).
 fn is_of_a_service(name: &str, value: &OsStr) -> bool {

@@ -11,7 +11,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-/// How long a command may take to notice a signal. One that does not waits for something that may never come.
+/// The longest time for a command to notice a signal. A command that takes longer waits for something that may never come. One
+/// that does not waits for something that may never come.
 const STUCK: Duration = Duration::from_secs(2);
 
 /// Set with the first signal of the process.
@@ -24,7 +25,7 @@ static NOTICED: AtomicBool = AtomicBool::new(false);
 pub(crate) struct Interrupt(watch::Receiver<bool>);
 
 impl Interrupt {
-    /// From now on signals do not end the process by themselves.
+    /// Catches signals, so that they do not end the process by themselves.
     ///
     /// # Errors
     /// The system gives no thread, or no signals.
@@ -46,7 +47,7 @@ impl Interrupt {
         NOTICED.store(true, Ordering::Relaxed);
     }
 
-    /// Whether one came.
+    /// True if a signal came.
     pub(crate) fn is_asked(&self) -> bool {
         *self.0.borrow()
     }

@@ -164,7 +164,8 @@ impl Output {
         }
     }
 
-    /// As [`Output::table`], but on a terminal without `-v` only the columns of these names, so that 80 columns are enough.
+    /// Prints a table as [`Output::table`] does, but on a terminal without `-v` only the columns of these names, so that 80
+    /// columns are enough.
     ///
     /// # Errors
     /// The output cannot take them.

@@ -109,10 +109,11 @@ pub fn ended(outcome: Outcome, name: &str, json: bool) -> ExitCode {
     }
 }
 
-/// Where this program was found. Another one may be put there while it runs: that is what a server is started from then.
+/// The places of this program's file. Another file may be put at `called` while this process runs; new servers are
+/// started from that one.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
-    /// As it was called: a link stays a link, which an upgrade turns to another file.
+    /// The path as it was called: a link stays a link, which an upgrade points to another file.
     called: Option<PathBuf>,
     /// The file that the system ran.
     file: PathBuf,

@@ -12,7 +12,7 @@ use crate::error::ServeError;
 use crate::identity::{self, Identity};
 use crate::run::Options;
 
-/// How long the server waits for itself.
+/// The longest time that the server waits for its own answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The pause after the address did not lead to the server.
 const SOON: Duration = Duration::from_secs(5);
@@ -40,7 +40,7 @@ pub(crate) fn check(listen: SocketAddr, options: &Options) -> Result<(), ServeEr
     }
 }
 
-/// What is wrong with an address that others are to know. A name need not resolve yet.
+/// The fault of an address that is to be advertised to others, if it has one. A name need not resolve yet.
 fn fault(address: &str) -> Option<&'static str> {
     let Some((host, port)) = address.rsplit_once(':') else {
         return Some("those are written HOST:PORT");

@@ -11,11 +11,11 @@ use areo_core::message::{Reply, Request, ServerRecord, ServerStatus};
 use areo_net::env::NetEnv;
 use serde_json::{Value, json};
 
-/// How long one question may take.
+/// The longest time for one question.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
-/// How long silent servers are waited for if the others are quorums.
+/// The longest wait for silent servers if the other servers are quorums.
 const SHORT: Duration = Duration::from_millis(500);
-/// How long they are waited for after that, if they are not.
+/// The additional wait for silent servers if the other servers are no quorums.
 const REST: Duration = Duration::from_millis(1500);
 /// The pause between two looks for the metrics.
 pub(crate) const PERIOD: Duration = Duration::from_secs(5);
@@ -25,7 +25,7 @@ const ROOT: &str = "@root";
 /// Domains with their latest final configurations, by name.
 pub(crate) type Domains = Vec<(String, Arc<Configuration>)>;
 
-/// How the cluster is, for `/health/cluster`.
+/// The state of the cluster, for `/health/cluster`.
 pub(crate) struct ClusterHealth {
     /// A quorum of the root domain and of every domain serves, and has room for writes.
     pub(crate) ready: bool,
@@ -34,7 +34,7 @@ pub(crate) struct ClusterHealth {
 }
 
 impl ClusterHealth {
-    /// Of a server that does not serve itself, and so knows nothing of others.
+    /// The answer of a server that does not serve itself, and so knows nothing of others.
     pub(crate) fn unknown() -> ClusterHealth {
         ClusterHealth::of(false, &[])
     }
@@ -45,7 +45,7 @@ impl ClusterHealth {
     }
 }
 
-/// How one domain is, by what its members say.
+/// The state of one domain, according to its members.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct DomainView {
     /// Its name; that of the root domain is `@root`.
@@ -77,12 +77,12 @@ impl DomainView {
         }
     }
 
-    /// Whether a quorum serves.
+    /// True if a quorum serves.
     pub(crate) fn serves(&self) -> bool {
         self.serving >= self.quorum
     }
 
-    /// Whether a quorum serves and has room for writes.
+    /// True if a quorum serves and has room for writes.
     pub(crate) fn takes_writes(&self) -> bool {
         self.serving >= self.quorum + self.full.len()
     }
@@ -105,10 +105,10 @@ impl DomainView {
     }
 }
 
-/// What servers said of themselves.
+/// The statuses that servers reported, by server.
 type Statuses = BTreeMap<ServerId, ServerStatus>;
 
-/// What this server sees of the cluster.
+/// The cluster as this server sees it.
 pub(crate) struct ClusterView {
     /// The root domain, and the domains that are known.
     pub(crate) domains: Vec<DomainView>,

@@ -3,8 +3,8 @@
 use areo_net::Places;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// How many connections of each class this process has at most. Half of all descriptors is kept back for the store, which has
-/// one for each segment of 64 MiB, and for connections to other servers.
+/// The largest number of connections of each class that this process has. Half of all descriptors is kept back for the store,
+/// which has one for each segment of 64 MiB, and for connections to other servers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Budget {
     pub(crate) places: Places,

@@ -25,7 +25,7 @@ pub enum ServeError {
     Identity {
         /// The data directory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason why it cannot be used.
         error: TlvError,
     },
     /// The directory belongs to a server already.
@@ -62,7 +62,7 @@ pub enum ServeError {
     Listen {
         /// The address.
         address: String,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// The address can be reached from other machines, and there is no authentication.
@@ -86,7 +86,7 @@ pub enum ServeError {
     NotAdvertised {
         /// The address.
         address: String,
-        /// What is wrong with it.
+        /// The reason why others could not reach it.
         reason: &'static str,
     },
     /// A server of another cluster answers at an address that was to be joined.
@@ -117,7 +117,7 @@ pub enum ServeError {
     NameTaken {
         /// The name.
         name: String,
-        /// Whose it is.
+        /// The server that has the name.
         by: ServerId,
     },
     /// A later incarnation of this server is registered: the directory is a copy of an older state, or runs elsewhere.
@@ -138,7 +138,7 @@ pub enum ServeError {
     Occupied {
         /// The data directory.
         path: PathBuf,
-        /// Where the other process answers.
+        /// The address at which the other process answers.
         address: String,
     },
     /// The log ends before what the last start registered: the directory is a copy of an older state, of one start.
@@ -149,9 +149,9 @@ pub enum ServeError {
     Behind {
         /// The data directory.
         path: PathBuf,
-        /// Where its log ends.
+        /// The number of the last batch of its log.
         position: u64,
-        /// What was registered of it.
+        /// The number of the batch that the server had registered.
         registered: u64,
     },
     /// While this process ran, or stood still, a later start of its server was registered.
@@ -179,9 +179,9 @@ pub enum ServeError {
     /// The system refused something else.
     #[error("{operation}: {source}")]
     System {
-        /// What was being done.
+        /// The action that failed.
         operation: &'static str,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
 }

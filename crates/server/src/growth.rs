@@ -11,9 +11,10 @@ use areo_net::env::NetEnv;
 use crate::identity::Identity;
 use crate::registration::Registrar;
 
-/// How long one operation may take.
+/// The longest time for one operation.
 const ATTEMPT: Duration = Duration::from_secs(15);
-/// How long a member is away before another server gets its place: restarts, also of machines, are shorter.
+/// The time for which a member is away before another server gets its place: restarts, also of machines,
+/// are shorter.
 const GONE_AFTER: Duration = Duration::from_mins(5);
 /// The pause after a round that found something to do, and while the root domain tolerates no crash.
 const SOON: Duration = Duration::from_secs(1);

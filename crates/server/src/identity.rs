@@ -25,7 +25,7 @@ pub struct Identity {
     pub starts: Starts,
     /// The server keeps nothing on disk, so that it cannot be started a second time (`[X-12 memory-identity]`).
     pub memory: bool,
-    /// What counts what is written beside its log, as of its last start; 0: that did not write there.
+    /// The generation of the extent file beside its log at its last start; 0: that start wrote none.
     pub extent: u64,
     /// The configuration of the root domain that it knows.
     pub root: Arc<Configuration>,

@@ -110,7 +110,7 @@ pub(crate) struct ExternalMetrics {
     pub(crate) waiting: usize,
     /// Bytes verified, and how old the oldest verification of a record is.
     pub(crate) scrubbed: (u64, Option<Duration>),
-    /// Of the port for clients and servers.
+    /// Counts of the connections to the port for clients and servers.
     pub(crate) callers: Counts,
     /// Connections to the admin port, and idle ones that were closed.
     pub(crate) administrators: (usize, u64),

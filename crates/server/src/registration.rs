@@ -28,11 +28,11 @@ use crate::identity::Identity;
 use crate::metrics::Metrics;
 use crate::worker::Worker;
 
-/// How long one attempt may take: some patiences, because it may lead through several configurations.
+/// The longest time for one attempt: several times the patience, because an attempt may lead through several configurations.
 const ATTEMPT: Duration = Duration::from_secs(15);
 /// The wait before addresses that have not answered are asked again.
 const ASK_SEEDS_AGAIN: Duration = Duration::from_millis(300);
-/// How long an address is waited for.
+/// The longest wait for the answer of one address.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The wait between two attempts.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -55,13 +55,13 @@ pub(crate) struct Registrar {
     pub(crate) known: Vec<ServerRecord>,
     /// What it has seen of the root domain's sequence.
     pub(crate) client: Client<NetEnv>,
-    /// Where that begins.
+    /// The first configuration of the root domain that it knows.
     pub(crate) root: Arc<Configuration>,
     /// The number of this process ([`areo_net::Listener::process`]).
     pub(crate) process: u64,
     /// The record of its start, once that is confirmed.
     confirmed: OnceCell<ServerRecord>,
-    /// What the root domain knows of its log.
+    /// The last position of its log that the root domain has recorded.
     told: Cell<Option<u64>>,
 }
 
@@ -278,7 +278,7 @@ pub(crate) async fn find_cluster(
     Err(ServeError::Join { attempts })
 }
 
-/// Whether the servers that answer at these addresses are of one cluster. Those that do not answer are asked again later.
+/// Checks that the servers that answer at these addresses are of one cluster. Those that do not answer are asked again later.
 pub(crate) async fn check_seeds(seeds: &[String], own: ServerId) -> Result<(), ServeError> {
     let network = Network::new(Role::Server, own.0);
     let ask = async |seed: &String| {
@@ -300,7 +300,7 @@ pub(crate) async fn check_seeds(seeds: &[String], own: ServerId) -> Result<(), S
     }
 }
 
-/// Whether an address can be reached from this machine only.
+/// True if an address can be reached from this machine only.
 pub(crate) fn is_loopback(address: &SocketAddr) -> bool {
     address.ip().is_loopback()
 }

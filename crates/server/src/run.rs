@@ -38,7 +38,7 @@ use crate::service::NodeService;
 use crate::signals::StopSignals;
 use crate::worker::{Durable, Worker};
 
-/// Where acknowledged writes are.
+/// The place of acknowledged writes: disk or memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     /// On disk, synced.
@@ -64,20 +64,20 @@ pub enum Start {
     },
 }
 
-/// How a server is started.
+/// The options of a server's start.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The data directory.
     pub data: PathBuf,
-    /// Where to listen, host and port.
+    /// The host and port to listen on.
     pub listen: String,
-    /// Where others find it, if that is not where it listens.
+    /// The address that is advertised to others, if it is another one than `listen`.
     pub advertise: Option<String>,
-    /// Where the admin port listens.
+    /// The address that the admin port listens on.
     pub admin: String,
     /// For a directory without an identity.
     pub start: Start,
-    /// Where acknowledged writes are.
+    /// The place of acknowledged writes: disk or memory.
     pub durability: Durability,
     /// What people are to call a new server; without it a new cluster's first one is `s1`, and one that joins gets the next
     /// free name.
@@ -90,7 +90,7 @@ pub struct Options {
     pub scrub_bytes_per_s: u64,
     /// Listen on addresses that other machines reach, although there is no authentication.
     pub insecure: bool,
-    /// What remembers operations that are watched; shown on the admin port.
+    /// The recorder of watched operations; shown on the admin port.
     pub recorder: Recorder,
     /// Addresses of other servers, to find the root domain by if those known from before have moved.
     pub seeds: Vec<String>,
@@ -228,7 +228,7 @@ async fn take_directory(
     Ok((directory, identity, record))
 }
 
-/// Where other servers may be.
+/// The addresses at which other servers may be.
 fn seeds(options: &Options) -> Seeds {
     let joined = match &options.start {
         Start::Join { seeds } => seeds.clone(),

@@ -11,8 +11,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub struct StopSignals(Vec<Signal>);
 
 impl StopSignals {
-    /// From now on these signals end nothing by themselves. A process that was started to outlive its terminal, as by `nohup`,
-    /// goes on ignoring SIGHUP.
+    /// Catches these signals, so that they end nothing by themselves. A process that was started to outlive its terminal, as
+    /// by `nohup`, goes on ignoring SIGHUP.
     ///
     /// # Errors
     /// The system refuses.
@@ -38,7 +38,7 @@ impl StopSignals {
     }
 }
 
-/// Whether this process ignores the signal. Where the system does not say (it has no `/proc`), it does not.
+/// True if this process ignores the signal. Where the system does not say (it has no `/proc`), it does not.
 fn ignores(kind: SignalKind) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     ignored(&status, kind.as_raw_value())

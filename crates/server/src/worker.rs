@@ -248,7 +248,7 @@ impl Worker {
         assert!(self.others.set(others).is_ok(), "there is one network");
     }
 
-    /// Whether this server is registered, as far as is known here.
+    /// True if this server has the other one among the registered servers.
     pub(crate) fn knows(&self, server: ServerId) -> bool {
         let node = self.node.borrow();
         let shard = node.as_ref().map(Node::shard);

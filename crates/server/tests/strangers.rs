@@ -48,7 +48,7 @@ fn stranger(address: SocketAddr, hello: Option<&Hello>) -> TcpStream {
     stream
 }
 
-/// Whether a process of this role gets the directory from the server.
+/// True if a process of this role gets the directory from the server.
 fn is_answered(listen: SocketAddr, role: Role) -> bool {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -15,9 +15,9 @@ use areo_client::{
 use serde::Serialize;
 use std::time::Duration;
 
-/// How long servers are waited for before the others are named.
+/// The wait for servers before the silent ones are named.
 const FIRST_LOOK: Duration = Duration::from_millis(600);
-/// How long blocks are counted before that is said.
+/// The time for which blocks are counted before a line says that they are being counted.
 const COUNTING: Duration = Duration::from_secs(1);
 
 pub(super) fn run(session: &Session, args: &args::Status) -> Outcome {
@@ -54,7 +54,8 @@ async fn print_blocks(out: Output, client: &Client, domains: &[String]) -> Outco
     counting.await
 }
 
-/// How the cluster is. Servers that are connected and say nothing are named before they are waited for.
+/// The state of the cluster. Servers that are connected and say nothing are named before they are waited
+/// for.
 async fn look(out: Output, client: &Client) -> ClusterStatus {
     let status = client.status_within(FIRST_LOOK).await;
     let silent = |it: &&ServerHealth| matches!(&it.status, Health::Unreachable { reason } if reason == Health::SILENT);

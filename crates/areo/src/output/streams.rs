@@ -11,7 +11,8 @@ use std::io::{self, ErrorKind, IsTerminal};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// How long a process that others depend on waits for a reader: once, and then not at all until the reader reads again.
+/// The time for which a process that others depend on waits for a reader: once, and then not at all until the reader reads
+/// again.
 const PATIENCE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
@@ -56,12 +57,12 @@ pub(crate) fn complain(bytes: &[u8]) {
     }
 }
 
-/// Whether standard output is a terminal.
+/// True if standard output is a terminal.
 pub(super) fn output_is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Whether standard error is a terminal.
+/// True if standard error is a terminal.
 pub(super) fn errors_are_terminal() -> bool {
     io::stderr().is_terminal()
 }
@@ -108,7 +109,7 @@ fn wait_shortly(stream: BorrowedFd<'_>) -> io::Result<()> {
     }
 }
 
-/// Whether it takes something, or fails at once, in this time.
+/// True if the stream takes bytes, or fails at once, within this time.
 fn has_room(stream: BorrowedFd<'_>, patience: Option<&Timespec>) -> io::Result<bool> {
     let mut streams = [PollFd::from_borrowed_fd(stream, PollFlags::OUT)];
     loop {

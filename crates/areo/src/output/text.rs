@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Whether a terminal obeys the character instead of showing it: control characters, line separators, and what turns the
-/// direction of writing, so that a name is read as another one.
+/// True if a terminal obeys the character instead of showing it: control characters, line separators, and characters that change
+/// the direction of writing, so that a name is read as another one.
 fn commands(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -14,7 +14,7 @@ use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What a shell makes of a line in which `$A` is the program on this cluster.
+/// Runs a line in a shell, in which `$A` is the program on this cluster.
 fn shell(cluster: &Cluster, line: &str) -> crate::cluster::CommandOutput {
     let mut shell = command_of("bash");
     let program = format!("{} --cluster {}", crate::program(), cluster.file());
@@ -263,7 +263,7 @@ fn blocks(cluster: &Cluster) -> u64 {
     ["unfinished", "aborted"].iter().map(counts).sum()
 }
 
-/// Whether a process catches SIGTERM.
+/// True if a process catches SIGTERM.
 fn watches_signals(process: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
@@ -334,7 +334,7 @@ fn inputs_places_and_variables_of_others() {
     );
 }
 
-/// What a terminal is given by a line of a shell.
+/// The bytes that a line of a shell writes to a terminal.
 fn on_a_terminal(cluster: &Cluster, line: &str) -> String {
     let place = cluster.folder().join("typescript");
     let script = cluster.folder().join("line");

@@ -286,7 +286,7 @@ fn promtool_finds_nothing_wrong() {
     check_metrics(&metrics.text());
 }
 
-/// Where there is no `promtool`, at least that alerts about quorums are made of what servers say of quorums.
+/// Alerts about quorums use the counts of quorums that servers report. This holds where there is no `promtool`, too.
 #[test]
 fn alerts_about_quorums_come_before_the_outage() {
     let rules = include_str!("../../../../deploy/prometheus/alerts.yml");

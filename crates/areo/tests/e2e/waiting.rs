@@ -33,7 +33,7 @@ fn a_ready_cluster_is_shown_and_another_one_says_what_it_lacks() {
         .refused(5, &["2 of 3 needed servers of the root domain"]);
 }
 
-/// Of the cluster of five of which s1 and s2 are away.
+/// The commands on a cluster of five of which s1 and s2 are away.
 fn an_outage_is_said_first(cluster: &Cluster) {
     let shown = cluster.run(&["status"]).done();
     let shown = shown.text();

@@ -8,23 +8,23 @@ use areo_core::message::Refusal;
 use areo_store::records::element_footprint;
 use std::time::Duration;
 
-/// How often a disk that is not known to be full is asked for room.
+/// The interval at which a disk that is not known to be full is asked for room.
 const PERIOD: Duration = Duration::from_secs(10);
 /// For how long after its last refusal a write of this size counts: a client that gave up does not keep a disk full.
 const REMEMBERED: Duration = Duration::from_mins(1);
 
-/// Whether users' writes find room.
+/// The node's knowledge of room on the disk for users' writes.
 #[derive(Debug, Default)]
 pub(super) struct Fullness {
     full: bool,
     /// The bytes that the last refused write needs, and when it was refused.
     refused: Option<(u64, Instant)>,
-    /// When the disk was last asked for room.
+    /// The time at which the disk was last asked for room.
     asked: Option<Instant>,
 }
 
 impl Fullness {
-    /// Whether the disk has no room for users' writes.
+    /// True if the disk has no room for users' writes.
     pub(super) fn is_full(&self) -> bool {
         self.full
     }

@@ -5,16 +5,16 @@ use crate::keep::Keep;
 use areo_core::instant::Instant;
 use areo_core::timing::STANDSTILL;
 
-/// What a node notes of itself, to tell the root domain or to find out that it stood still.
+/// The node's notes of its own work: its log position for the root domain, and the times that show a standstill.
 pub(super) struct Pulse {
-    /// When it was last at work; `None` before it was.
+    /// The last time at which it was at work; `None` before the first.
     last: Option<Instant>,
     /// The last batch of the log that holds what the server must not lose. `None`: there is no log, and no other process can be the
     /// server.
     position: Option<u64>,
     /// The batch that is being written is such a batch.
     grows: bool,
-    /// How often it stood still.
+    /// The number of standstills so far.
     standstills: u64,
 }
 
@@ -53,8 +53,9 @@ impl Pulse {
 }
 
 impl<K: Keep, C> Node<K, C> {
-    /// To be called before the node does anything after a wait. After a standstill it answers for no object until
-    /// [`Node::serve`], and those that wait for what is being written get no answer (`[X-32 stood-still]`): they are returned.
+    /// Notes that the node is at work; the caller calls this after each wait, before the node does anything else. After a
+    /// standstill the node answers for no object until [`Node::serve`] (`[X-32 stood-still]`). Returns the callers that wait for
+    /// the batch being written: they get no answer.
     #[must_use = "their connections are to be closed"]
     pub fn beat(&mut self, now: Instant) -> Vec<C> {
         if self.pulse.beat(now) && self.is_serving() {
@@ -65,12 +66,12 @@ impl<K: Keep, C> Node<K, C> {
         Vec::new()
     }
 
-    /// How often it stood still. What was found out before the last time, it cannot rely on.
+    /// The number of standstills so far. A result that the caller found before the last standstill may be wrong by now.
     pub fn standstills(&self) -> u64 {
         self.pulse.standstills
     }
 
-    /// Whether it answers for objects.
+    /// True if the node answers for objects.
     pub fn is_serving(&self) -> bool {
         self.shard.server().is_serving()
     }

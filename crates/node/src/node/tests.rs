@@ -173,7 +173,7 @@ fn node_at_work(disk: &MemoryDisk) -> Node<Records<MemoryDisk>, u32> {
     node
 }
 
-/// What becomes of puts of 256 KiB, each followed by a request that changes nothing.
+/// Sends puts of 256 KiB, each followed by a request that changes nothing, and returns the replies.
 fn put_and_ask(
     node: &mut Node<Records<MemoryDisk>, u32>,
     objects: Range<u32>,
@@ -192,7 +192,7 @@ fn put_and_ask(
     answers
 }
 
-/// What a full disk has no room for is refused, what changes nothing is answered.
+/// A full disk refuses writes that it has no room for, and requests that change nothing are answered.
 #[test]
 fn a_full_disk_is_still_read() {
     let disk = MemoryDisk::with_capacity(TWO_SEGMENTS);
@@ -517,7 +517,7 @@ fn a_full_disk_says_so_until_it_has_room() {
     assert_eq!(room.0, [true, false], "each is said once");
 }
 
-/// What the status says once the turn's commit has ended.
+/// The result of `says`, once the turn's commit has ended.
 fn says_after(
     node: &mut Node<Records<MemoryDisk>, u32>,
     turn: Turn<Records<MemoryDisk>, u32>,

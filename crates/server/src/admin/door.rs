@@ -20,18 +20,18 @@ use tokio::sync::Notify;
 use tokio::task::spawn_local;
 use tokio::time::sleep;
 
-/// How long the head of a request may take, and how long a connection may wait for the next one.
+/// The longest time for the head of a request, and for the wait for the next request of a connection.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long the other side may acknowledge nothing.
+/// The longest time for which the other side may acknowledge nothing.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long to wait when the operating system has no descriptor left.
+/// The pause when the operating system has no descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// The connections to the admin port.
 pub(crate) struct Door {
     places: usize,
     next_id: Cell<u64>,
-    /// By age.
+    /// Open connections by their number, so the oldest one first.
     visitors: RefCell<BTreeMap<u64, Rc<Visitor>>>,
     displaced: Cell<u64>,
 }

@@ -27,9 +27,9 @@ const ASK_AGAIN: Duration = Duration::from_millis(300);
 /// The wait before an address at which the server answered is asked once more: a process that has just begun to stop says so
 /// by then.
 const CERTAINTY: Duration = Duration::from_secs(1);
-/// How long a server that stops tries to say how far its log has come.
+/// The longest time for which a stopping server tries to register the position of its log.
 const LAST_WORD: Duration = Duration::from_millis(500);
-/// How long a stopping server waits for what it was asked before.
+/// The longest time for which a stopping server answers requests that it has received.
 const DRAIN: Duration = Duration::from_secs(5);
 
 /// Why a start is not confirmed, if it is not.
@@ -58,7 +58,7 @@ pub(crate) fn check(
     })
 }
 
-/// What came before is answered, which the root domain then hears of.
+/// Answers the requests that came before the stop, and registers the position of the log.
 pub(crate) async fn finish(
     worker: &Rc<Worker>,
     listener: &Listener<NodeService>,
@@ -93,8 +93,8 @@ pub(crate) fn record_of(identity: &Identity, is_drawn: bool, options: &Options) 
 }
 
 impl Registrar {
-    /// Whether another process answers as this server at the address of this record (`[X-33 registered-address]`). A process that
-    /// is stopping is waited for.
+    /// True if another process answers as this server at the address of this record (`[X-33 registered-address]`). A process that is
+    /// stopping is waited for.
     pub(super) async fn is_occupied(&self, identity: &Identity, known: &ServerRecord) -> bool {
         let who = (identity.cluster, identity.server.0);
         let address = &known.address;

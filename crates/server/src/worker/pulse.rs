@@ -8,7 +8,7 @@ use super::Worker;
 use crate::caller::Caller;
 
 impl Worker {
-    /// From now on it answers for objects, because its start was confirmed; unless it has stood still since `standstills` was asked.
+    /// Has the node answer for objects, because its start was confirmed, unless it has stood still since `standstills` was read.
     pub(crate) fn serve(&self, standstills: u64) {
         self.beat();
         if let Some(node) = self.node.borrow_mut().as_mut()
@@ -18,14 +18,14 @@ impl Worker {
         }
     }
 
-    /// How often it stood still.
+    /// The number of standstills so far.
     pub(crate) fn standstills(&self) -> u64 {
         self.beat();
         let node = self.node.borrow();
         node.as_ref().map_or(0, Node::standstills)
     }
 
-    /// Whether it answers for objects.
+    /// True if the node answers for objects.
     pub(crate) fn is_serving(&self) -> bool {
         self.node.borrow().as_ref().is_some_and(Node::is_serving)
     }
@@ -44,7 +44,7 @@ impl Worker {
         }
     }
 
-    /// How far its log has come; `None` if it has none, or is closed.
+    /// The position of its log; `None` if there is no log, or it is closed.
     pub(crate) fn position(&self) -> Option<u64> {
         self.node.borrow().as_ref().and_then(Node::position)
     }

@@ -22,7 +22,7 @@ use tokio::task::spawn_blocking;
 /// Links from one name to the next; more are a circle.
 const LINKS: usize = 40;
 
-/// Where a value is written to.
+/// The destination of a value: a file, a pipe or standard output.
 pub(super) enum Place {
     /// A descriptor, a pipe or a device: nothing stands beside it.
     Stream(Arc<File>),
@@ -38,7 +38,7 @@ pub(super) struct Beside {
     present: Option<(File, bool)>,
 }
 
-/// What a name leads to.
+/// The end of a chain of links.
 enum Target {
     /// A descriptor of this process.
     Descriptor(i32),
@@ -159,7 +159,7 @@ fn beside(mode: Permissions) -> tempfile::Builder<'static, 'static> {
     builder
 }
 
-/// Whether another file of its name would not be the same to others.
+/// True if the present file is more than its name: other links lead to it, or a new file would have another owner or group.
 fn is_more_than_a_name(present: &Metadata, other: &Metadata) -> bool {
     present.nlink() > 1 || (present.uid(), present.gid()) != (other.uid(), other.gid())
 }

@@ -16,12 +16,12 @@ use std::task::{Context, Poll, ready};
 use tokio::fs::File;
 use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 
-/// Where the value comes from. It fails once the command is interrupted: what was sent is taken back then, as for a source
-/// that fails by itself.
+/// The source of a value. It fails once the command is interrupted, so that the blocks sent so far are removed, as they are when a
+/// source fails by itself.
 pub(super) struct Source {
     pub(super) name: String,
     reader: File,
-    /// The same file, if it is one, and where in it the value ends.
+    /// A second handle of `reader` if that is a regular file, and the offset at which the value ends.
     file: Option<(fs::File, u64)>,
     /// Bytes that came.
     pub(super) bytes: u64,
@@ -76,7 +76,7 @@ impl Source {
         Some(end.saturating_sub(begin))
     }
 
-    /// Whether the value is typed at a terminal, where progress would be written over it.
+    /// True if the value is typed at a terminal, where progress would be written over it.
     pub(super) fn is_typed(&self) -> bool {
         rustix::termios::isatty(&self.reader)
     }
@@ -90,7 +90,7 @@ impl Source {
         Ok(value)
     }
 
-    /// From here on the write itself is under way.
+    /// Notes that the value is read, so the write itself is under way.
     fn end(&self) {
         if self.stage.replace(Stage::Sent) != Stage::Sent {
             tracing::debug!(bytes = self.bytes, "the value is read");
@@ -159,9 +159,9 @@ fn standard_input(out: Output) -> Outcome<fs::File> {
     Ok(input.into())
 }
 
-/// Whether a value can come from there. A process that is started with a closed descriptor finds `/dev/null` there, open for reading
-/// and writing: the runtime of the language sees to it that no other file gets that number. Container engines give that to
-/// processes that were to have no input. A shell opens `/dev/null` for reading alone.
+/// True if a value can be read from this standard input. A process that is started with a closed descriptor finds `/dev/null` there,
+/// open for reading and writing: the runtime of the language sees to it that no other file gets that number. Container engines give
+/// that to processes that were to have no input. A shell opens `/dev/null` for reading alone.
 fn is_open(input: BorrowedFd<'_>) -> io::Result<bool> {
     let nothing = fs::metadata("/dev/null")?.rdev();
     match fcntl_getfl(input)? & OFlags::ACCMODE {
@@ -186,7 +186,7 @@ mod tests {
         verbose: 0,
     };
 
-    /// What comes of a file that is changed before its last bytes are read.
+    /// Reads a file that `change` changes before its last bytes are read. Returns the expected length, and the length or the error.
     fn read(path: &Path, change: impl FnOnce()) -> Outcome<(Option<u64>, Result<usize, String>)> {
         session::run_until(async |interrupt| {
             let stage = StageCell::default();

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// How far a write is.
+/// The progress of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(in crate::cmd) enum Stage {
     /// It looks for the cluster. Nothing was sent.

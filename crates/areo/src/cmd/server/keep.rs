@@ -6,7 +6,7 @@ use crate::session::{self, Session};
 use areo_client::ServerInfo;
 use serde::Serialize;
 
-/// What is printed with `--json`.
+/// The output with `--json`.
 #[derive(Serialize)]
 struct KeepReport<'a> {
     outcome: &'static str,

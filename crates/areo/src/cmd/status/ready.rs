@@ -80,7 +80,7 @@ pub(super) fn missing(status: &ClusterStatus, domain: &str) -> Option<Failure> {
     })
 }
 
-/// What a domain lacks, if of a configuration in use fewer members serve than a quorum has.
+/// The failure of a domain that has, of a configuration in use, fewer serving members than a quorum.
 fn no_quorum(status: &ClusterStatus, domain: &DomainInfo) -> Option<Failure> {
     let c = domain.in_use().find(|c| !status.has_quorum(c, false))?;
     let sentence = format!(

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const CLUSTER_FILE: &str = "cluster.toml";
 const LOCK: &str = "up.lock";
 const MAKING: &str = "making";
-/// How long the directory of a server that still drains is waited for: it drains for 5 s at most.
+/// The longest wait for the directory of a server that still drains: it drains for 5 s at most.
 const DRAIN: Duration = Duration::from_secs(6);
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -43,7 +43,7 @@ pub(super) struct Cluster {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Absent {
     pub(super) name: String,
-    /// What is wrong with its directory.
+    /// The reason why its directory cannot be used.
     pub(super) why: String,
 }
 
@@ -238,7 +238,7 @@ impl Data {
         )))
     }
 
-    /// With the reason why the directory of a server cannot be used.
+    /// Checks that the directory of a server can be used. The error is the reason why it cannot.
     fn check_directory(
         &self,
         file: &ClusterFile,
