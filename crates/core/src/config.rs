@@ -73,7 +73,7 @@ pub struct Descriptor {
     pub lattice: Option<Membership>,
     /// How often the domain has ceased to be conditional (`[W-13 ceasing-to-be-conditional]`).
     pub era: u32,
-    /// Of the root domain: people alone change its members ([`crate::manager::growth`]).
+    /// True if people alone change the members of this root domain ([`crate::manager::growth`]).
     pub fixed: bool,
 }
 

@@ -47,13 +47,13 @@ pub enum Obstacle {
 /// The current version of an object, of which fewer elements are left than make its value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LostVersion {
-    /// Of which object.
+    /// The object.
     pub name: Name,
     /// The version.
     pub tag: Tag,
-    /// How many of its elements there are at least, which are of one value.
+    /// The number of its elements that are left, at least. They are of one value.
     pub found: usize,
-    /// How many make the value.
+    /// The number of elements that make the value.
     pub needed: usize,
 }
 
@@ -181,7 +181,7 @@ impl Unavailable {
         Unavailable::obstructed(Obstacle::NotConditional, false)
     }
 
-    /// Of a version of which too few elements are left. `responses`: what each member did, by position.
+    /// The failure of an operation on a version of which too few elements are left. `responses`: the response of each member, by position.
     pub(crate) fn lost(
         c: &Arc<Configuration>,
         lost: LostVersion,
@@ -198,8 +198,8 @@ impl Unavailable {
         }
     }
 
-    /// The same, if a quorum cannot come because members found their record of the object damaged. `tag`: the largest version that members
-    /// list.
+    /// This failure as the loss of an object, if a quorum cannot come because members found their record of the object damaged. `tag`: the
+    /// largest version that members list.
     pub(crate) fn of_lost(self, name: &Name, tag: Tag) -> Unavailable {
         assert!(self.is_lost(), "it can be read, or is out of reach");
         if !self.lost_versions().is_empty() {
@@ -214,7 +214,7 @@ impl Unavailable {
         self.with_lost(vec![lost])
     }
 
-    /// Whether the object cannot be read however many more members answer: too few elements are left of it (`[W-18 lost-version]`), or too many
+    /// True if the object cannot be read, even if more members answer: too few elements are left of it (`[W-18 lost-version]`), or too many
     /// members found their record of it damaged.
     pub fn is_lost(&self) -> bool {
         let damaged = Response::Refused(Refusal::Damaged);
@@ -225,7 +225,7 @@ impl Unavailable {
         }
     }
 
-    /// The same of several objects.
+    /// This failure as the loss of several objects.
     pub(crate) fn with_lost(self, lost: Vec<LostVersion>) -> Unavailable {
         let obstacle = Some(Box::new(Obstacle::Lost(lost)));
         Unavailable { obstacle, ..self }
@@ -271,8 +271,8 @@ impl Unavailable {
         open.count() < self.needed
     }
 
-    /// Whether damage is why there is no answer: with the members that found their record damaged there would have been a quorum, or too
-    /// few elements are left (`[W-18 lost-version]`).
+    /// True if damage is the cause: with the members that found their record damaged there would have been a quorum, or too few elements
+    /// are left (`[W-18 lost-version]`).
     pub fn is_damage(&self) -> bool {
         let damaged = Response::Refused(Refusal::Damaged);
         let damaged = self.servers.iter().filter(|(_, it)| *it == damaged).count();

@@ -252,7 +252,7 @@ pub enum Reply {
     Servers(Vec<ServerRecord>),
     /// The registration is durable here; to [`Enrolment::Ask`]: it would be admitted.
     Registered,
-    /// To [`Enrolment::Ask`] with a position: it would be admitted, and this is the last record of the server that is known.
+    /// The answer to [`Enrolment::Ask`] with a position: the start would be admitted, and this is the last known record of the server.
     Admissible(Box<ServerRecord>),
     /// A later start of that server is registered, or another one of the incarnation: this one runs on a copy (`[X-11 damage-abstains]`).
     Outdated {

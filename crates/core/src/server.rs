@@ -139,7 +139,7 @@ impl Server {
         self.serving = false;
     }
 
-    /// Whether it answers for objects.
+    /// True if it answers for objects.
     pub fn is_serving(&self) -> bool {
         self.serving
     }
@@ -159,7 +159,7 @@ impl Server {
         }
     }
 
-    /// Whether something was kept since the last call that the server must not lose.
+    /// True if a record that the server must not lose was kept since the last call.
     pub(crate) fn take_growth(&mut self) -> bool {
         self.ledger.take_growth()
     }

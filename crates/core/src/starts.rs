@@ -90,9 +90,9 @@ impl StartPhase {
         self.starts.incarnation + u64::from(!self.is_own)
     }
 
-    /// What is to be registered: first, as a question, whether any later start is known, because nothing may be registered while
-    /// another process has the identity; then, what an earlier process left unconfirmed, and the question once more; then a start
-    /// of this process's own.
+    /// The next step of the registration. The first step asks if any later start is known, because nothing may be registered
+    /// while another process has the identity. The second step registers the start that an earlier process left unconfirmed, and
+    /// asks again. The last step registers a start of this process's own.
     pub fn next(&self) -> Next {
         match (self.starts.unconfirmed, self.is_own) {
             (Some(start), is_own) if self.has_looked => Next {

@@ -21,9 +21,9 @@ pub const ASK_AGAIN: Duration = Duration::from_millis(25);
 pub const REGISTRATION_PATIENCE: Duration = Duration::from_secs(1);
 /// The steps in which that time is counted. A clock that jumps, or a process that stood still, loses one of them, not all.
 pub const REGISTRATION_STEP: Duration = Duration::from_millis(25);
-/// How often a server that serves has its start confirmed again, with how far its log has come (`[X-31 log-position]`).
+/// The interval at which a serving server has its start confirmed again, with the position of its log (`[X-31 log-position]`).
 pub const RENEWAL: Duration = Duration::from_secs(5);
-/// How long a start waits for an answer at the address at which its server was registered last (`[X-33 registered-address]`).
+/// The longest wait of a start for an answer at the address at which its server was registered last (`[X-33 registered-address]`).
 pub const ADDRESS_PATIENCE: Duration = Duration::from_secs(5);
 /// A process that stood still for longer may have been taken for dead: it answers for no object until its start is confirmed
 /// again (`[X-32 stood-still]`).
@@ -59,8 +59,8 @@ pub const REPAIR_AGAIN_MOST: Duration = Duration::from_mins(1);
 
 /// How long a reconfigurer waits for the leader to get on before it makes its change itself (`[R-31 designated-leader]`).
 pub const LEADER_PATIENCE: Duration = Duration::from_secs(2);
-/// How long it pauses before it looks again; a quarter longer after each look at which nothing is new, up to [`LEADER_PAUSE_MOST`]. So
-/// it notices the end of a change after a quarter of the time that the change took.
+/// The first pause of a reconfigurer before it looks again; a quarter longer after each look at which nothing is new, up to
+/// [`LEADER_PAUSE_MOST`]. So it notices the end of a change after a quarter of the time that the change took.
 pub const LEADER_PAUSE: Duration = Duration::from_millis(2);
 /// The longest pause between two looks.
 pub const LEADER_PAUSE_MOST: Duration = Duration::from_millis(100);

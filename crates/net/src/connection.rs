@@ -164,7 +164,7 @@ struct Shared {
     bytes_read: Cell<u64>,
     bytes_written: Cell<u64>,
     last_received: Cell<Instant>,
-    /// When a socket that was full took bytes again.
+    /// The time at which a socket that was full took bytes again.
     last_drained: Cell<Option<Instant>>,
     unanswered: Cell<usize>,
     has_asked: Cell<bool>,
@@ -305,7 +305,7 @@ impl Connection {
         self.shared.unanswered.get()
     }
 
-    /// Whether the other side has ever sent a request.
+    /// True if the other side has ever sent a request.
     pub fn has_asked(&self) -> bool {
         self.shared.has_asked.get()
     }
@@ -315,8 +315,8 @@ impl Connection {
         self.shared.last_received.get()
     }
 
-    /// When the other side last did something: it sent bytes, or made room for them where there was none. That the operating
-    /// system takes bytes says nothing of the other side.
+    /// The time of the last action of the other side: it sent bytes, or made room for bytes where there was none. Bytes that
+    /// the operating system takes are no sign of the other side.
     pub fn last_sign_of_life(&self) -> Instant {
         let received = self.shared.last_received.get();
         let drained = self.shared.last_drained.get();

@@ -62,7 +62,7 @@ pub trait Service: 'static {
         self.identity().check(hello)
     }
 
-    /// Which places this caller competes for.
+    /// The class whose places this caller competes for.
     fn class_of(&self, hello: &Hello) -> Class {
         match hello.role {
             Role::Client => Class::Client,
@@ -202,7 +202,7 @@ impl<S: Service> Listener<S> {
         self.shared.connections.borrow().len()
     }
 
-    /// What has been counted so far.
+    /// The counts so far.
     pub fn counts(&self) -> Counts {
         let mut counts = self.shared.counts.borrow().clone();
         counts.open[Class::Waiting as usize] = self.shared.waiting.borrow().count();

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::handshake::{HandshakeError, exchange};
 
-/// What answers at the address of a server.
+/// The answer at the address of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
     /// A process that says that it is the server.

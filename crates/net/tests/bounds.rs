@@ -302,7 +302,7 @@ fn silent_connections_go_first_and_the_oldest_of_them() {
     });
 }
 
-/// Who connects and says nothing cannot keep out who does say hello.
+/// Callers that connect and say nothing cannot keep out a caller that says hello.
 #[test]
 fn callers_without_a_hello_make_room_for_others() {
     local(async {

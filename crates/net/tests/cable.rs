@@ -14,7 +14,7 @@ use common::*;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use tokio::sync::oneshot;
 
-/// How long either side waits for a sign of life.
+/// The longest wait of either side for a sign of life.
 const LIMIT: Duration = Duration::from_secs(2);
 
 /// A network namespace with a cable to this one; both go when it is dropped.

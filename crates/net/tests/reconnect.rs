@@ -268,7 +268,8 @@ fn a_server_that_says_nothing_is_cut_off() {
     });
 }
 
-/// How long a connected peer stays so, in virtual time, and how many pings it sends meanwhile.
+/// The time for which a silent server stays connected, in virtual time, and the pings that the peer sends
+/// meanwhile.
 async fn silence_of(peer: &Peer, mut server: Raw) -> (Duration, usize) {
     until("the hello was answered", || {
         peer.status() == Status::Connected

@@ -221,7 +221,7 @@ impl Collect {
         self.fetch_missing(tag)
     }
 
-    /// What members answered.
+    /// The versions that each member holds, of the members that answered.
     fn held(&self) -> Vec<&HeldVersions> {
         let members = self.members.iter();
         members.filter_map(|member| member.held.as_ref()).collect()
@@ -310,7 +310,7 @@ impl Collect {
         elements::alike(self.members.len(), |it| self.members[it].element_of(tag))
     }
 
-    /// Whether the elements of these members make the value.
+    /// True if the elements of these members make the value.
     fn enough(&self, alike: &[usize]) -> bool {
         let elements = alike.iter().flat_map(|it| &self.members[*it].element);
         elements::enough(&self.configuration, self.scope, elements.map(|(_, it)| it))

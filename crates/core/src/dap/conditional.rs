@@ -83,14 +83,14 @@ pub enum SurveyOutcome {
     Closed,
 }
 
-/// What is wanted of the current version with the answers.
+/// The part of the current version that the caller wants with the answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wanted {
-    /// How much of its value.
+    /// The part of its value.
     pub scope: Scope,
     /// The caller has the value of this version.
     pub have: Tag,
-    /// How often the question came to nothing before. The more often, the longer late members are hoped for where those that
+    /// The number of earlier attempts that ended without a result. The wait for late members grows with it where those that
     /// answered hold too few elements of the version.
     pub attempt: u32,
 }
@@ -105,7 +105,7 @@ impl Wanted {
         }
     }
 
-    /// The same after so many attempts.
+    /// This request with another number of attempts.
     #[must_use]
     pub fn again(self, attempt: u32) -> Wanted {
         Wanted { attempt, ..self }

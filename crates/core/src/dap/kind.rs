@@ -60,7 +60,7 @@ pub(crate) trait Kind {
         attempt: u32,
     ) -> Vec<Want>;
 
-    /// Which version the answers of a quorum allow get-data to return; `None`: none yet.
+    /// The version that the answers of a quorum allow get-data to return; `None`: none yet.
     fn accepted(
         c: &Configuration,
         held: &[&HeldVersions],

@@ -76,10 +76,10 @@ pub async fn hand_on<E: Env>(env: &E, at: &Visit, record: ServerRecord) -> Resul
     gather::gather(env, at, tally).await
 }
 
-/// What members have said of a start.
+/// The answer of a quorum about a start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Admitted {
-    /// How it ended.
+    /// The decision of the quorum.
     pub registration: Registration,
     /// The last record of the server that one of them knows; if it was asked for, and there is one.
     pub known: Option<Box<ServerRecord>>,

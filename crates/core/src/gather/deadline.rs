@@ -11,10 +11,11 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// So many times longer than a call may wait may an operation go on without progress: a step of it takes several calls.
+/// The time that an operation may go on without progress, as a multiple of the time that one call may wait: a step of it takes several
+/// calls.
 pub const STALLS: u32 = 3;
 
-/// How long an operation may take. Clones belong to the same operation.
+/// The time limit of an operation. Clones belong to the same operation. Clones belong to the same operation.
 #[derive(Clone, Debug)]
 pub struct Deadline {
     begun: Instant,
@@ -24,21 +25,21 @@ pub struct Deadline {
 
 #[derive(Clone, Copy, Debug)]
 enum Limit {
-    /// So long in all.
+    /// A limit on the whole operation.
     Total(Duration),
     /// Any time, as long as none of its calls waits for so long, and something comes of them.
     Idle(Duration),
 }
 
-/// How far an operation is.
+/// The progress of an operation.
 #[derive(Debug, Default)]
 struct Reached {
-    /// When a call of it was last decided.
+    /// The time at which a call of it was last decided.
     moved_on: Cell<Option<Instant>>,
-    /// When the first of its calls began since it last got on. Time that passes without a call is not its own: a reader may be slow to take
-    /// what came, and a writer to bring more.
+    /// The start of its first call since its last progress. Time that passes without a call is not its own: a reader may be slow to take
+    /// bytes, and a writer slow to bring more.
     asks_since: Cell<Option<Instant>>,
-    /// What each server did in the call that was decided last.
+    /// The response of each server in the call that was decided last.
     servers: RefCell<Vec<(ServerId, Response)>>,
 }
 
@@ -63,7 +64,7 @@ impl Deadline {
         }
     }
 
-    /// When the operation gives up, if nothing can put that off.
+    /// The time at which the operation gives up, if nothing can put it off.
     pub fn at(&self) -> Option<Instant> {
         match self.limit {
             Limit::Total(time) => Some(self.begun.plus(time)),
@@ -71,7 +72,7 @@ impl Deadline {
         }
     }
 
-    /// When the operation gives up unless it makes progress.
+    /// The time at which the operation gives up unless it makes progress.
     pub fn of_progress(&self) -> Option<Instant> {
         match self.limit {
             Limit::Total(time) => Some(self.begun.plus(time)),
@@ -89,7 +90,7 @@ impl Deadline {
         self.reached.asks_since.set(since.or(Some(now)));
     }
 
-    /// When a call that began at `begun` gives up, as things are.
+    /// The time at which a call that began at `begun` gives up, unless the operation makes progress.
     pub fn of_call(&self, begun: Instant) -> Instant {
         let (Limit::Total(time) | Limit::Idle(time)) = self.limit;
         let of_call = self.waiting_since(begun).plus(time);
@@ -113,8 +114,8 @@ impl Deadline {
         last.extend(servers);
     }
 
-    /// What is reported of the servers of a call that was not decided. One that has only begun when the time is over says nothing of those that
-    /// owe an answer: of these it is what they did in the call before.
+    /// The responses that a call reports if it ends undecided. A call that had little time tells nothing about silent servers: for these
+    /// the response of the call before is reported.
     pub(super) fn reported(
         &self,
         begun: Instant,
@@ -137,7 +138,7 @@ impl Deadline {
         servers
     }
 
-    /// How long was waited when a call that began at `begun` ends, in the terms of the limit that ends it.
+    /// The time that a call that began at `begun` has waited at its end, for the limit that ended it.
     pub(super) fn waited(&self, begun: Instant, now: Instant) -> Duration {
         let is_over = self.of_progress().is_some_and(|end| now >= end);
         match (self.limit, self.reached.asks_since.get()) {

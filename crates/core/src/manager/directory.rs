@@ -29,12 +29,12 @@ pub enum StartError<W> {
     Write(W),
 }
 
-/// How the way to a confirmed start ended.
+/// The result of a start's registration and confirmation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StartOutcome {
     /// The start is confirmed, and this is its record.
     Confirmed(Box<ServerRecord>),
-    /// As [`Registration::Outdated`].
+    /// A later start is registered, see [`Registration::Outdated`].
     Outdated {
         /// The incarnation that is registered, or the generation.
         registered: u64,

@@ -24,10 +24,10 @@ use std::time::Duration;
 
 /// Members of a root domain that has grown: of these sizes, each tolerates one crash more than the one before.
 const SIZES: [usize; 2] = [5, 3];
-/// How long a look waits for servers that say nothing.
+/// The longest wait of a look for silent servers.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How a server is, as far as a look can tell.
+/// The state of a server, as far as a look can tell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Liveness {
     /// It says that it serves.
@@ -41,19 +41,19 @@ pub enum Liveness {
 /// A server, as far as it concerns the members of the root domain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Standing {
-    /// How it is.
+    /// The state of the server.
     pub liveness: Liveness,
     /// It is to go ([`ServerRecord::is_leaving`]).
     pub is_leaving: bool,
 }
 
 impl Standing {
-    /// Whether it can become a member.
+    /// True if it can become a member.
     fn may_come(self) -> bool {
         self.liveness == Liveness::Serving && !self.is_leaving
     }
 
-    /// Whether it keeps its place where another server could take that.
+    /// True if it keeps its place even if another server could take that place.
     fn may_stay(self) -> bool {
         self.liveness != Liveness::Gone && !self.is_leaving
     }
@@ -128,7 +128,7 @@ pub struct NoSpare {
 }
 
 impl NoSpare {
-    /// Of a root domain with this configuration. `None`: it tolerates a crash.
+    /// The lack of a spare member of a root domain with this configuration. `None`: the domain tolerates a crash.
     pub fn of<'a>(
         c: &Configuration,
         servers: impl IntoIterator<Item = &'a ServerRecord>,
@@ -170,13 +170,13 @@ impl fmt::Display for NoSpare {
     }
 }
 
-/// Whether servers may change the members of this root domain. One that people made erasure-coded, or a lattice, is theirs.
+/// True if servers may change the members of this root domain. People alone change an erasure-coded root domain, or a lattice.
 pub fn grows(c: &Configuration) -> bool {
     let descriptor = c.descriptor();
     !descriptor.fixed && descriptor.dap.is_replicated() && descriptor.lattice.is_none()
 }
 
-/// What a round came to.
+/// The result of a round.
 #[derive(Debug)]
 pub enum Growth {
     /// Another member, or a person, looks after it.
@@ -191,7 +191,7 @@ pub enum Growth {
     Failed(AresError),
 }
 
-/// What a look found is to be done.
+/// The change that a look found necessary.
 #[derive(PartialEq, Eq)]
 enum Due {
     /// This change is pending: its proposer may have ended.
@@ -207,7 +207,7 @@ pub struct Grower<E, F> {
     server: ServerId,
     /// Any final configuration of the root domain.
     root: Arc<Configuration>,
-    /// How long a member is away before another server gets its place.
+    /// The time for which a member is away before another server gets its place.
     gone_after: Duration,
     /// Since when servers are away.
     away: BTreeMap<ServerId, Instant>,
@@ -244,12 +244,12 @@ impl<E: Env, F: Fn() -> E> Grower<E, F> {
         }
     }
 
-    /// What the last round found is to be found twice again.
+    /// Forgets the change that the last round found: two more rounds have to find it.
     pub fn put_off(&mut self) {
         self.due = None;
     }
 
-    /// Whether the root domain tolerates no crash, as the last round saw it: of a server that is no member `None`.
+    /// The lack of a spare member of the root domain, as the last round saw it. A server that is no member has `None`.
     pub fn no_spare(&self) -> Option<NoSpare> {
         self.no_spare
     }
@@ -307,7 +307,7 @@ impl<E: Env, F: Fn() -> E> Grower<E, F> {
         }
     }
 
-    /// What is to be changed after this configuration, which is the last. `members`: how its members are.
+    /// The change that is due after this configuration, which is the last. `members`: the standing of its members.
     async fn change_due(
         &mut self,
         c: &Configuration,
@@ -344,7 +344,7 @@ impl<E: Env, F: Fn() -> E> Grower<E, F> {
         Ok(Some(done.await?.into_configuration()))
     }
 
-    /// How these servers are. This one serves, or it would not ask.
+    /// The standing of these servers. This server itself serves, or it would not ask.
     async fn standings(
         &mut self,
         servers: &Members,

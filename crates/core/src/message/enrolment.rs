@@ -78,7 +78,7 @@ impl ServerRecord {
         }
     }
 
-    /// Whether it is to go: nothing that chooses servers chooses it.
+    /// True if it is to leave: nothing that chooses servers chooses it.
     pub fn is_leaving(&self) -> bool {
         self.leaving % 2 == 1
     }

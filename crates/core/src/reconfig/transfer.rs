@@ -320,7 +320,7 @@ impl LostObjects {
         }
     }
 
-    /// Whether the object is one of them.
+    /// True if the object is one of them.
     fn has(&self, name: &Name) -> bool {
         let lost = self.0.borrow();
         let mut all = lost.iter().flat_map(Unavailable::lost_versions);

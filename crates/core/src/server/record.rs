@@ -39,13 +39,13 @@ pub enum Header {
         /// What.
         register: Box<Register>,
     },
-    /// What is promised of the registers of a bucket of names of which nothing else is here.
+    /// The promises for those registers of a bucket of names of which nothing else is here.
     BallotFloor {
-        /// Of which configuration.
+        /// The configuration.
         key: ConfigurationId,
-        /// Of which bucket.
+        /// The bucket.
         bucket: u8,
-        /// What.
+        /// The promises.
         floor: BallotFloor,
     },
     /// An acceptor's state.
@@ -164,7 +164,7 @@ impl Ledger {
         handle
     }
 
-    /// Whether a record was kept since the last call that the server must not lose.
+    /// True if a record that the server must not lose was kept since the last call.
     pub(super) fn take_growth(&mut self) -> bool {
         std::mem::take(&mut self.has_grown)
     }

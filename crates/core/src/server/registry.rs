@@ -63,7 +63,8 @@ impl Registry {
         }
     }
 
-    /// Whether a start of this incarnation would be registered. A server that keeps a log learns what is known of it.
+    /// Answers if a start of this incarnation would be registered. A server that keeps a log gets its last known record. A
+    /// server that keeps a log learns what is known of it.
     fn ask(&self, record: &ServerRecord) -> Result<Reply, Refusal> {
         match self.servers.get(&record.key()) {
             Some((known, _)) if known.rank() >= record.rank() => Ok(outdated(known)),

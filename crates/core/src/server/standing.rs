@@ -15,7 +15,7 @@ use std::time::Duration;
 /// For how long a count of more than [`COUNTED_AT_ONCE`] objects is kept, for each of them: so that counting, which looks at all of them,
 /// takes a few per cent of the time at most, however often a status is asked for.
 const KEPT_PER_OBJECT: Duration = Duration::from_micros(5);
-/// So many objects are counted for every status.
+/// The largest number of objects that are counted for every status.
 const COUNTED_AT_ONCE: u64 = 10_000;
 
 /// What is known of the elements that the server should have.
@@ -41,7 +41,7 @@ struct KnownDomain {
     proven: Option<Instant>,
 }
 
-/// Whether a count of so many objects that is so old is good enough.
+/// True if a count of this many objects is still good at this age.
 fn is_kept(objects: u64, age: Duration) -> bool {
     objects > COUNTED_AT_ONCE && age.as_nanos() < KEPT_PER_OBJECT.as_nanos() * u128::from(objects)
 }

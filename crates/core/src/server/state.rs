@@ -51,7 +51,7 @@ pub(super) struct ConfigurationState {
     objects: BTreeMap<Bytes, Versions>,
     /// What is remembered of those of them that are ranked registers.
     registers: BTreeMap<Bytes, KeptRegister>,
-    /// What is remembered of those of which nothing is here.
+    /// The promises for registers of which nothing is here.
     floors: BallotFloors,
     cells: BTreeMap<Bytes, (Acceptor, Handle)>,
     /// Some of them may be fates of versions.

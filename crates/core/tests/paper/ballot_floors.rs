@@ -107,7 +107,7 @@ fn a_name_below_a_floor_is_written_and_comes_back() {
     }
 }
 
-/// Of what is accepted, or known to be chosen, the register stays.
+/// A register with an accepted version, or one that is known to be chosen, stays.
 #[test]
 fn a_register_of_which_something_is_here_stays() {
     let c = configuration(3, Dap::Conditional { k: 1 }, 1, 8);

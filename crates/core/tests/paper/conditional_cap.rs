@@ -162,7 +162,7 @@ fn what_was_chosen_stays_where_a_settled_version_takes_the_place_of_others() {
     }
 }
 
-/// What a member shows of the register.
+/// The versions of the register that a member lists.
 fn ranked(world: &World, at: usize) -> Result<RankedVersions, Refusal> {
     let access = Access::Rank {
         ballot: None,

@@ -314,8 +314,8 @@ fn a_ballot_of_one_object_stays_with_that_object() {
     assert!(written.number < 10, "{written}");
 }
 
-/// The same of ballots that are far from all clocks and not the last ones: the object is used as any other, by clients that heard of
-/// them and by those that did not.
+/// An object with a ballot that is far from all clocks, and not the last one, can be used as any other, by clients that have seen
+/// the ballot and by those that have not.
 #[test]
 fn a_ballot_that_is_far_from_clocks_costs_a_round() {
     for number in [

@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::convert::Infallible;
 use std::rc::Rc;
 
-/// How a start from this directory ends: what was asked at which address, and what was written.
+/// The result of a start from this directory, with the addresses that it asked and the starts that it wrote.
 struct Started {
     outcome: StartOutcome,
     asked: Vec<String>,

@@ -203,8 +203,8 @@ fn a_writer_that_is_kept_out_asks_what_became_of_its_version() {
     assert!(is_conflict, "{ended:?}");
 }
 
-/// What was chosen below the ballot of its own proposal says nothing of that: one member has accepted it, and the others, which are asked in
-/// a pause, show the version before. A writer that took that for the end called its write a conflict with itself.
+/// A proposal is not lost when a version is chosen below its ballot: one member has accepted the proposal, and the others, which are asked
+/// in a pause, show the version before. A writer that took this for the end called its write a conflict with itself.
 #[test]
 fn what_is_chosen_below_its_proposal_says_nothing_of_it() {
     let c = configuration(3, Dap::Conditional { k: 1 }, 1, 8);

@@ -221,7 +221,7 @@ fn late_and_repeated_puts_do_not_bring_an_old_version_back() {
     assert_eq!(reader.get("k"), (two, Some("two".into())));
 }
 
-/// Of users' objects that were deleted a status counts the tombstones; of a key that was written again there is none.
+/// A status counts the tombstones of users' objects that were deleted; a key that was written again has none.
 #[test]
 fn tombstones_of_users_are_counted() {
     let (world, actor, _) = world();

@@ -155,7 +155,7 @@ fn rotten_of(dap: Dap, members: &[usize]) -> (World, Arc<Configuration>, Actor, 
     (world, c, actor, tag)
 }
 
-/// What is lost, by name.
+/// The lost objects: name, version, and number of elements that are left.
 fn lost(failed: &Unavailable) -> Vec<(String, Tag, usize)> {
     let lost = failed.lost_versions().iter();
     let lost = lost.map(|it| (it.name.key().to_owned(), it.tag, it.found));
@@ -245,7 +245,7 @@ fn a_transfer_that_meets_a_lost_object_moves_all_others_and_names_it() {
     }
 }
 
-/// Of two sources the earlier one holds an older version: that does not come back in place of the lost one.
+/// The older version that the earlier of two sources holds does not come back in place of the lost one.
 #[test]
 fn an_older_version_does_not_come_back_in_place_of_a_lost_one() {
     let c = configuration(4, Dap::Conditional { k: 2 }, 1, 8);

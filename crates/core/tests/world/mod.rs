@@ -164,7 +164,7 @@ impl World {
         World::capped(root, servers, seed, limits::UNCONFIRMED_ELEMENTS)
     }
 
-    /// The same; a server takes so many unconfirmed versions of one object, and not more versions of a register.
+    /// Servers that take at most `cap` unconfirmed versions of one object, and as many versions of a register.
     pub fn capped(root: &Arc<Configuration>, servers: usize, seed: u64, cap: usize) -> World {
         let world = World(Rc::new(Inner {
             machines: RefCell::default(),

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use crate::connection::Connection;
 
-/// What a connection is there for.
+/// The class of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
     /// It has not said hello yet.
@@ -26,7 +26,7 @@ impl Class {
     pub const ALL: [Class; 3] = [Class::Waiting, Class::Client, Class::Server];
 }
 
-/// How many connections there may be at once.
+/// The largest number of connections at once, by class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Places {
     /// Those that have not said hello.
@@ -55,7 +55,7 @@ impl Places {
     }
 }
 
-/// What a listener has counted.
+/// The counts of a listener.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Connections that are open now, by class.

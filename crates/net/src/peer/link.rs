@@ -24,7 +24,7 @@ use crate::peer::standing::Standing;
 use crate::peer::{Answer, CallRefusal, PeerConfig, Sink, Status, Traffic};
 use crate::sockets;
 
-/// How often deadlines and silence are looked at, at least.
+/// The longest interval between two looks at deadlines and silence.
 const TICK_PERIOD: Duration = Duration::from_secs(1);
 /// Looks within the time after which a silent server is cut off, at least.
 const LOOKS: u32 = 15;

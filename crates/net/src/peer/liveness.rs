@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// What a look at a connection says.
+/// The result of a look at a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// There was a sign of life a short while ago.
@@ -59,7 +59,7 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_secs(15);
 
-    /// When it first says this, looked at once a second, in seconds.
+    /// The first second at which a look has this verdict, with one look each second.
     fn first(wanted: Verdict, last_sign: impl Fn(u64) -> u64) -> Option<u64> {
         let start = Instant::now();
         let mut liveness = Liveness::new(LIMIT, start);

@@ -36,9 +36,9 @@ pub(in crate::dap) fn fits(
     scope == Scope::Metadata || element.payload.len() == bytes
 }
 
-/// Of the elements of one version that `n` members have given, those that can be of one value: as many as there are that state the same
-/// of it ([`Element::is_alike`]). In an execution all do; a member that does not is out of order, and must not keep others
-/// from being read.
+/// The largest set of elements that can be of one value ([`Element::is_alike`]), among the elements of one version that `n` members
+/// gave. In an execution all of them are alike. A member whose element differs is out of order, and must not keep others from reading
+/// the value.
 pub(in crate::dap) fn alike<'a>(
     n: usize,
     given: impl Fn(usize) -> Option<&'a Element>,
@@ -57,8 +57,8 @@ pub(in crate::dap) fn alike<'a>(
     alike
 }
 
-/// Whether these elements, which are of one value, make it: one copy, or k distinct fragments of this configuration's form.
-/// One of any form has the metadata.
+/// True if these elements of one value are enough for the scope: one element of any form for the metadata; for the value one copy, or k
+/// distinct fragments of this configuration's form.
 pub(in crate::dap) fn enough<'a>(
     c: &Configuration,
     scope: Scope,

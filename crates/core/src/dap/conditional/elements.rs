@@ -38,7 +38,7 @@ enum State {
     Given(Element),
 }
 
-/// How it ends.
+/// The result of a fetch.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Fetched {
     /// Elements that make what is wanted of the value.
@@ -47,9 +47,9 @@ pub(super) enum Fetched {
     Again,
     /// Fewer elements are left than make the value, also if each member that has not answered holds one (`[W-18 lost-version]`).
     Lost {
-        /// How many there are at least.
+        /// The number of elements that are left, at least.
         found: usize,
-        /// What each member did, by position.
+        /// The response of each member, by position.
         responses: Vec<Response>,
     },
 }
@@ -108,8 +108,8 @@ impl Fetch {
         }
     }
 
-    /// Whether the elements that there may be beside the `found` ones are too few. As long as no fragment has come, the version may be one
-    /// of which each member has a copy.
+    /// True if the `found` elements and those that silent members may hold are too few. As long as no fragment has come, each member may
+    /// hold a copy of the version.
     fn is_lost(&self, found: usize) -> bool {
         let may_have = |it: &&State| !matches!(it, State::Lacks | State::Given(_));
         let open = self.members.iter().filter(may_have).count();

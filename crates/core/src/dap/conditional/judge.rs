@@ -44,14 +44,14 @@ impl CurrentVersion {
         }
     }
 
-    /// Whether a new version may be based on it before it is settled: of the last two ancestors of that one is known to be chosen
-    /// (`[W-4 cap]`).
+    /// True if a new version may be based on this one before this one is settled: this version, or the one that it is based on, is known
+    /// to be chosen (`[W-4 cap]`).
     pub fn may_be_followed(&self) -> bool {
         self.chosen.is_some() || self.base_chosen
     }
 
-    /// The same version as what a later configuration begins with, in which nothing is accepted yet: it is known to be chosen nowhere, and
-    /// nothing else is chosen there before what is based on it.
+    /// This version as the first one of a later configuration, which has accepted nothing yet. There it is not known to be chosen; no
+    /// version is chosen there before one that is based on it.
     #[must_use]
     pub fn inherited(self) -> CurrentVersion {
         CurrentVersion {

@@ -18,7 +18,7 @@ pub struct Register {
     pub accepted: Vec<AcceptedVersion>,
 }
 
-/// What a server remembers of promises for registers of which it has nothing else (`[W-16 ballot-floor]`).
+/// The promises that a server remembers for registers of which it has nothing else (`[W-16 ballot-floor]`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BallotFloor {
     /// Not below that of any of these registers, so that what is recorded of one later is taken for later.
@@ -28,12 +28,12 @@ pub struct BallotFloor {
 }
 
 impl BallotFloor {
-    /// Whether it says what the other one says.
+    /// True if this floor is at or above the other one.
     pub fn says(&self, other: BallotFloor) -> bool {
         self.turn >= other.turn && self.promised >= other.promised
     }
 
-    /// What both say.
+    /// The lowest floor that is at or above both.
     #[must_use]
     pub fn max(self, other: BallotFloor) -> BallotFloor {
         BallotFloor {
@@ -98,7 +98,7 @@ impl Register {
         }
     }
 
-    /// What it has promised, and how often it changed.
+    /// Its promised ballot, and the number of its changes.
     pub fn floor(&self) -> BallotFloor {
         BallotFloor {
             turn: self.turn,
@@ -106,8 +106,8 @@ impl Register {
         }
     }
 
-    /// Whether a promise is all that there is of it, and one that does no harm to other names: promising more is always safe, but one that
-    /// is far from all clocks would use up the ballots of all names of its bucket (`[W-16 ballot-floor]`).
+    /// True if the register holds nothing but a promise, and one that does no harm to other names. Promising more is always safe, but a
+    /// ballot that is far from all clocks would use up the ballots of all names of its bucket (`[W-16 ballot-floor]`).
     pub fn is_foldable(&self) -> bool {
         let is_untouched = self.accepted.is_empty() && self.chosen == ChosenVersion::default();
         is_untouched && self.promised.number <= limits::REMEMBERED_BALLOT

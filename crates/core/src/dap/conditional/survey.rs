@@ -23,15 +23,15 @@ pub(super) struct Survey {
     wants: Vec<Want>,
     have: Tag,
     members: Vec<State>,
-    /// How much time has passed. After the first tick, members that were asked for elements are no longer waited for.
+    /// The number of ticks so far. After the first tick, members that were asked for elements are no longer waited for.
     ticks: u32,
-    /// How often the question came to nothing before.
+    /// The number of earlier attempts that ended without a result.
     attempt: u32,
     /// Ticks for which more than a quorum is waited for, where too few of those that answered hold an element of the version.
     hope: u32,
 }
 
-/// The same in the attempt with which it no longer grows.
+/// The attempt from which on `hope` no longer grows.
 const MOST_HOPE: u32 = 8;
 
 enum State {
@@ -73,7 +73,7 @@ pub struct Answers {
     pub unaware: bool,
     /// By position: whether the member listed the current version with its element.
     pub holders: Vec<bool>,
-    /// How often the question came to nothing before.
+    /// The number of earlier attempts that ended without a result.
     pub(super) attempt: u32,
     /// No further answer makes another version current, so that this one may be lost (`[W-18 lost-version]`).
     pub(super) is_certain: bool,
@@ -165,8 +165,8 @@ impl Survey {
         }))
     }
 
-    /// Whether those that answered hold too few elements of the version to make its value. With the answers of more members another
-    /// version may be current, or this one is readable (`[W-18 lost-version]`).
+    /// True if the members that answered hold too few elements of the version to make its value. With the answers of more members
+    /// another version may be current, or this one is readable (`[W-18 lost-version]`).
     fn lacks_elements(&self, tag: Tag) -> bool {
         if tag.is_initial() || tag == self.have {
             return false;

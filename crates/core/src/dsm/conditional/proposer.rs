@@ -45,7 +45,7 @@ pub(super) struct Proposer<'a, E> {
     /// What the cell of its upload decides before it proposes, if it writes a manifest.
     upload: Option<UploadCommit<'a>>,
     writer: Writer,
-    /// Whose its ballots are: unique to this proposer, also where several write what one writer uploaded.
+    /// The writer in its ballots: unique to this proposer, also where several proposers write the upload of one writer.
     ballots_of: Writer,
     /// The largest number of a ballot that it used, or heard of, for this object.
     heard: u64,

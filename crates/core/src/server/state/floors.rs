@@ -19,7 +19,7 @@ const ROUNDS: u64 = 2;
 /// The floors of a configuration, and the promises that are to go into them.
 #[derive(Default)]
 pub(super) struct BallotFloors {
-    /// By bucket, each with its record.
+    /// The floor of each bucket, with its record.
     floors: BTreeMap<u8, RecordedFloor>,
     /// Names of registers of which nothing was here when a ballot was promised, in the order of the rounds of that.
     waiting: VecDeque<(u64, Bytes)>,
@@ -40,7 +40,7 @@ fn bucket(name: &[u8]) -> u8 {
 }
 
 impl BallotFloors {
-    /// What is promised of a name of which nothing is here.
+    /// The floor of a name of which nothing is here.
     pub(super) fn of(&self, name: &[u8]) -> BallotFloor {
         let floor = self.floors.get(&bucket(name));
         floor.map_or_else(BallotFloor::default, |it| it.floor)
@@ -88,7 +88,7 @@ impl ConfigurationState {
         self.floors.round += 1;
     }
 
-    /// Whether promises are to be folded.
+    /// True if promises are old enough to be folded into floors.
     pub(in crate::server) fn has_old_promises(&self) -> bool {
         self.floors.is_due()
     }
@@ -165,7 +165,7 @@ impl ConfigurationState {
         }
     }
 
-    /// What is promised of a register of which nothing is here.
+    /// The register of a name of which nothing is here, with the promise of its bucket.
     pub(super) fn absent_register(&self, name: &Name) -> Register {
         Register::above(self.floors.of(name.as_bytes()))
     }

@@ -19,8 +19,8 @@ impl ConfigurationState {
         self.configuration().is_some_and(|c| dap::completes(c)) && self.next.last_final().is_none()
     }
 
-    /// What is to be said of this object, if there is something to say. One that abstains goes on saying what its sound records say: else
-    /// a wrong mark would come out when it speaks again (`[CASSS-9 agreed-end-of-abstention]`).
+    /// The marks of this object for gossip, if it has any. A member that abstains for the object goes on sending the marks of its sound
+    /// records: otherwise it would send a wrong mark once it no longer abstains (`[CASSS-9 agreed-end-of-abstention]`).
     pub(in crate::server) fn gossip_marks(&self, name: &Name) -> Option<GossipMarks> {
         let versions = self.objects.get(name.as_bytes())?;
         Some(versions.gossip_marks()).filter(|said| !said.largest.is_initial())

@@ -38,8 +38,8 @@ impl ConfigurationState {
         self.configuration().is_some_and(keeps)
     }
 
-    /// Whether the object of this name is a ranked register from the next configuration on: what it was is settled there, and no
-    /// version of it is taken in here any more (`[W-12 becoming-conditional]`).
+    /// True if the object of this name is a ranked register from the next configuration on. Its last version here is settled there,
+    /// and no version of it is taken in here any more (`[W-12 becoming-conditional]`).
     pub(in crate::server) fn becomes_ranked(&self, name: &Name) -> bool {
         let mut next = self.next.iter();
         !self.is_ranked(name) && next.any(|pointer| pointer.configuration.is_ranked(name))

@@ -145,7 +145,7 @@ impl ConfigurationState {
         forget(key, name, versions, gone, ledger);
     }
 
-    /// As [`super::super::Server::damage`].
+    /// Marks a record as damaged, see [`super::super::Server::damage`].
     pub(in crate::server) fn damage(
         &mut self,
         key: ConfigurationId,

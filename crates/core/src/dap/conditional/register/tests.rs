@@ -150,7 +150,8 @@ fn following(at: u64, number: u64, ancestors: &[u64]) -> Proposal {
     }
 }
 
-/// At the cap a new version takes the place of others where its base is known to be chosen; that stays.
+/// A register at its cap gives up old versions for a new one only if the base of the new one is known to be
+/// chosen. That knowledge stays.
 #[test]
 fn at_the_cap_a_new_version_needs_a_chosen_base() {
     for cap in 1..=CAP as u64 {
