@@ -255,12 +255,12 @@ impl Client {
             .await
     }
 
-    /// How every known server is, and which domains there are. Waits three seconds at most for those that say nothing.
+    /// The state of every known server, and the domains that there are. Waits three seconds at most for silent servers.
     pub async fn status(&self) -> ClusterStatus {
         self.status_within(STATUS_PATIENCE).await
     }
 
-    /// The same, but waits no longer than `patience` for those that say nothing.
+    /// The state of every known server, and the domains that there are. Waits no longer than `patience` for silent servers.
     pub async fn status_within(&self, patience: Duration) -> ClusterStatus {
         let patience = self.timeout().min(patience);
         let ask = move |context| async move { status(&context, patience).await };
@@ -421,14 +421,14 @@ async fn status(context: &Context, patience: Duration) -> ClusterStatus {
     status
 }
 
-/// What is to be said of the root domain where it tolerates no crash.
+/// The warning about a root domain that tolerates no crash.
 fn root_warning(context: &Context) -> Option<String> {
     let names = context.cluster().names();
     let no_spare = NoSpare::of(&context.latest(), names.servers());
     no_spare.map(|it| it.to_string())
 }
 
-/// How these servers are, in their order.
+/// The health of these servers, in their order.
 async fn health_of(
     context: &Context,
     servers: Vec<ServerInfo>,

@@ -250,7 +250,7 @@ impl Names {
         self.records.values().filter(|it| !it.is_forgotten())
     }
 
-    /// Whether it was said of the server that it is to go.
+    /// True if people marked the server as leaving.
     pub(crate) fn is_leaving(&self, server: ServerId) -> bool {
         self.records
             .get(&server)

@@ -311,7 +311,7 @@ impl NoQuorum {
         }
     }
 
-    /// What each server did, in parentheses.
+    /// The response of each server, in parentheses.
     fn servers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, server) in self.servers.iter().enumerate() {
             let before = if position == 0 { " (" } else { ", " };

@@ -92,7 +92,7 @@ async fn idle(cluster: &Cluster) {
 
 /// Bytes of a name that was never written.
 const ABSENT_NAME_BYTES: usize = 900;
-/// How long servers are looked at after the last removal.
+/// The time for which servers are observed after the last removal.
 const LOOK: Duration = Duration::from_mins(6);
 
 /// Removes objects that were never written, and shows what each server keeps of that.

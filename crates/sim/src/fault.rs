@@ -224,7 +224,7 @@ pub struct Restriction {
 
 /// Tells the draw of how often leaders are killed apart from others.
 const LEADERS: u64 = 0x1ead0;
-/// The same of how often descriptors run out.
+/// Tells the draw of how often descriptors run out apart from others.
 const DESCRIPTORS: u64 = 0xde5c;
 
 /// Which faults a seed draws, how often, and what has fired so far.

@@ -92,8 +92,8 @@ struct Shape {
     copy_bytes: u32,
     keys: usize,
     timeout: Duration,
-    /// How long an operation of a conditional domain has at least: without faults one that others outvote is not to be taken for one that
-    /// misses a quorum.
+    /// The least time for an operation of a conditional domain. Without faults, an operation that others outvote must not look like one
+    /// that misses a quorum.
     least_conditional: Duration,
     think_us: u64,
     large_per_mille: u64,

@@ -34,7 +34,7 @@ const FORMAT_TITLE: &str = "areo data directory";
 /// Of the whole directory: of its files, and of the records in them.
 const FORMAT_VERSION: u32 = 2;
 
-/// Who runs a server has its data alone.
+/// The mode of a data directory: only the user that runs the server can read it.
 const DIRECTORY_MODE: u32 = 0o700;
 pub(crate) const FILE_MODE: u32 = 0o600;
 

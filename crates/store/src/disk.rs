@@ -62,7 +62,8 @@ pub trait Disk {
     /// The error of the system. What is durable afterwards is unknown.
     fn sync_dir(&self) -> io::Result<()>;
 
-    /// Where the log says what must be found on this disk: apart from it, so that the two are not lost together.
+    /// The disk for the file that says how far the log reaches. It is apart from this disk, so that the two are not lost
+    /// together.
     #[must_use]
     fn beside(&self) -> Self
     where
@@ -116,7 +117,7 @@ pub fn is_full(error: &io::Error) -> bool {
     )
 }
 
-/// Whether an error says nothing of the disk and passes by itself: the process or the system has no descriptor or no memory
+/// True if an error is no fault of the disk and passes by itself: the process or the system has no descriptor or no memory
 /// left, or a signal came. The call had no effect. Never asked about a sync: after one that failed it is not known what is
 /// durable, for any reason.
 pub fn may_pass(error: &io::Error) -> bool {
@@ -154,7 +155,7 @@ pub(crate) fn write_all_at<F: File>(
 pub(crate) enum PublishError {
     /// There is no such file: nothing has changed.
     Unmade(io::Error),
-    /// What is durable is not known.
+    /// The call failed, and it is not known what is durable.
     Unknown(io::Error),
 }
 

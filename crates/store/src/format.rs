@@ -19,7 +19,7 @@ pub(crate) const FORMAT_VERSION: u32 = 1;
 pub(crate) const PAGE: u64 = 4096;
 /// Records and payloads begin at multiples of this.
 pub(crate) const GRAIN: u64 = 64;
-/// So many zeros are left behind the last batch of a segment that is cut to its length. A file that ends with a batch was
+/// The zeros, in bytes, behind the last batch of a segment that is cut to its length. A file that ends with a batch was
 /// cut by something else.
 pub(crate) const END_BYTES: u64 = GRAIN;
 

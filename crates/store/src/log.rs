@@ -62,8 +62,8 @@ pub struct LogOptions {
     pub segment_bytes: u64,
     /// A sealed segment is reclaimed when at least this share of it is dead, in percent (1 to 100).
     pub reclaim_dead_percent: u32,
-    /// What [`Log::extent`] was when the log was used last, at least; 0: that is not known. What says how far the log reaches must
-    /// be as new as that, or records are missing.
+    /// The value of [`Log::extent`] when the log was last used, or an earlier one; 0: it is not known. An extent file of an older
+    /// generation means that records are missing.
     pub extent: u64,
 }
 
@@ -136,7 +136,7 @@ pub struct Log<D: Disk> {
     census_due: bool,
     /// Segments that should be there and are not.
     missing: Vec<u64>,
-    /// How far the log reaches, as it is written beside it.
+    /// The reach of the log, as the file beside it has it.
     extents: Extents<D>,
     scrub: scrub::ScrubJob,
     /// Internal records that are live (censuses), not counted in [`Usage::records`].

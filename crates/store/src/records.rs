@@ -36,7 +36,7 @@ pub struct Records<D: Disk> {
 /// A damaged record of an element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DamagedElement {
-    /// What its header says.
+    /// The header of the record.
     pub header: ElementHeader,
     record: Handle,
 }
@@ -138,12 +138,12 @@ impl<D: Disk> Records<D> {
         self.log.reserve_to_complete(bytes)
     }
 
-    /// As [`Log::extent`].
+    /// The generation of the extent file, see [`Log::extent`].
     pub fn extent(&self) -> u64 {
         self.log.extent()
     }
 
-    /// As [`Log::position`].
+    /// The number of the last batch, see [`Log::position`].
     pub fn position(&self) -> u64 {
         self.log.position()
     }
@@ -245,7 +245,7 @@ impl<D: Disk> Records<D> {
         self.log.seal()
     }
 
-    /// Whether this handle of the server names the damaged record. The element may have another record by now.
+    /// True if this handle of the server names the damaged record. The element may have another record by now.
     pub fn is_damaged(&self, handle: RecordHandle, element: &DamagedElement) -> bool {
         self.places.get(handle.0 as usize) == Some(&Some(element.record))
     }
@@ -278,7 +278,7 @@ impl<D: Disk> Records<D> {
         self.log.scrub_from(number);
     }
 
-    /// As [`Log::scrub`]; returns the damaged elements.
+    /// Verifies records, see [`Log::scrub`]; returns the damaged elements.
     pub fn scrub(&mut self, budget_bytes: u64) -> (ScrubOutcome, Vec<DamagedElement>) {
         let mut damaged = Vec::new();
         let outcome = self.log.scrub(budget_bytes, |handle| damaged.push(handle));

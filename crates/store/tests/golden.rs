@@ -29,9 +29,9 @@ fn golden_path(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// As first written: nothing says how far the log reaches, nor how long a segment was made.
+/// The first format: it has no extent file, and segments do not state their size.
 const FIRST: &str = "format-1";
-/// As written today.
+/// The format of today.
 const TODAY: &str = "format-1-extent";
 
 /// Everything the format has: sealed and unsealed segments, a hint, a reclaimed segment with its census, an empty record, a

@@ -24,7 +24,7 @@ type Files = BTreeMap<String, Vec<u8>>;
 struct Life {
     disk: MemoryDisk,
     model: Model,
-    /// What the last start is given.
+    /// The extent that the last start is given.
     extent: u64,
     /// The files as they were before the last start, and since.
     before: Vec<Files>,
@@ -157,7 +157,7 @@ fn open(disk: &MemoryDisk, extent: u64) -> (Log<MemoryDisk>, Opened) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fate {
     Harmless,
-    /// What is lost is known.
+    /// Records are lost, and their keys are known.
     Known,
     /// The server abstains from everything.
     Abstains,

@@ -39,9 +39,10 @@ use bytes::Bytes;
 use reader::Reader;
 use writer::Encode;
 
-/// What is read of a request that is no longer than this is copied: a question about one object has one part, its name.
+/// Parts of a request up to this size, in bytes, are copied: a question about one object has one part, its name.
 const SHORT_REQUEST_BYTES: usize = 96;
-/// What is read of such a reply is copied: the answer about one object has one part, its metadata, and often none.
+/// Parts of a reply up to this size, in bytes, are copied: the answer about one object has one part, its metadata, and
+/// often none.
 const SHORT_REPLY_BYTES: usize = 256;
 
 /// A message as it goes into a frame.

@@ -52,7 +52,7 @@ const WELCOME_FIXED_BYTES: usize = 80;
 const CHECKSUM_BYTES: usize = 4;
 const FIELD_HEADER_BYTES: usize = 4;
 const MUST_UNDERSTAND: u16 = 1 << 15;
-/// Of a welcome: the number of the process, 8 bytes.
+/// The number of the process in a welcome, 8 bytes.
 const PROCESS: u16 = 1;
 
 /// Who calls.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How a domain is, put together from what each of its servers tells, and saw when it last went over the domain's objects.
+/// The health of a domain, put together from the reports of its servers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DomainHealth {
     /// Members of its final configuration that answer and serve.
@@ -39,13 +39,13 @@ impl ClusterStatus {
         self.servers.iter().filter(is_member).filter(serves)
     }
 
-    /// Whether a quorum of this configuration serves; if writes are asked for, with room for them.
+    /// True if a quorum of this configuration serves; for writes, only members with room count.
     pub fn has_quorum(&self, c: &ConfigurationInfo, with_room: bool) -> bool {
         let takes_part = |it: &&ServerHealth| !with_room || !it.is_full();
         self.serving_of(c).filter(takes_part).count() >= c.shape.quorum()
     }
 
-    /// How this domain is: what its members say.
+    /// The health of this domain, according to its members.
     pub fn health_of(&self, domain: &DomainInfo) -> DomainHealth {
         let full = self.serving_of(&domain.configuration);
         let full = full.filter(|it| it.is_full());

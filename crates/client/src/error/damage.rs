@@ -32,9 +32,9 @@ pub enum Damage {
     },
     /// Too few elements are left.
     Lost {
-        /// Of which version, and how many.
+        /// The object, its version and the number of its elements that are left.
         object: LostObject,
-        /// What each server did.
+        /// The response of each server.
         call: Box<NoQuorum>,
     },
     /// Too few elements were left of it when its domain was changed, and who changed it left it so.
@@ -49,7 +49,7 @@ pub enum Damage {
     },
 }
 
-/// What to do about what is lost.
+/// The advice at the end of an error about lost elements.
 const OVER: &str = ": write it again, or remove it";
 
 impl fmt::Display for Damage {

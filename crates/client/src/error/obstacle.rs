@@ -35,7 +35,7 @@ pub enum Obstacle {
     },
     /// Too few elements are left of these objects. Each can be written over and removed.
     Lost {
-        /// Which; of a reconfiguration those that it found before it ended.
+        /// The objects; of a reconfiguration those that it found before it ended.
         objects: Vec<LostObject>,
     },
 }
@@ -47,9 +47,9 @@ pub struct LostObject {
     pub key: String,
     /// Its newest version, as far as servers list it.
     pub version: Version,
-    /// How many elements of it are sound, at least.
+    /// The number of its sound elements, at least.
     pub found: usize,
-    /// How many it takes to read it.
+    /// The number of elements that make the value.
     pub needed: usize,
 }
 

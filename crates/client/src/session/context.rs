@@ -123,7 +123,7 @@ impl Context {
         self.refresh_within(cluster::DIRECTORY_PATIENCE).await;
     }
 
-    /// The same, in less time: twice as much as this at most.
+    /// Asks a quorum which servers there are, for at most twice `patience`.
     pub(crate) async fn refresh_within(&self, patience: Duration) {
         let patience = cluster::DIRECTORY_PATIENCE.min(patience);
         cluster::refresh(&self.world, &self.cluster, patience).await;

@@ -37,7 +37,7 @@ pub(crate) enum KeptRecord {
         object: ObjectId,
         register: Box<Register>,
     },
-    /// What is promised of names of a bucket of which nothing is here.
+    /// The promises for names of a bucket of which nothing is here.
     BallotFloor {
         key: ConfigurationId,
         bucket: u8,

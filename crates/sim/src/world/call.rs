@@ -62,8 +62,8 @@ impl SimEnv {
         }
     }
 
-    /// The same of a task. Every other one has operations that may take any time as long as they get on, as clients run what may take long:
-    /// streams, files, sweeps, reconfigurations.
+    /// The environment of an operation of this task. An operation of every other task may take any time as long as it makes progress, as
+    /// clients run long ones: streams, files, sweeps, reconfigurations.
     pub(crate) fn of_task(self, task: usize, timeout: Duration) -> SimEnv {
         let deadline = match task % 2 {
             0 => Deadline::after(self.now(), timeout),

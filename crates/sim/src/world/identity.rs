@@ -32,7 +32,7 @@ pub(super) struct Platter {
     pub(super) starts: Starts,
     /// The store is in the memory of the process, and the disk stays empty.
     pub(super) in_memory: bool,
-    /// What counts what is written beside the log, as of the last start.
+    /// The generation of the extent file beside the log at the last start.
     pub(super) extent: u64,
     /// How far the last process was with verifying its records.
     pub(super) scrubbed: Option<ScrubProgress>,
@@ -110,7 +110,7 @@ pub(super) struct Exchange {
 pub(super) struct DecidedStart {
     pub(super) id: ServerId,
     pub(super) outcome: StartOutcome,
-    /// What was registered, if it was confirmed; else what was to be.
+    /// The registered record if the start was confirmed, otherwise the proposed one.
     pub(super) record: ServerRecord,
     /// The last configuration of the root domain in which it was registered.
     root: Arc<Configuration>,
@@ -135,11 +135,11 @@ impl DecidedStart {
 pub(super) struct StartingProcess {
     pub(super) id: ServerId,
     pub(super) starts: Starts,
-    /// How far its log is.
+    /// The position of its log.
     pub(super) position: Option<u64>,
     /// Records are missing.
     pub(super) abstains: bool,
-    /// Of a second process: how it finds the first one.
+    /// The way in which a second process finds the first one; `None` for a first process.
     pub(super) sight: Option<Sight>,
 }
 

@@ -82,7 +82,7 @@ pub(super) struct Machine {
     pub(super) exchange: Exchange,
     live: Option<Live>,
     pub(super) paused: bool,
-    /// When it last stood still, or still did.
+    /// The last time at which it stood still.
     pub(super) paused_at: Option<Instant>,
     /// Its disk has no room before then.
     pub(super) full_until: Instant,

@@ -25,7 +25,7 @@ pub(super) struct Pace {
     began: RefCell<VecDeque<Instant>>,
     /// How many there were.
     calls: Cell<u64>,
-    /// How many of them began too late.
+    /// The number of calls that began too late.
     belated: Cell<u64>,
     goes_over_many: Cell<bool>,
 }

@@ -20,10 +20,10 @@ use std::time::Duration;
 
 /// The wait between two questions at an address, and between two looks at whether the process stood still.
 const LOOK: Duration = Duration::from_millis(100);
-/// What takes less than this is no answer to be counted on.
+/// The bound of the drawn delay of an answer, so that a start waits for it.
 const SLOWEST: Duration = Duration::from_secs(4);
 
-/// How a second process finds the first one, where that was registered.
+/// The way in which a second process finds the first one at its registered address.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Sight {
     /// It answers, after a while.
@@ -164,7 +164,7 @@ impl World {
 
     // ---- the address ----
 
-    /// Whether a second process gets an answer of the first one at this address.
+    /// True if a second process gets an answer of the first one at this address.
     pub(super) async fn answers_at(&self, server: usize, address: &str, sight: Sight) -> bool {
         let env = SimEnv::new(self, self.caller_of(server), ATTEMPT);
         let until = self.now().plus(ADDRESS_PATIENCE);

@@ -14,7 +14,7 @@ const BYTES: usize = 128;
 const SLOTS: usize = 2;
 const FLAG_LOST: u32 = 1;
 
-/// How far a log reaches.
+/// The reach of a log: its newest batch, and the segments that must be there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extent {
     pub(crate) store_id: u64,
@@ -33,7 +33,7 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// Where this one is written.
+    /// The offset in the file at which this extent is written.
     pub(crate) fn offset(&self) -> u64 {
         let offset = self.generation % SLOTS as u64 * PAGE;
         assert!(

@@ -8,7 +8,7 @@ use crate::index::Handle;
 
 use super::open::Opener;
 
-/// So many missing segments are remembered by their numbers.
+/// The largest number of missing segments that are remembered by their numbers.
 const MOST_MISSING: usize = 32;
 
 impl<D: Disk> Opener<'_, D> {
@@ -17,7 +17,7 @@ impl<D: Disk> Opener<'_, D> {
         Census::decode(header, &payload)
     }
 
-    /// What a census demands of a segment stays true, also if the census is an older one.
+    /// Takes over the demands of every census: they stay true when a newer census comes.
     pub(super) fn require_census(&mut self) {
         let censuses = std::mem::take(&mut self.censuses);
         for (handle, header) in &censuses {

@@ -17,12 +17,12 @@ use super::{Log, OpenReport};
 /// The file is written after so many batches at the latest, if the store is looked after.
 const BATCHES: u64 = 1024;
 
-/// What is written beside the log.
+/// The extent file beside the log.
 pub(super) struct Extents<D: Disk> {
     beside: D,
     /// `None`: there was no room for the file yet.
     file: Option<D::File>,
-    /// What the file says, or would say.
+    /// The content of the file, or that of the file to be made.
     written: Extent,
     /// The newest durable batch: its segment, and its sequence.
     pub(super) reached: (u64, u64),
@@ -30,7 +30,7 @@ pub(super) struct Extents<D: Disk> {
     pub(super) is_due: bool,
 }
 
-/// What was found beside the log.
+/// The extent file as recovery found it.
 pub(super) struct FoundExtent<F> {
     file: F,
     /// `None`: it is damaged.
@@ -48,7 +48,7 @@ impl<D: Disk> Extents<D> {
         }
     }
 
-    /// How many batches more are durable than the file says.
+    /// The number of durable batches that the file does not count yet.
     pub(super) fn behind(&self) -> u64 {
         let behind = self.reached.1.saturating_sub(self.written.sequence);
         if self.file.is_some() { behind } else { 0 }
@@ -59,7 +59,7 @@ impl<D: Disk> Extents<D> {
         self.written.next_number.saturating_sub(1)
     }
 
-    /// Whether recovery cut this segment there, or was about to.
+    /// True if recovery cut this segment at this length, or was about to.
     pub(super) fn cuts(&self, number: u64, length: u64) -> bool {
         (self.written.cut_segment, self.written.cut_at) == (number, length)
     }
@@ -71,7 +71,7 @@ impl<D: Disk> Extents<D> {
         self.written.is_lost = true;
     }
 
-    /// What was missing has been repaired.
+    /// Notes that all missing records have been repaired.
     pub(super) fn forget_loss(&mut self) {
         self.is_due |= self.written.is_lost;
         self.written.is_lost = false;
@@ -190,7 +190,7 @@ impl<D: Disk> Log<D> {
 }
 
 impl<D: Disk> Opener<'_, D> {
-    /// What is there beside the log; `None`: no such file.
+    /// The extent file beside the log; `None`: there is no such file.
     pub(super) fn read_extent(&self) -> Result<Option<FoundExtent<D::File>>, OpenError> {
         let file = match self.log.extents.beside.open(EXTENT_NAME) {
             Ok(file) => file,
@@ -256,7 +256,7 @@ impl<D: Disk> Opener<'_, D> {
 }
 
 impl OpenReport {
-    /// What is missing, for people; empty if nothing is.
+    /// The missing parts of the log, for people; empty if nothing is missing.
     pub fn missing(&self) -> String {
         let mut parts = Vec::new();
         let mut add = |numbers: &[u64], one: &str, several: &str| match numbers {

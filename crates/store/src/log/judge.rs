@@ -98,8 +98,8 @@ impl<D: Disk> Opener<'_, D> {
         }
     }
 
-    /// Whether something other than the log made the file shorter. The log leaves zeros behind the last batch, unless there never was
-    /// room for any; what is cut off of these holds nothing.
+    /// True if something other than the log made the file shorter. The log leaves zeros behind the last batch, unless there never was
+    /// room for any; those zeros hold nothing when they are cut off.
     fn is_cut_short(&self, judged: &ScannedSegment) -> bool {
         let segment = self.log.segments.get(judged.at);
         let (number, length) = (segment.number, segment.length);

@@ -87,7 +87,7 @@ pub struct OpenReport {
     pub cut_segments: Vec<u64>,
     /// Segments that are whole and lack batches that they held.
     pub older_segments: Vec<u64>,
-    /// What says how far the log reaches is gone, damaged or older than the last start: it is not known what else is missing.
+    /// The extent file is gone, damaged or older than the last start: it is not known what else is missing.
     pub has_lost_extent: bool,
     /// Records, at least so many, that were lost without a trace of their keys, each missing segment and a lost extent counted as one. While
     /// it is not 0 the whole shard must abstain `[X-11 damage-abstains]`. It stays until [`Log::forget_unknown_damage`].
@@ -101,7 +101,7 @@ pub(super) struct Opener<'a, D: Disk> {
     pub(super) unjudged: Vec<ScannedSegment>,
     /// Per segment the last sequence that it is known to have held.
     pub(super) required: BTreeMap<u64, u64>,
-    /// With what the headers of the records say.
+    /// Each census with the header of its record.
     pub(super) censuses: Vec<(Handle, Vec<u8>)>,
     /// What segments are read into, one after another.
     window: Vec<u8>,
@@ -117,7 +117,7 @@ pub(super) struct ScannedSegment {
     pub(super) was_sealed: bool,
     /// What a valid hint without entries says.
     pub(super) hint: Option<HintHeader>,
-    /// What its own header says ([`SegmentHeader`]), if that can be read.
+    /// The size in its own header ([`SegmentHeader`]), if that can be read.
     pub(super) size: Option<u64>,
 }
 

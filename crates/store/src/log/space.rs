@@ -24,7 +24,7 @@ pub(super) struct Space {
     pub(super) pressure: bool,
     /// A hint did not fit on the disk: do not try again before a segment has gone.
     pub(super) hints_blocked: bool,
-    /// What the system lacked for the last segment that was wanted.
+    /// The error for which the last segment could not be made: no descriptor, or no memory.
     lacking: Option<io::ErrorKind>,
     /// A caller reserves: keep a spare segment ready.
     pub(super) wants_spare: bool,

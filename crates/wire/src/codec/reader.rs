@@ -8,7 +8,7 @@ use std::ops::Range;
 /// A place in a body, and the payload segments that came with it.
 pub(crate) struct Reader<'a> {
     body: &'a [u8],
-    /// What is read may keep a copy of the whole body in memory.
+    /// True if the parts that are read share a copy of the whole body.
     shares: bool,
     /// That copy, once there is a part that shares it.
     shared: Option<Bytes>,
@@ -17,7 +17,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// What is read of a body that is longer than `short_bytes` shares a copy of it.
+    /// A reader of a whole body. If that is longer than `short_bytes`, all parts share one copy of it.
     pub(crate) fn new(
         body: &'a [u8],
         payload: Vec<(Bytes, u32)>,

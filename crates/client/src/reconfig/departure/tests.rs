@@ -8,7 +8,7 @@ fn on(members: impl IntoIterator<Item = u128>) -> Arc<Configuration> {
     Configuration::new(Descriptor::new(DomainId(7), members, Dap::Abd)).unwrap()
 }
 
-/// What is planned where s1 is to go, and these of five servers serve.
+/// The plan for s1 to leave, where these of five servers serve.
 fn planned(
     serving: impl IntoIterator<Item = u128>,
     successor: &Successor,

@@ -8,7 +8,7 @@ use areo_core::limits::{RANKED_VERSIONS, UNCONFIRMED_ELEMENTS};
 pub(in crate::world) struct Caps {
     /// Unconfirmed ones (`[X-3 unconfirmed-cap]`).
     pub(in crate::world) unconfirmed: usize,
-    /// Of a ranked register (`[W-4 cap]`).
+    /// Those of a ranked register (`[W-4 cap]`).
     pub(in crate::world) ranked: usize,
 }
 
@@ -26,7 +26,7 @@ impl Caps {
         }
     }
 
-    /// As shipped.
+    /// The caps of a real server.
     pub(in crate::world) const SHIPPED: Caps = Caps {
         unconfirmed: UNCONFIRMED_ELEMENTS,
         ranked: RANKED_VERSIONS,

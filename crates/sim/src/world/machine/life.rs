@@ -85,7 +85,7 @@ impl Machine {
         self.live.as_ref().map_or(0, |live| live.node.standstills())
     }
 
-    /// What it tells the root domain of its log.
+    /// The position of its log that it registers in the root domain.
     pub(in crate::world) fn position(&self) -> Option<u64> {
         self.live.as_ref()?.node.position()
     }

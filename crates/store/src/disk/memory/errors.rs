@@ -85,13 +85,13 @@ impl MemoryDisk {
         self.lock().errors.writes = Countdown(Some(write));
     }
 
-    /// From now on calls that open, create, rename or remove files fail for want of a descriptor or of memory, those whose bit is
-    /// set, one after the other; `None`: none does.
+    /// Lets calls that open, create, rename or remove files fail for want of a descriptor or of memory. Each set bit fails one call,
+    /// in their order; `None`: none fails.
     pub fn set_scarcity(&self, bits: Option<u64>) {
         self.lock().errors.scarcity = bits;
     }
 
-    /// Whether a call has failed for want of something since the last [`Self::crash`].
+    /// True if a call has failed for want of a descriptor or of memory since the last [`Self::crash`].
     pub fn has_lacked(&self) -> bool {
         self.lock().errors.has_lacked
     }
