@@ -14,7 +14,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use serde::Serialize;
 use std::io::{self, ErrorKind, IsTerminal};
 
-/// How to print.
+/// The manner of printing, as flags, environment and terminals allow.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools)] // Each is a fact of its own about flags or terminal.
 pub struct Output {
@@ -28,7 +28,7 @@ pub struct Output {
     pub colour: bool,
     /// Only results and errors.
     pub quiet: bool,
-    /// How much more to say.
+    /// The number of `-v`: more of them, more detail.
     pub verbose: u8,
 }
 
@@ -69,6 +69,17 @@ pub fn columns(head: &'static str) -> Vec<Column> {
 
 #[allow(clippy::unused_self)] // Nothing is printed but through the value that knows how.
 impl Output {
+    /// A pipe that takes results and errors alone.
+    #[cfg(test)]
+    pub(crate) const QUIET: Output = Output {
+        json: false,
+        terminal: false,
+        progress: false,
+        colour: false,
+        quiet: true,
+        verbose: 0,
+    };
+
     /// As flags, environment and terminal allow.
     pub(crate) fn new(json: bool, quiet: bool, verbose: u8) -> Output {
         let errors = streams::errors_are_terminal();

@@ -177,14 +177,7 @@ mod tests {
     use crate::exit::Code;
     use crate::session;
 
-    const OUT: Output = Output {
-        json: false,
-        terminal: false,
-        progress: false,
-        colour: false,
-        quiet: true,
-        verbose: 0,
-    };
+    const OUT: Output = Output::QUIET;
 
     /// Reads a file that `change` changes before its last bytes are read. Returns the expected length, and the length or the error.
     fn read(path: &Path, change: impl FnOnce()) -> Outcome<(Option<u64>, Result<usize, String>)> {

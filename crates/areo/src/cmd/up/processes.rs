@@ -407,12 +407,8 @@ mod tests {
     use crate::cmd::up::plan::tests::plan;
 
     const OUT: Output = Output {
-        json: false,
-        terminal: false,
-        progress: false,
-        colour: false,
-        quiet: true,
         verbose: 2,
+        ..Output::QUIET
     };
 
     #[test]

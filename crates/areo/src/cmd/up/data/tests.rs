@@ -2,14 +2,7 @@ use super::*;
 use crate::cmd::up::plan::tests::plan;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-const OUT: Output = Output {
-    json: false,
-    terminal: false,
-    progress: false,
-    colour: false,
-    quiet: true,
-    verbose: 0,
-};
+const OUT: Output = Output::QUIET;
 
 /// A plan for servers on ports that were free a moment ago.
 fn planned(folder: &tempfile::TempDir) -> Plan {
