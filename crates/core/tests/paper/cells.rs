@@ -6,7 +6,7 @@ use crate::world::{Actor, Chaos, Message, World, configuration, server, successo
 use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::error::Unavailable;
 use areo_core::manager::{Creation, Naming, Registration};
-use areo_core::message::{Ballot, Body, CellReply, CellRequest, Enrolment, Reply, ServerRecord};
+use areo_core::message::{Ballot, Body, CellReply, CellRequest, Reply, ServerRecord};
 use areo_core::object::DomainId;
 use areo_core::tag::{ClientId, Writer};
 use bytes::Bytes;
@@ -288,17 +288,6 @@ pub fn record(number: usize, incarnation: u64, start: u64) -> ServerRecord {
     }
 }
 
-fn register(actor: &Actor, record: ServerRecord) -> impl Future<Output = Registration> + use<> {
-    let (client, c) = (actor.client(), actor.c.clone());
-    async move {
-        client
-            .root(&c)
-            .register(Enrolment::Register, &record)
-            .await
-            .expect("a quorum answers")
-    }
-}
-
 /// `[X-11 damage-abstains]`, `[X-21 directory-join]`: a server that starts from an older state, or from a copy of its
 /// directory, is told.
 #[test]
@@ -307,18 +296,15 @@ fn a_server_with_an_older_state_is_not_registered() {
     let world = World::new(&c, 1);
     let actor = world.actor(&c);
     let outdated = Registration::Outdated { registered: 5 };
+    assert_eq!(actor.register(record(0, 5, 77)), Registration::Registered);
     assert_eq!(
-        world.run(register(&actor, record(0, 5, 77))),
-        Registration::Registered
-    );
-    assert_eq!(
-        world.run(register(&actor, record(0, 5, 77))),
+        actor.register(record(0, 5, 77)),
         Registration::Registered,
         "again"
     );
-    assert_eq!(world.run(register(&actor, record(0, 4, 78))), outdated);
+    assert_eq!(actor.register(record(0, 4, 78)), outdated);
     assert_eq!(
-        world.run(register(&actor, record(0, 5, 78))),
+        actor.register(record(0, 5, 78)),
         outdated,
         "a copied directory"
     );
@@ -329,21 +315,18 @@ fn a_server_with_an_older_state_is_not_registered() {
             world.restart(number, true);
         }
         world.hold(move |m| m.at(&[absent]));
-        assert_eq!(world.run(register(&actor, record(0, 4, 79))), outdated);
+        assert_eq!(actor.register(record(0, 4, 79)), outdated);
         world.release();
         world.settle();
     }
-    assert_eq!(
-        world.run(register(&actor, record(0, 6, 80))),
-        Registration::Registered
-    );
+    assert_eq!(actor.register(record(0, 6, 80)), Registration::Registered);
     let outdated = Registration::Outdated { registered: 6 };
     for _ in 0..20 {
         for number in 0..3 {
             world.crash(number);
             world.restart(number, true);
         }
-        assert_eq!(world.run(register(&actor, record(0, 5, 77))), outdated);
+        assert_eq!(actor.register(record(0, 5, 77)), outdated);
     }
     let (client, root) = (actor.client(), c.clone());
     let servers = world
@@ -360,7 +343,7 @@ fn a_forgotten_server_does_not_start_again() {
     let world = World::new(&c, 1);
     let actor = world.actor(&c);
     let last = record(7, 5, 77);
-    let registered = world.run(register(&actor, last.clone()));
+    let registered = actor.register(last.clone());
     assert_eq!(registered, Registration::Registered);
     let forget = || {
         let (client, c, last) = (actor.client(), actor.c.clone(), last.clone());
@@ -373,7 +356,7 @@ fn a_forgotten_server_does_not_start_again() {
     assert_eq!(world.run(forget()), Ok(()), "again");
     for absent in 0..3 {
         world.hold(move |m| m.at(&[absent]));
-        let outdated = world.run(register(&actor, record(7, 6, 78)));
+        let outdated = actor.register(record(7, 6, 78));
         let is_last = |it| matches!(it, Registration::Outdated { registered } if ServerRecord::is_last(registered));
         assert!(is_last(outdated), "without {absent}: {outdated:?}");
         world.release();
@@ -399,7 +382,7 @@ fn it_is_remembered_that_a_server_is_to_go() {
     let world = World::of(&c, 6, 1);
     let actor = world.actor(&c);
     let first = record(4, 5, 77);
-    let registered = world.run(register(&actor, first.clone()));
+    let registered = actor.register(first.clone());
     assert_eq!(registered, Registration::Registered);
     let mark = |of: ServerRecord, is_leaving| {
         let (client, c) = (actor.client(), actor.c.clone());
@@ -414,7 +397,7 @@ fn it_is_remembered_that_a_server_is_to_go() {
     assert_eq!(mark(first, true), Ok(()), "two clients at once");
     assert!(shown(&actor).is_leaving());
     // The server knows nothing of it when it starts again.
-    let again = world.run(register(&actor, record(4, 6, 78)));
+    let again = actor.register(record(4, 6, 78));
     assert_eq!(again, Registration::Registered);
     assert!(shown(&actor).is_leaving());
     // What a client knew before is enough for the mark.
@@ -446,13 +429,13 @@ fn of_two_copies_of_a_server_at_most_one_is_registered() {
             pass_time: 0,
         });
         let actor = world.actor(&c);
-        let copies = [1, 2].map(|start| world.spawn(register(&actor, record(0, 3, start))));
+        let copies = [1, 2].map(|start| world.spawn(actor.registering(record(0, 3, start))));
         while copies.iter().any(|copy| copy.borrow().is_none()) {
             world.step();
         }
         let won = copies
             .iter()
-            .filter(|copy| *copy.borrow() == Some(Registration::Registered))
+            .filter(|copy| *copy.borrow() == Some(Ok(Registration::Registered)))
             .count();
         assert!(won <= 1, "seed {seed}");
         registered += won;

@@ -5,7 +5,7 @@ use super::cells::record;
 use crate::world::{Actor, World, configuration, server};
 use areo_core::config::Dap;
 use areo_core::manager::{Registration, StartOutcome};
-use areo_core::message::{Enrolment, ServerRecord};
+use areo_core::message::ServerRecord;
 use areo_core::starts::{StartPhase, Starts};
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -51,17 +51,6 @@ fn start(world: &World, actor: &Actor, starts: Starts, position: u64, occupied: 
     }
 }
 
-fn register(world: &World, actor: &Actor, record: ServerRecord) -> Registration {
-    let (client, root) = (actor.client(), actor.c.clone());
-    let registered = async move {
-        client
-            .root(&root)
-            .register(Enrolment::Register, &record)
-            .await
-    };
-    world.run(registered).expect("a quorum answers")
-}
-
 fn at(position: u64) -> ServerRecord {
     ServerRecord {
         position: Some(position),
@@ -86,7 +75,7 @@ fn each_way(test: impl Fn(&World, &Actor)) {
         let world = World::new(&c, 1);
         let actor = world.actor(&c);
         world.hold(move |m| m.at(&[absent]));
-        assert_eq!(register(&world, &actor, at(40)), Registration::Registered);
+        assert_eq!(actor.register(at(40)), Registration::Registered);
         world.release();
         for number in (0..3).filter(|number| *number != absent) {
             world.crash(number);
@@ -106,11 +95,11 @@ fn a_start_asks_where_its_server_was_registered_before_it_registers_anything() {
             assert_eq!(refused.outcome, StartOutcome::Occupied { address });
             assert_eq!(refused.written, [], "it can be started again and again");
             // The process that answers there is not disturbed.
-            assert_eq!(register(world, actor, at(42)), Registration::Registered);
+            assert_eq!(actor.register(at(42)), Registration::Registered);
             let moved = start(world, actor, starts, 42, false);
             assert!(matches!(moved.outcome, StartOutcome::Confirmed(_)));
             let over = Registration::Outdated { registered: 4 };
-            assert_eq!(register(world, actor, at(42)), over);
+            assert_eq!(actor.register(at(42)), over);
         });
     }
 }
@@ -165,10 +154,7 @@ fn of_two_positions_of_one_start_the_larger_stays() {
     let world = World::new(&c, 1);
     let actor = world.actor(&c);
     for position in [5, 9, 7] {
-        assert_eq!(
-            register(&world, &actor, at(position)),
-            Registration::Registered
-        );
+        assert_eq!(actor.register(at(position)), Registration::Registered);
     }
     for number in 0..3 {
         world.crash(number);

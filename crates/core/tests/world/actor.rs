@@ -8,8 +8,8 @@ use areo_core::dsm::listing::Page;
 use areo_core::dsm::{Client, Domain, atomic};
 use areo_core::element::Value;
 use areo_core::error::{Unavailable, WriteError};
-use areo_core::manager::{self, DeleteError, Deletion};
-use areo_core::message::ListRequest;
+use areo_core::manager::{self, DeleteError, Deletion, Registration};
+use areo_core::message::{Enrolment, ListRequest, ServerRecord};
 use areo_core::object::Kind;
 use areo_core::tag::Tag;
 use bytes::Bytes;
@@ -163,5 +163,24 @@ impl Actor {
     pub fn get(&self, key: &str) -> (Tag, Option<String>) {
         let found = self.world.run(self.read(key)).expect("the read succeeds");
         (found.tag, found.value.as_ref().map(super::text))
+    }
+
+    /// Registers a start in the root domain, whose last configuration this client knows.
+    pub fn registering(
+        &self,
+        record: ServerRecord,
+    ) -> impl Future<Output = Result<Registration, Unavailable>> + use<> {
+        let (client, root) = (self.client(), self.c.clone());
+        async move {
+            client
+                .root(&root)
+                .register(Enrolment::Register, &record)
+                .await
+        }
+    }
+
+    pub fn register(&self, record: ServerRecord) -> Registration {
+        let registered = self.world.run(self.registering(record));
+        registered.expect("a quorum answers")
     }
 }

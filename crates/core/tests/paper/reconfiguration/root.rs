@@ -15,17 +15,6 @@ use areo_core::timing;
 use std::sync::Arc;
 use std::time::Duration;
 
-fn register(world: &World, actor: &Actor, record: ServerRecord) -> Registration {
-    let (client, root) = (actor.client(), actor.c.clone());
-    let registered = async move {
-        client
-            .root(&root)
-            .register(Enrolment::Register, &record)
-            .await
-    };
-    world.run(registered).expect("a quorum is up")
-}
-
 fn create(world: &World, actor: &Actor, name: &'static str, domain: u128) -> Creation {
     let (client, root) = (actor.client(), actor.c.clone());
     let first = Configuration::new(Descriptor {
@@ -45,7 +34,7 @@ fn names_and_servers_move_with_the_root_domain() {
     let actor = world.actor(&root);
     for number in 0..6 {
         assert_eq!(
-            register(&world, &actor, record(number, 2, 7)),
+            actor.register(record(number, 2, 7)),
             Registration::Registered
         );
     }
@@ -67,13 +56,10 @@ fn names_and_servers_move_with_the_root_domain() {
     );
     // An older state than what the old members had registered.
     assert_eq!(
-        register(&world, &late, record(1, 2, 8)),
+        late.register(record(1, 2, 8)),
         Registration::Outdated { registered: 2 }
     );
-    assert_eq!(
-        register(&world, &late, record(1, 3, 8)),
-        Registration::Registered
-    );
+    assert_eq!(late.register(record(1, 3, 8)), Registration::Registered);
 }
 
 /// No later start of it is registered, wherever the root domain has gone (`[X-27 forgotten-server]`).
@@ -83,7 +69,7 @@ fn a_forgotten_server_stays_forgotten_when_the_root_domain_moves() {
     let world = World::of(&root, 6, 1);
     let actor = world.actor(&root);
     for number in 0..6 {
-        let registered = register(&world, &actor, record(number, 2, 7));
+        let registered = actor.register(record(number, 2, 7));
         assert_eq!(registered, Registration::Registered);
     }
     let (client, c) = (actor.client(), root.clone());
@@ -93,7 +79,7 @@ fn a_forgotten_server_stays_forgotten_when_the_root_domain_moves() {
     move_with_directory(&world, &actor, &next);
     world.settle();
     let late = world.actor(&root_known_to(&world, 3));
-    let returned = register(&world, &late, record(1, 3, 8));
+    let returned = late.register(record(1, 3, 8));
     assert!(
         matches!(returned, Registration::Outdated { .. }),
         "{returned:?}"
@@ -180,7 +166,7 @@ fn servers_start_together_while_the_root_domain_moves() {
     // Whichever quorum answers: one that knows, one that does not.
     for number in 0..6 {
         assert_eq!(
-            register(&world, &world.actor(&root), record(number, 2, 7)),
+            world.actor(&root).register(record(number, 2, 7)),
             Registration::Registered
         );
     }
@@ -196,7 +182,7 @@ fn a_rolled_back_root_member_is_refused_while_one_that_knows_better_may_answer()
         let actor = world.actor(&root);
         world.hold(|message| message.at(&[1]));
         assert_eq!(
-            register(&world, &actor, record(0, 2, 7)),
+            actor.register(record(0, 2, 7)),
             Registration::Registered,
             "a member that is silent for the patience holds nothing up"
         );
@@ -281,31 +267,18 @@ fn who_began_a_start_is_refused_once_another_process_has_resumed_it() {
         resumed: true,
         ..begun.clone()
     };
-    assert_eq!(
-        register(&world, &actor, begun.clone()),
-        Registration::Registered
-    );
+    assert_eq!(actor.register(begun.clone()), Registration::Registered);
     for _ in 0..2 {
-        assert_eq!(
-            register(&world, &actor, resumed.clone()),
-            Registration::Registered
-        );
+        assert_eq!(actor.register(resumed.clone()), Registration::Registered);
     }
     let outdated = Registration::Outdated { registered: 2 };
-    assert_eq!(register(&world, &actor, begun.clone()), outdated);
+    assert_eq!(actor.register(begun.clone()), outdated);
     for number in 0..3 {
         world.crash(number);
         world.restart(number, true);
     }
-    assert_eq!(
-        register(&world, &actor, begun),
-        outdated,
-        "also after a restart"
-    );
-    assert_eq!(
-        register(&world, &actor, record(0, 3, 8)),
-        Registration::Registered
-    );
+    assert_eq!(actor.register(begun), outdated, "also after a restart");
+    assert_eq!(actor.register(record(0, 3, 8)), Registration::Registered);
 }
 
 /// Two numbers of one incarnation, of two processes on copies, meet when the root domain moves: neither is admitted there, and
@@ -329,11 +302,8 @@ fn two_starts_of_one_incarnation_are_both_refused_once_they_have_met() {
             world.restart(number, true);
         }
         let outdated = Registration::Outdated { registered: 2 };
-        assert_eq!(register(&world, &actor, one.clone()), outdated);
-        assert_eq!(register(&world, &actor, other.clone()), outdated);
-        assert_eq!(
-            register(&world, &actor, record(0, 3, 9)),
-            Registration::Registered
-        );
+        assert_eq!(actor.register(one.clone()), outdated);
+        assert_eq!(actor.register(other.clone()), outdated);
+        assert_eq!(actor.register(record(0, 3, 9)), Registration::Registered);
     }
 }
