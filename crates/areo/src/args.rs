@@ -192,7 +192,7 @@ pub(crate) enum RootWord {
     Fixed,
 }
 
-/// How a log line looks.
+/// The format of a log line.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LogWord {
     /// For people

@@ -53,7 +53,7 @@ impl ClusterFile {
         }
     }
 
-    /// Whether the servers keep nothing on disk.
+    /// True if the servers keep nothing on disk.
     pub(crate) fn memory(&self) -> bool {
         self.durability == "memory"
     }

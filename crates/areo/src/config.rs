@@ -40,12 +40,12 @@ pub(crate) const KEYS: &[&str] = &[
     "server.insecure",
 ];
 
-/// What every variable of ours begins with.
+/// The prefix of every variable of this program.
 const PREFIX: &str = "AREO_";
 /// Names the file; the only variable that is no key.
 const FILE_VARIABLE: &str = "AREO_CONFIG";
 
-/// What environment and file say.
+/// The settings of environment and file.
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
     values: BTreeMap<&'static str, Value>,
@@ -54,11 +54,11 @@ pub(crate) struct Settings {
 #[derive(Debug)]
 struct Value {
     text: String,
-    /// Where it was said, for errors.
+    /// The origin of the value, for errors.
     origin: String,
 }
 
-/// Where to look for what was not given by flags.
+/// The places to look for settings that flags do not give.
 pub(crate) struct Places {
     /// The environment.
     pub(crate) variables: Vec<(OsString, OsString)>,
@@ -194,7 +194,7 @@ impl Settings {
         Ok(Some(parsed))
     }
 
-    /// Whether a switch is on: given as a flag, or `true` in environment or file.
+    /// True if a switch is on: given as a flag, or `true` in environment or file.
     ///
     /// # Errors
     /// [`Code::Usage`](crate::exit::Code::Usage): neither `true` nor `false`.
@@ -208,7 +208,7 @@ impl Settings {
     }
 }
 
-/// What one of a closed list of words stands for.
+/// The value of one of a closed list of words.
 ///
 /// # Errors
 /// A sentence that lists the words.

@@ -51,17 +51,17 @@ impl Code {
 /// Why a command did not do what it was asked to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
-    /// What the process returns.
+    /// The exit code of the process.
     pub code: Code,
     /// One sentence: what was tried, on what, what is missing, what to do. Empty: there is nothing to say.
     pub message: String,
 }
 
-/// What every command returns.
+/// The result of every command.
 pub type Outcome<T = ()> = Result<T, Failure>;
 
 impl Failure {
-    /// With a sentence.
+    /// A failure with this code and sentence.
     pub fn new(code: Code, message: impl Into<String>) -> Failure {
         let message = message.into();
         assert!(!message.is_empty(), "a failure says what happened");
@@ -73,7 +73,7 @@ impl Failure {
         Failure::new(Code::Other, message)
     }
 
-    /// Of what can never be done.
+    /// A failure of a request that can never succeed.
     pub fn usage(message: impl Into<String>) -> Failure {
         Failure::new(Code::Usage, message)
     }

@@ -11,8 +11,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-/// The longest time for a command to notice a signal. A command that takes longer waits for something that may never come. One
-/// that does not waits for something that may never come.
+/// The longest time for a command to notice a signal. A command that takes longer waits for something that may never come.
 const STUCK: Duration = Duration::from_secs(2);
 
 /// Set with the first signal of the process.

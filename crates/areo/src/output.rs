@@ -80,7 +80,7 @@ impl Output {
         verbose: 0,
     };
 
-    /// As flags, environment and terminal allow.
+    /// The output that flags, environment and terminal allow.
     pub(crate) fn new(json: bool, quiet: bool, verbose: u8) -> Output {
         let errors = streams::errors_are_terminal();
         Output {
@@ -123,7 +123,7 @@ impl Output {
         self.line(&json(line))
     }
 
-    /// Whether the user agrees. Without a terminal the user agrees by running the command.
+    /// True if the user agrees. Without a terminal the user agrees by running the command.
     ///
     /// # Errors
     /// The answer cannot be read.

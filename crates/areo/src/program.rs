@@ -16,7 +16,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// Which operations of a process are watched, unless the environment or `--trace` asks for others.
+/// The operations of a process that are watched, unless the environment or `--trace` asks for others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WatchMode {
     /// A server: those that its clients watch.
@@ -101,7 +101,7 @@ pub fn version(name: &str, json: bool) -> Outcome {
     }
 }
 
-/// How the program of this name ends with its command.
+/// The end of the program of this name with its command.
 pub fn ended(outcome: Outcome, name: &str, json: bool) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

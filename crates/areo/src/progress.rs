@@ -12,7 +12,7 @@ use tokio::time::sleep;
 pub(crate) const SHOWN_BYTES: u64 = 4 << 20;
 /// The time after which a person wonders whether anything happens.
 const LATE: Duration = Duration::from_secs(1);
-/// How often a bar is brought up to date.
+/// The interval at which a bar is updated.
 const TICK: Duration = Duration::from_millis(100);
 
 /// A bar for `bytes` that are moved; hidden for few of them.
@@ -104,7 +104,7 @@ async fn watch_sent(bar: &ProgressBar, before: u64, counter: impl AsyncFn() -> u
     }
 }
 
-/// What is sent again comes on top of what was expected.
+/// Moves the bar. Bytes that are sent again come on top of the expected number.
 fn advance(bar: &ProgressBar, bytes: u64) {
     if bar.length().is_some_and(|length| length < bytes) {
         bar.set_length(bytes);

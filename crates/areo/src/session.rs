@@ -17,23 +17,23 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Where a cluster is looked for if nothing says where.
+/// The cluster file if nothing names a cluster.
 const DEFAULT_FILE: &str = "areo-data/cluster.toml";
 /// Time that every step has, however long those before it took: enough to be tried.
 const LEAST: Duration = Duration::from_millis(50);
 const DEFAULT_DOMAIN: &str = "default";
 
-/// What every command that talks to a cluster needs.
+/// The common parts of every command that talks to a cluster.
 pub struct Session {
-    /// How to print.
+    /// The manner of printing.
     pub out: Output,
     pub(crate) settings: Settings,
-    /// What its clients count together.
+    /// The metrics of all its clients.
     pub(crate) metrics: Metrics,
     pub(crate) global: Global,
 }
 
-/// Which cluster is meant.
+/// The cluster of a command.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Target {
     /// That of a cluster file.
@@ -52,12 +52,12 @@ impl Session {
         }
     }
 
-    /// How long an operation may take.
+    /// The longest time for an operation.
     pub(crate) fn timeout(&self) -> Outcome<Duration> {
         self.timeout_or(DEFAULT_TIMEOUT)
     }
 
-    /// How long an operation may take, where the user does not say and the usual is not right.
+    /// The longest time for an operation where the user names none, and the usual one does not fit.
     ///
     /// # Errors
     /// What environment or file say is no time.
@@ -97,7 +97,7 @@ impl Session {
         self.connect_within(self.timeout()?).await
     }
 
-    /// The same in another time.
+    /// A client of the cluster with another timeout.
     pub(crate) async fn connect_within(&self, timeout: Duration) -> Outcome<Client> {
         let target = self.target()?;
         let options = target.options(timeout);
@@ -147,7 +147,8 @@ impl Session {
         Ok((client, domain))
     }
 
-    /// The same for what may replace a large value: whether its blocks are left to a sweep.
+    /// A client and the domain for a write that may replace a large value. `keeps_replaced`: its blocks are
+    /// left to a sweep.
     pub(crate) async fn domain_to_write(&self, keeps_replaced: bool) -> Outcome<(Client, Domain)> {
         let (client, domain) = self.domain().await?;
         match keeps_replaced {
@@ -158,7 +159,7 @@ impl Session {
 }
 
 impl Target {
-    /// How to reach it.
+    /// The options to reach it.
     pub(crate) fn options(&self, timeout: Duration) -> ConnectOptions {
         let (addresses, cluster) = match self {
             Target::File(_, file) => (file.addresses(), Some(ClusterId(file.cluster))),
@@ -181,7 +182,7 @@ impl Target {
     }
 }
 
-/// What every client of this program works with.
+/// The options of every client of this program.
 pub fn connect_options() -> ConnectOptions {
     ConnectOptions {
         trace_source: Some(log::trace_of),
@@ -264,7 +265,7 @@ pub(crate) fn unreachable(error: &ConnectError, target: &Target) -> Failure {
     Failure::new(code, format!("{error}{from}"))
 }
 
-/// How an error of the library ends the process.
+/// The failure of the process for an error of the library.
 #[allow(clippy::needless_pass_by_value)] // For `map_err`.
 pub(crate) fn failure(error: Error) -> Failure {
     let code = match &error {
@@ -293,7 +294,7 @@ pub(crate) fn failure(error: Error) -> Failure {
     Failure::new(code, format!("{error}{hint}"))
 }
 
-/// How a configuration that cannot be ends the process.
+/// The failure of the process for an impossible configuration.
 pub(crate) fn choice_failure(error: &InvalidChoice) -> Failure {
     let code = match error {
         InvalidChoice::UnknownServer { .. } | InvalidChoice::NotAMember { .. } => Code::NotFound,
@@ -319,7 +320,7 @@ pub(crate) fn choice_failure(error: &InvalidChoice) -> Failure {
     Failure::new(code, error.to_string())
 }
 
-/// How a domain that was not created ends the process.
+/// The failure of the process for a domain that was not created.
 pub(crate) fn creation_failure(error: CreateDomainError) -> Failure {
     let code = match &error {
         CreateDomainError::Choice { error } => return choice_failure(error),

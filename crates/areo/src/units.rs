@@ -102,7 +102,7 @@ pub fn show_size(bytes: u64) -> String {
     }
 }
 
-/// So many of what is called `one` in the singular: `1 block`, `2 blocks`.
+/// A count and its noun, from the singular `one`: `1 block`, `2 blocks`.
 pub(crate) fn show_count(count: u64, one: &str) -> String {
     match count {
         1 => format!("1 {one}"),
@@ -128,7 +128,7 @@ pub fn show_time(ms: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
 }
 
-/// How long something has lasted, in the largest unit of which it is at least two, rounded down: `119 s`, `2 min`, `3 d`.
+/// An age in the largest unit of which it is at least two, rounded down: `119 s`, `2 min`, `3 d`.
 pub(crate) fn show_age(seconds: u64) -> String {
     const UNITS: [(&str, u64); 3] = [("d", 86_400), ("h", 3600), ("min", 60)];
     let fitting = UNITS.iter().find(|(_, unit)| seconds >= 2 * unit);

@@ -16,9 +16,9 @@ const FILE_BYTES: u64 = 1 << 20;
 /// Spans of one command that are kept; a benchmark has millions.
 const SPANS: usize = 4096;
 
-/// How long a command that has ended, or was interrupted, waits for the ends of what it gave up.
+/// The longest wait of a command that has ended, or was interrupted, for the ends of operations that it gave up.
 const ENDS: Duration = Duration::from_millis(250);
-/// How long a command that has ended waits for a collector.
+/// The longest wait of a command that has ended for a collector.
 const DELIVERY: Duration = Duration::from_secs(1);
 
 /// The recorder of this process, which exports what it records if the standard variables ask for that.
@@ -39,7 +39,7 @@ pub(crate) fn recorder(out: Output, watching: WatchMode, global: &Global) -> Rec
     recorder
 }
 
-/// What the variables ask for. What they say wrongly is said, and done without.
+/// The setting of a variable. A wrong one is reported, and ignored.
 fn understood<T>(out: Output, asked: Result<Option<T>, InvalidSetting>) -> Option<T> {
     asked.unwrap_or_else(|error| {
         out.note(&format!("traces are not exported as asked: {error}"));
@@ -58,7 +58,7 @@ pub(crate) fn deliver(out: Output, recorder: &Recorder) {
     }
 }
 
-/// Where commands keep what they remember, if there is a place.
+/// The file for the spans of commands, if there is a place for it.
 fn file() -> Option<PathBuf> {
     let absolute = |name| {
         let path = std::env::var_os(name).map(PathBuf::from);
@@ -99,7 +99,7 @@ pub(crate) fn keep(recorder: &Recorder) {
     let _: std::io::Result<()> = write();
 }
 
-/// What commands have kept.
+/// The spans that commands have kept.
 pub(crate) fn kept() -> Vec<SpanRecord> {
     let Some(file) = file() else {
         return Vec::new();

@@ -15,7 +15,7 @@ pub enum NodeError {
     Reserve(ReserveError),
     /// The store was broken before it was asked for more.
     Broken {
-        /// What failed first, as a sentence with the error of the system.
+        /// The first failure, as a sentence with the error of the system.
         first: String,
     },
 }

@@ -11,17 +11,17 @@ use areo_store::{CloseError, Disk, MemoryDisk, ReserveError};
 /// emptied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
-    /// What a request asks for.
+    /// For a request.
     Write,
-    /// To bring a version that other servers hold (`core::shard::completes`).
+    /// For a version that other servers hold (`core::shard::completes`).
     Complete,
-    /// To let go of more than is recorded (`core::shard::frees`).
+    /// For a request that drops more than it records (`core::shard::frees`).
     Free,
-    /// What the shard asks for anyway, to let go of records.
+    /// For the shard itself, to drop records.
     Release,
 }
 
-/// Where a node keeps its records: in a log on a disk, or in memory.
+/// The place of a node's records: a log on a disk, or memory.
 pub trait Keep: Heap {
     /// The disk.
     type Disk: Disk;
@@ -39,7 +39,7 @@ pub trait Keep: Heap {
     /// Puts the steps into the open batch.
     fn apply(&mut self, steps: Vec<Step>);
 
-    /// Whether a start may find a record again that was buried under this number ([`Step::Bury`]).
+    /// True if a start may find a record again that was buried under this number ([`Step::Bury`]).
     fn may_return(&self, _grave: u64) -> bool {
         false
     }
@@ -110,13 +110,13 @@ pub enum Durable<D: Disk> {
     Memory(MemoryRecords),
 }
 
-/// Whether a process may start in a directory with these starts. A server without a disk starts once: its next process
-/// would be counted in quorums for versions that it no longer has (`[X-12 memory-identity]`).
+/// True if a process may start in a directory with these starts. A server without a disk starts once: its next process would be
+/// counted in quorums for versions that it no longer has (`[X-12 memory-identity]`).
 pub fn may_start(in_memory: bool, starts: Starts) -> bool {
     !in_memory || starts == Starts::NONE
 }
 
-/// Whether the register may replace this server by a later one at its address (`[X-28 memory-replaced]`): no other process will
+/// True if the register may replace this server by a later one at its address (`[X-28 memory-replaced]`): no other process will
 /// ever have its id, because its process drew that, and keeps nothing on a disk.
 pub fn may_be_replaced(in_memory: bool, is_drawn_by_process: bool) -> bool {
     in_memory && is_drawn_by_process

@@ -30,9 +30,9 @@ use pulse::Pulse;
 use fullness::Fullness;
 pub use scrub::{ScrubCursor, ScrubProgress};
 
-/// How often the store is looked after.
+/// The interval of the store's upkeep.
 pub const UPKEEP_PERIOD: Duration = Duration::from_millis(200);
-/// How soon again while housekeeping has more to do.
+/// The interval while upkeep has more to do.
 const UPKEEP_SOON: Duration = Duration::from_millis(1);
 /// Pieces of housekeeping, of about 1 MiB each, in one go.
 const UPKEEP_STEPS: usize = 4;
@@ -43,13 +43,13 @@ const _: () = assert!(
 );
 const _: () = assert!(UPKEEP_STEPS > 0, "housekeeping gets on");
 
-/// What comes in.
+/// The input of a node.
 pub enum Job<C> {
     /// A request, answered once.
     Request {
-        /// What is asked.
+        /// The request.
         request: Request,
-        /// Whom the reply goes to.
+        /// The receiver of the reply.
         caller: C,
         /// After this the caller does not wait any more.
         deadline: Option<Instant>,
@@ -58,7 +58,7 @@ pub enum Job<C> {
     Note(Note),
 }
 
-/// How much is done at once, in bytes.
+/// The amounts of work in one step, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     /// A turn takes no further request once its records take so much, beside what the shard owes.
@@ -69,21 +69,21 @@ pub struct Sizes {
     pub scrub: u64,
 }
 
-/// What leaves the node.
+/// The output of a turn.
 #[must_use = "replies are sent, and a commit is written"]
 pub struct Turn<K: Keep, C> {
     /// Replies, and what the server says of its own accord.
     pub released: ReleasedBatch<C>,
-    /// To be written now; its end is told to [`Node::committed`].
+    /// A commit that the caller runs now, and then passes to [`Node::committed`].
     pub commit: Option<Commit<<K::Disk as Disk>::File>>,
 }
 
-/// What came of looking after the store.
+/// The result of the store's upkeep.
 #[must_use = "replies are sent, and a commit is written"]
 pub struct Upkeep<K: Keep, C> {
-    /// What leaves the node.
+    /// The output, if there is any.
     pub turn: Option<Turn<K, C>>,
-    /// When to look again.
+    /// The wait before the next upkeep.
     pub wait: Duration,
 }
 
@@ -105,7 +105,7 @@ pub struct Node<K: Keep, C> {
     keep: K,
     sizes: Sizes,
     inbox: VecDeque<Job<C>>,
-    /// What is being written.
+    /// The batch that is being written.
     committing: Option<Batch>,
     is_draining: bool,
     /// Commits so far, and how many there were when the store was looked after last.
@@ -141,7 +141,7 @@ impl<K: Keep, C> Node<K, C> {
         &self.shard
     }
 
-    /// Where its records are.
+    /// The place of its records.
     pub fn keep(&self) -> &K {
         &self.keep
     }
@@ -151,12 +151,12 @@ impl<K: Keep, C> Node<K, C> {
         self.keep
     }
 
-    /// Whether a commit is being written.
+    /// True if a commit is being written.
     pub fn is_committing(&self) -> bool {
         self.committing.is_some()
     }
 
-    /// Whether there is a turn to be had: jobs wait, and no commit is being written.
+    /// True if a turn can begin: jobs wait, and no commit is being written.
     pub fn is_ready(&self) -> bool {
         !self.is_committing() && !self.inbox.is_empty()
     }
@@ -255,7 +255,7 @@ impl<K: Keep, C> Node<K, C> {
         })
     }
 
-    /// Whether there is room for what the shard asks for to let go of records.
+    /// True if there is room for the records that the shard owes, so that it can drop others.
     fn has_room_for_owed(&mut self, bytes: u64) -> Result<bool, NodeError> {
         Ok(bytes == 0 || self.reserve(bytes, Purpose::Release)?.is_none())
     }
@@ -276,7 +276,7 @@ impl<K: Keep, C> Node<K, C> {
         }
     }
 
-    /// What the next batch takes even if no request comes.
+    /// The bytes of the next batch even if no request comes.
     fn owed_bytes(&self) -> u64 {
         Records::<K::Disk>::footprint(self.shard.owed())
     }

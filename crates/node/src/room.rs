@@ -10,7 +10,7 @@ use areo_store::records::{element_footprint, small_footprint};
 /// Bytes of the record of a ranked register, but for its name: of each version two tags and its ancestors.
 const REGISTER_BYTES: usize = (limits::RANKED_VERSIONS + 1) * (64 + 40 * (limits::ANCESTORS + 1));
 
-/// What a job finds in the store.
+/// The room in the store for a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Room {
     /// Room for all that it may ask for.
@@ -104,7 +104,7 @@ fn of_body(body: &Body, announced_limit: u64) -> u64 {
     }
 }
 
-/// What is remembered of a ranked register, at most.
+/// The largest footprint of a ranked register's record.
 fn of_register(name_bytes: usize) -> u64 {
     small_footprint(name_bytes + REGISTER_BYTES)
 }

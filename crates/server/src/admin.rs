@@ -17,12 +17,12 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::cluster::ClusterHealth;
 
-/// How the admin port asks the thread that serves: where the answer is to go.
+/// The questions of the admin port to the thread that serves, each as the place for its answer.
 pub(crate) type QuestionSender<T> = mpsc::Sender<oneshot::Sender<T>>;
-/// So many wait for one kind of answer at once.
+/// The largest number of waiting questions of one kind.
 pub(crate) const ASKING: usize = 16;
 
-/// What the admin port knows of the server; shared with its tasks.
+/// The admin port's knowledge of the server; shared with its tasks.
 #[derive(Default)]
 pub(crate) struct Health {
     ready: AtomicBool,

@@ -26,7 +26,7 @@ pub(crate) struct Caller {
 enum From {
     Connection {
         responder: Responder,
-        /// What the request is about, and when it came, for the metrics.
+        /// The subject and the arrival of the request, for the metrics.
         kind: Kind,
         arrived: Instant,
     },

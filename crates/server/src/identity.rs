@@ -12,14 +12,14 @@ use bytes::{Bytes, BytesMut};
 
 use crate::error::ServeError;
 
-/// What a data directory says about its server.
+/// The content of a data directory's identity file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The cluster.
     pub cluster: u128,
     /// The server.
     pub server: ServerId,
-    /// What people call it. Empty until a server that joins has got a name.
+    /// Its name for people. Empty until a server that joins has got a name.
     pub name: String,
     /// Counts its starts.
     pub starts: Starts,
@@ -123,7 +123,7 @@ pub(crate) fn write(directory: &Directory, identity: &Identity) -> Result<(), Se
 pub struct NewServer {
     /// Its data directory: new, or empty.
     pub data: std::path::PathBuf,
-    /// What people are to call it.
+    /// Its name for people.
     pub name: String,
 }
 

@@ -14,7 +14,7 @@ use crate::identity::Identity;
 use crate::registration::Registrar;
 use crate::worker::Worker;
 
-/// How long one call may be without an answer.
+/// The patience of an operation with one call.
 const ATTEMPT: Duration = Duration::from_secs(5);
 
 impl Registrar {

@@ -27,7 +27,7 @@ use prometheus::{Histogram, IntCounter, IntCounterVec, IntGauge, Registry};
 /// Upper bounds of the buckets for requests in one commit.
 const REQUESTS: [f64; 10] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 1024.0];
 
-/// What a request is about; the label `request`.
+/// The subject of a request; the label `request`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// Objects are read or written.
@@ -36,7 +36,7 @@ pub(crate) enum Kind {
     List,
     /// A step of a consensus.
     Cell,
-    /// What comes after a configuration.
+    /// The pointer to the next configuration.
     Config,
     /// Servers, the directory, how this one is.
     Other,
@@ -82,7 +82,7 @@ impl Kind {
 /// The counters of one server. Shared by its threads.
 pub(crate) struct Metrics {
     registry: Registry,
-    /// By kind, so that nothing is looked up for a request.
+    /// A histogram of each kind, so that nothing is looked up for a request.
     seconds: [Histogram; Kind::ALL.len()],
     refusals: IntCounterVec,
     sync_seconds: Histogram,
@@ -224,7 +224,7 @@ impl Metrics {
         self.refusals.with_label_values(&[word_of(refusal)]).inc();
     }
 
-    /// So many elements were taken over; most requests ask for none.
+    /// Counts elements that were taken over; most requests ask for none.
     pub(crate) fn adopted(&self, elements: usize) {
         self.adopted.inc_by(elements as u64);
     }

@@ -12,7 +12,7 @@ use crate::error::ServeError;
 use crate::identity::Identity;
 use crate::registration::find_cluster;
 
-/// How long one attempt may take.
+/// The longest time for one attempt.
 const ATTEMPT: Duration = Duration::from_secs(5);
 /// The wait between two attempts.
 const PAUSE: Duration = Duration::from_millis(100);

@@ -53,7 +53,7 @@ pub(crate) struct Registrar {
     pub(crate) seeds: Seeds,
     /// Servers that this one knows from before.
     pub(crate) known: Vec<ServerRecord>,
-    /// What it has seen of the root domain's sequence.
+    /// A client of the root domain, which has seen a part of its sequence.
     pub(crate) client: Client<NetEnv>,
     /// The first configuration of the root domain that it knows.
     pub(crate) root: Arc<Configuration>,

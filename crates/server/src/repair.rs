@@ -11,9 +11,9 @@ use crate::identity::Identity;
 use crate::registration::Registrar;
 use crate::worker::Worker;
 
-/// How long one operation may take.
+/// The longest time for one operation.
 const ATTEMPT: Duration = Duration::from_secs(15);
-/// From the start of the server to its first round: the others may be starting, too.
+/// The wait between the start of the server and its first round: the others may be starting, too.
 const FIRST: Duration = Duration::from_secs(1);
 /// The pause between two rounds, if the server lacked nothing: at least this, and [`SHARE`] times what the round took.
 const PAUSE: Duration = Duration::from_mins(1);
@@ -59,7 +59,7 @@ impl Registrar {
         }
     }
 
-    /// Where the servers are that have joined since, or have moved.
+    /// Learns the addresses of servers that have joined since, or have moved.
     pub(crate) async fn learn_addresses(&self, identity: &Identity) {
         let client = self.client.with(self.network.env(ATTEMPT));
         if let Ok(servers) = client.root(&self.root).servers().await {

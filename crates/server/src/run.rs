@@ -47,7 +47,7 @@ pub enum Durability {
     Memory,
 }
 
-/// What becomes of a directory that has no identity yet.
+/// The treatment of a directory that has no identity yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Start {
     /// It must have one.
@@ -79,8 +79,8 @@ pub struct Options {
     pub start: Start,
     /// The place of acknowledged writes: disk or memory.
     pub durability: Durability,
-    /// What people are to call a new server; without it a new cluster's first one is `s1`, and one that joins gets the next
-    /// free name.
+    /// The name for people of a new server; without it a new cluster's first one is `s1`, and one that joins gets the next free
+    /// name.
     pub name: Option<String>,
     /// The largest value that it takes, in bytes.
     pub max_value_bytes: u64,

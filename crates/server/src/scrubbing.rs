@@ -10,7 +10,7 @@ use bytes::BytesMut;
 
 use crate::worker::Worker;
 
-/// How often it is written down.
+/// The interval at which progress is written.
 const PERIOD: Duration = Duration::from_mins(1);
 
 const SEGMENT: u16 = 1;
@@ -18,7 +18,7 @@ const OFFSET: u16 = 2;
 const ROUND_SINCE_MS: u16 = 3;
 const ALL_SINCE_MS: u16 = 4;
 
-/// What an earlier process wrote down. `None`: nothing that can be understood.
+/// The progress that an earlier process wrote. `None`: it cannot be read.
 pub(crate) fn read(directory: &Directory) -> Option<ScrubProgress> {
     let bytes = directory.read_scrub()?;
     decode(&bytes, now_ms()).ok()

@@ -28,22 +28,22 @@ use crate::caller::{Caller, WatchedSpans};
 use crate::identity::Identity;
 use crate::metrics::Metrics;
 
-/// Where the records are.
+/// The records of a server, on a disk.
 pub(crate) type Durable = areo_node::Durable<FileDisk>;
 
-/// How much is done at once.
+/// The amounts of work in one step.
 const SIZES: Sizes = Sizes {
     batch: 32 << 20,
     slack: 64 << 10,
     scrub: 0,
 };
 
-/// What the metrics and traces see of a batch.
+/// The measures of a batch for metrics and traces.
 #[derive(Default)]
 struct Batch {
     /// Requests.
     requests: usize,
-    /// Of these, the operations that are watched.
+    /// The operations in it that are watched.
     watched: WatchedSpans,
 }
 
@@ -92,10 +92,10 @@ impl Watch<Caller> for Observer<'_> {
     }
 }
 
-/// How long what could not be said is said again.
+/// The time for which a note that could not be sent is sent again.
 const SAYING: Duration = Duration::from_secs(10);
 
-/// What goes to a server that was not connected.
+/// A note to a server that was not connected.
 struct PendingNote {
     to: ServerId,
     note: Note,
@@ -151,7 +151,7 @@ pub(crate) struct Worker {
     /// The cluster, this server, and how the others are reached: where they are follows what the node hears.
     others: OnceCell<(u128, ServerId, Network)>,
     unsaid: RefCell<Vec<PendingNote>>,
-    /// When the first request since the last turn came.
+    /// The arrival of the first request since the last turn.
     arrived: Cell<Option<Instant>>,
     started: Instant,
     /// Time at work, in turns and commits, and when that was taken last.
@@ -203,7 +203,7 @@ impl Worker {
         })
     }
 
-    /// When what comes now has come: the clock is read once for all that comes between two turns.
+    /// The arrival time of the next request: the clock is read once for all requests between two turns.
     pub(crate) fn arrival(&self) -> Instant {
         let arrived = self.arrived.get().unwrap_or_else(Instant::now);
         self.arrived.set(Some(arrived));
@@ -230,7 +230,7 @@ impl Worker {
         }
     }
 
-    /// How the server is, once what came before is answered; and how many requests wait. `None`: it is stopping.
+    /// The status of the server, once earlier requests are answered, and the number of waiting requests. `None`: it is stopping.
     pub(crate) async fn status(self: &Rc<Self>) -> Option<(ServerStatus, usize)> {
         let waiting = self.node.borrow().as_ref().map(Node::waiting)?;
         let (caller, answer) = Caller::admin();
@@ -242,7 +242,7 @@ impl Worker {
         }
     }
 
-    /// From now on it can speak to the other servers of the cluster.
+    /// Connects it to the other servers of the cluster.
     pub(crate) fn reach(&self, identity: &Identity, network: Network) {
         let others = (identity.cluster, identity.server, network);
         assert!(self.others.set(others).is_ok(), "there is one network");
@@ -267,7 +267,7 @@ impl Worker {
         }
     }
 
-    /// From now on it refuses what is asked of it.
+    /// Lets it refuse new requests.
     pub(crate) fn drain(&self) {
         if let Some(node) = self.node.borrow_mut().as_mut() {
             node.drain();
@@ -293,7 +293,7 @@ impl Worker {
         })
     }
 
-    /// How far verification is. `None`: there is no disk, or the worker is closed.
+    /// The progress of verification. `None`: there is no disk, or the worker is closed.
     pub(crate) fn scrub_progress(&self) -> Option<ScrubProgress> {
         let now = self.since_start(Instant::now());
         self.node.borrow().as_ref()?.scrub_progress(now)

@@ -34,7 +34,7 @@ mod support;
 const INPUTS: usize = 10_000;
 /// Inputs on one connection, if the server leaves it open so long.
 const INPUTS_PER_CONNECTION: usize = 20;
-/// What the server may grow by, in bytes.
+/// The largest growth of the server's memory, in bytes.
 const GROWTH_BYTES: u64 = 64 << 20;
 
 struct Random(u64);
@@ -192,7 +192,7 @@ fn count_panics() {
     }));
 }
 
-/// How many inputs to send: what `AREO_HOSTILE_REQUESTS` says.
+/// The number of inputs to send: the value of `AREO_HOSTILE_REQUESTS`.
 fn wanted() -> usize {
     match std::env::var("AREO_HOSTILE_REQUESTS") {
         Ok(number) => number

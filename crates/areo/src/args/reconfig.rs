@@ -123,7 +123,7 @@ impl From<DapWord> for DapKind {
 }
 
 impl ChangeArgs {
-    /// What they say.
+    /// The change that the arguments describe.
     pub(crate) fn change(&self) -> Change {
         Change {
             servers: self.servers.clone(),

@@ -17,7 +17,7 @@ fn the_command_line_is_well_formed() {
     Cli::command().debug_assert();
 }
 
-/// What exists, exists; what does not exist yet is not offered.
+/// The help names every command that exists, and no other.
 #[test]
 fn the_help_names_every_command() {
     let help = Cli::command().render_help().to_string();

@@ -64,7 +64,7 @@ pub(super) fn parse_copy_limit(text: &str) -> Result<u32, String> {
     u32::try_from(size).map_err(|_| format!("'{text}' is more than 4GiB"))
 }
 
-/// What a coverable write is based on: a version, or that there is no object.
+/// The basis of a coverable write: a version, or the absence of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Basis(pub(crate) Option<Version>);
 

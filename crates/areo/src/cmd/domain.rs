@@ -87,7 +87,7 @@ async fn ls(session: &Session) -> Outcome {
     Ok(())
 }
 
-/// What `--json` prints of a domain that is shown.
+/// The output with `--json` of a domain that is shown.
 #[derive(Serialize)]
 struct ShownDomain<'a> {
     #[serde(flatten)]
@@ -142,7 +142,8 @@ async fn rm(session: &Session, name: &str, yes: bool) -> Outcome {
     Ok(())
 }
 
-/// What the words say. Without `--k`, as large as one crash allows: `n - 2`, so that f = 1 from three servers on.
+/// The way of data access for these arguments. Without `--k`, as large as one crash allows: `n - 2`, so that f =
+/// 1 from three servers on.
 ///
 /// # Errors
 /// A `k` for replication.
@@ -154,7 +155,7 @@ pub(super) fn dap(word: DapWord, k: Option<u8>, n: usize) -> Outcome<Dap> {
     }
 }
 
-/// What a shape means, in a sentence's part.
+/// The meaning of a shape, as a part of a sentence.
 pub(super) fn meaning(shape: Shape) -> String {
     let (quorum, n, f, spare) = (
         shape.quorum(),
@@ -174,7 +175,7 @@ pub(super) fn meaning(shape: Shape) -> String {
     )
 }
 
-/// What only experiments ask for, in one line; usually none.
+/// The settings for experiments, in one line; usually none.
 pub(super) fn experimental(c: &ConfigurationInfo) -> String {
     c.experimental.settings().join(", ")
 }

@@ -37,7 +37,7 @@ async fn open(session: &Session, name: &str) -> Outcome<(Client, Domain, File)> 
     Ok((client, domain, file))
 }
 
-/// How an error of a file ends the process.
+/// The failure of the process for an error of a file.
 fn file_failure(error: FileError) -> Failure {
     let sentence = error.to_string();
     match error {
@@ -56,7 +56,7 @@ fn file_failure(error: FileError) -> Failure {
     }
 }
 
-/// Where what local files are based on is kept.
+/// The directory that keeps the bases of local files.
 fn bases() -> Option<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let absolute = |path: &PathBuf| path.is_absolute();
@@ -85,7 +85,7 @@ fn keep(out: Output, base: &Base, place: Option<&Path>) {
     }
 }
 
-/// As flags say, where they say nothing as last time, else as usual.
+/// The chunking that the flags name, else that of the last time, else the usual one.
 fn chunking(cut: &Cut, base: Option<&Base>) -> Outcome<Chunking> {
     let usual = base.map(Base::chunking).unwrap_or_default();
     let method = match cut.chunking {

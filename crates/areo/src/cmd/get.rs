@@ -16,7 +16,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tokio::task::spawn_blocking;
 
-/// What is printed with `--json`.
+/// The output with `--json`.
 #[derive(Serialize)]
 struct Read<'a> {
     domain: &'a str,

@@ -23,10 +23,10 @@ use std::time::Duration;
 
 /// Values below this are through before a spinner could be read.
 const COPIED_BYTES: u64 = limits::DEFAULT_COPY_BYTES as u64;
-/// How long a large write looks after what earlier ones left.
+/// The longest time for which a large write looks for blocks that earlier ones left.
 const SWEEP_PATIENCE: Duration = Duration::from_secs(1);
 
-/// What is printed with `--json`.
+/// The output with `--json`.
 #[derive(Serialize)]
 struct PutReport<'a> {
     domain: &'a str,
@@ -39,7 +39,7 @@ struct PutReport<'a> {
     cost: Option<&'a Statistics>,
 }
 
-/// What a conditional write promises of others on the same version.
+/// The promise of a conditional write about others on the same version.
 #[derive(Serialize, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Promise {

@@ -67,14 +67,14 @@ fn row(entry: &SequenceEntry) -> Vec<String> {
     ]
 }
 
-/// What to do about a change that is pending.
+/// The advice about a change that is pending.
 fn how_to_go_on(name: &str) -> String {
     format!(
         "`areo reconfig status {name}` tells, `areo reconfig start {name} --resume` finishes what is pending"
     )
 }
 
-/// How a change that did not come to its end ends the process.
+/// The failure of the process for a change that did not come to its end.
 pub(super) fn reconfig_failure(name: &str, error: ReconfigError) -> Failure {
     match error {
         ReconfigError::Choice { error } => choice_failure(&error),

@@ -10,7 +10,7 @@ use areo_client::{BelowRedundancy, Domain, ListedVersion, ROOT_DOMAIN, Redundanc
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// What is printed of a domain with `--json`.
+/// The output of a domain with `--json`.
 #[derive(Serialize)]
 struct RedundancyReport<'a> {
     domain: &'a str,
@@ -22,7 +22,7 @@ struct RedundancyReport<'a> {
     redundancy: &'a Redundancy,
 }
 
-/// What is printed of an object with `--json`.
+/// The output of an object with `--json`.
 #[derive(Serialize)]
 struct ObjectReport<'a> {
     domain: &'a str,
@@ -84,7 +84,7 @@ async fn retry(session: &Session, key: Option<&str>) -> Outcome {
     conclude(&looked)
 }
 
-/// What is done with the objects of a domain.
+/// The work on the objects of a domain.
 #[derive(Clone, Copy)]
 enum Look<'a> {
     At,

@@ -9,7 +9,7 @@ use crate::session::{self, Session, failure};
 use areo_client::{Domain, Statistics};
 use serde::Serialize;
 
-/// What is printed with `--json`.
+/// The output with `--json`.
 #[derive(Serialize)]
 struct RemovalReport<'a> {
     domain: &'a str,

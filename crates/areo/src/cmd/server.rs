@@ -107,7 +107,7 @@ fn options(session: &Session, args: args::Server, recorder: Recorder) -> Outcome
     })
 }
 
-/// Where other servers are: those of the cluster that was named, and those to join.
+/// The addresses of other servers: those of the named cluster, and those to join.
 fn seeds(target: Option<Target>, join: &[String], listen: &str) -> Vec<String> {
     let named = target.map(|target| target.addresses()).unwrap_or_default();
     let mut addresses: Vec<String> = Vec::new();
@@ -119,7 +119,7 @@ fn seeds(target: Option<Target>, join: &[String], listen: &str) -> Vec<String> {
     addresses
 }
 
-/// The same host, a port 90 above.
+/// The address of the admin port by default: this host, and a port 90 above.
 fn default_admin(listen: &str) -> Outcome<String> {
     let above = |(host, port): (&str, &str)| {
         let port = port.parse::<u16>().ok()?.checked_add(ADMIN_ABOVE)?;

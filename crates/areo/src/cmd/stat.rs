@@ -9,7 +9,7 @@ use crate::units::{show_size, show_time};
 use areo_client::{ObjectInfo, Statistics};
 use serde::Serialize;
 
-/// What is printed with `--json`.
+/// The output with `--json`.
 #[derive(Serialize)]
 struct StatReport<'a> {
     domain: &'a str,

@@ -83,7 +83,7 @@ fn print(out: Output, status: &ClusterStatus) -> Outcome {
     print_domains(out, status)
 }
 
-/// What is printed of a domain with `--json`.
+/// The output of a domain with `--json`.
 #[derive(Serialize)]
 struct DomainReport<'a> {
     #[serde(flatten)]
@@ -152,7 +152,7 @@ fn redundancy_of(health: &DomainHealth) -> String {
     }
 }
 
-/// How old the oldest verification of a record is, at most.
+/// The longest time since a verification of a record.
 fn verified(health: &DomainHealth) -> String {
     let seconds = health.unscrubbed_seconds;
     seconds.map_or("-".into(), |seconds| {
@@ -219,7 +219,7 @@ fn for_people(status: &ClusterStatus, cluster: &ClusterSummary) -> Vec<String> {
     lines
 }
 
-/// How many elements are missing, and how old that news is.
+/// The number of missing elements, and the age of that news.
 fn redundancy(servers: &[ServerHealth], lacking: u64, proven_seconds: Option<u64>) -> String {
     let is_unproven = |it: &&ServerHealth| {
         it.domains != Some(0) && it.status.answered().is_none_or(|it| it.proven_ms.is_none())

@@ -8,7 +8,7 @@ use crate::units::{show_count, show_size};
 use areo_client::{Client, Count, SweepOptions, SweepReport};
 use serde::Serialize;
 
-/// What is printed with `--json`.
+/// The output with `--json`.
 #[derive(Serialize)]
 struct Line<'a> {
     blocks_of: &'a str,
@@ -48,7 +48,7 @@ async fn sweep(session: &Session, args: &args::Sweep) -> Outcome {
     Ok(())
 }
 
-/// What was done, for people.
+/// The result, for people.
 fn sentence(swept: &SweepReport) -> String {
     let show = |count: Count| {
         let blocks = show_count(count.blocks, "block");
@@ -70,8 +70,8 @@ fn sentence(swept: &SweepReport) -> String {
     }
 }
 
-/// How many blocks each of these domains has, in use and left over; domains without any, and those that cannot be asked,
-/// are left out.
+/// Prints the blocks of each of these domains, in use and left over; domains without any, and those that cannot be
+/// asked, are left out.
 pub(super) async fn print_blocks(out: Output, client: &Client, domains: &[String]) -> Outcome {
     let mut rows = Vec::new();
     for name in domains {

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How long a server's memory is waited for.
+/// The longest wait for the spans of a server.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Operations that a summary adds up, unless `--since` says otherwise: those that ended within this time.
 const SUMMARY: Duration = Duration::from_mins(10);
@@ -110,7 +110,7 @@ pub(crate) fn of_this_process(session: &Session, recorder: &Recorder) {
     }
 }
 
-/// What is remembered here and at the servers.
+/// The spans that this machine and the servers keep.
 async fn collect(session: &Session, args: &args::Trace) -> Outcome<Vec<SpanRecord>> {
     let mut records = watch::kept();
     let path = match args.which {
@@ -161,7 +161,8 @@ impl Servers {
         })
     }
 
-    /// What they answer at this path. One that does not is missing from the picture, and that is said, once.
+    /// The spans that the servers have at this path. A server that does not answer is missing from the picture, and named
+    /// once.
     async fn ask(&mut self, path: &str) -> Vec<SpanRecord> {
         let mut records = Vec::new();
         let mut answering = Vec::with_capacity(self.answering.len());

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tracing::callsite::Identifier;
 
-/// So many lines of one kind ...
+/// The largest number of lines of one kind ...
 const LINES: u32 = 20;
 /// ... in so long.
 const WHILE: Duration = Duration::from_secs(10);
@@ -21,7 +21,8 @@ struct Window {
 }
 
 impl Limit {
-    /// Whether the line may be written; then, how many of its kind were left out before it.
+    /// The number of lines of its kind that were left out before it; `None`: this line is left out,
+    /// too.
     pub(super) fn admit(&self, kind: Identifier, now: Instant) -> Option<u64> {
         let mut windows = self.0.lock().expect("no holder of the lock panics");
         let new = || Window {

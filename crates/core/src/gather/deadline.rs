@@ -15,7 +15,7 @@ use std::time::Duration;
 /// calls.
 pub const STALLS: u32 = 3;
 
-/// The time limit of an operation. Clones belong to the same operation. Clones belong to the same operation.
+/// The time limit of an operation. Clones belong to the same operation.
 #[derive(Clone, Debug)]
 pub struct Deadline {
     begun: Instant,

@@ -7,27 +7,27 @@ use areo_store::records::DamagedElement;
 use areo_store::{ScrubOutcome, ScrubPlace};
 use std::time::Duration;
 
-/// How far verification is.
+/// The progress of verification.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ScrubCursor {
     /// Bytes that were verified since the start.
     pub bytes: u64,
-    /// What may be verified now, in bytes. Below zero after a record that was larger than that.
+    /// The bytes that may be verified now. Below zero after a record that was larger than the budget.
     credit: i64,
-    /// When the round began that is under way. `None`: not at the first record, but at one by chance.
+    /// The beginning of this round. `None`: it began at a record by chance, not at the first one.
     round_since: Option<PastMoment>,
-    /// When the round before it began: all records that were there then have been verified since.
+    /// The beginning of the round before: all records of that time have been verified since.
     all_since: Option<PastMoment>,
 }
 
-/// How far verification is, in terms that outlive the process.
+/// The progress of verification, in terms that outlive the process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ScrubProgress {
-    /// Where it goes on.
+    /// The place of the next record.
     pub place: ScrubPlace,
-    /// How long ago the round began that is under way.
+    /// The age of this round.
     pub round_age: Option<Duration>,
-    /// How long ago the round before it began.
+    /// The age of the round before.
     pub all_age: Option<Duration>,
 }
 
@@ -37,7 +37,7 @@ impl ScrubCursor {
         Some(self.all_since?.age(now))
     }
 
-    /// What may be verified in a period of which this is the share. What was not used is not saved.
+    /// The budget, in bytes, in a period of which this is the share. An unused budget is not saved.
     fn budget(&mut self, share: u64) -> u64 {
         let share = i64::try_from(share).unwrap_or(i64::MAX);
         self.credit = self.credit.saturating_add(share).min(share);
@@ -61,7 +61,7 @@ impl ScrubCursor {
 }
 
 impl<K: Keep, C> Node<K, C> {
-    /// How far verification is.
+    /// The progress of verification.
     pub fn scrubbing(&self) -> &ScrubCursor {
         &self.scrubbing
     }
@@ -73,7 +73,7 @@ impl<K: Keep, C> Node<K, C> {
         }
     }
 
-    /// How far verification is, to be handed to [`Node::resume_scrub`] of a later process. `None`: there is no disk.
+    /// The progress of verification, for [`Node::resume_scrub`] of a later process. `None`: there is no disk.
     pub fn scrub_progress(&self, now: Instant) -> Option<ScrubProgress> {
         let ScrubCursor {
             round_since,

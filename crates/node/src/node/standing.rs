@@ -9,7 +9,7 @@ use areo_core::object::{DomainId, Name};
 use areo_core::tag::Tag;
 
 impl<K: Keep, C> Node<K, C> {
-    /// From now on it answers for objects.
+    /// Lets it answer for objects.
     pub fn serve(&mut self) {
         self.shard.serve();
     }
@@ -19,7 +19,8 @@ impl<K: Keep, C> Node<K, C> {
         self.shard.gone_over(now, domains, is_all);
     }
 
-    /// As the leader of a domain it has moved so much more there: its status says so. `None`: it has made the changes, or begins again.
+    /// Notes the objects and bytes that it has moved as the leader of a domain, for its status. `None`: it has made the changes, or
+    /// begins again.
     pub fn leads(&mut self, domain: DomainId, moved: Option<Transferred>) {
         self.shard.leads(domain, moved);
     }
@@ -39,12 +40,12 @@ impl<K: Keep, C> Node<K, C> {
         gone
     }
 
-    /// From now on it refuses what is asked of it.
+    /// Lets it refuse new requests.
     pub fn drain(&mut self) {
         self.is_draining = true;
     }
 
-    /// Whether it refuses what is asked of it.
+    /// True if it refuses new requests.
     pub fn is_draining(&self) -> bool {
         self.is_draining
     }

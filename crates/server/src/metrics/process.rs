@@ -99,7 +99,7 @@ fn limit_in(text: &str) -> Option<u64> {
     text.trim().parse().ok()
 }
 
-/// What `/proc/PID/stat` says.
+/// The fields of `/proc/PID/stat`.
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     cpu_ticks: u64,

@@ -7,14 +7,14 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// What the server's own repair found and did.
+/// The metrics of the server's own repair.
 pub(super) struct Repair {
     below: IntGaugeVec,
     oldest_seconds: IntGaugeVec,
     /// The domains that the server has gone over.
     domains: Mutex<BTreeSet<String>>,
     objects: IntCounter,
-    /// By what they came to.
+    /// Counters by result of the check.
     checks: [IntCounter; 4],
     bytes: IntCounter,
 }
@@ -87,7 +87,7 @@ impl Repair {
     }
 }
 
-/// What was verified.
+/// The metrics of verification.
 pub(super) struct Scrub {
     bytes: IntCounter,
     oldest_seconds: IntGauge,

@@ -41,7 +41,7 @@ pub(crate) fn start(folder: &Path, name: &str, start: Start) -> (SocketAddr, Soc
     (listen, admin)
 }
 
-/// Whether it serves.
+/// True if it serves.
 pub(crate) fn is_ready(admin: SocketAddr) -> bool {
     let ask = || {
         let mut stream = TcpStream::connect(admin).ok()?;

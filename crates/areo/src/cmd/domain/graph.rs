@@ -21,7 +21,7 @@ pub(super) fn lines(graph: &ConfigurationGraph) -> Vec<String> {
 
 struct Drawing<'a> {
     nodes: &'a [SequenceEntry],
-    /// By node: what comes next.
+    /// The successors of each node.
     nearest: Vec<Vec<usize>>,
     drawn: BTreeSet<usize>,
     lines: Vec<String>,

@@ -6,7 +6,7 @@ use indicatif::ProgressBar;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What was moved so far.
+/// The objects and bytes that were moved so far.
 #[derive(Default)]
 pub(in crate::cmd) struct TransferReport {
     objects: AtomicU64,
@@ -72,7 +72,7 @@ fn show_position(bar: &ProgressBar, objects: u64) {
     bar.set_position(objects);
 }
 
-/// What a change waits for that a leader makes.
+/// The line about the leader that a change waits for.
 fn waiting(leader: ServerId, transferred: Transferred) -> String {
     let Transferred { objects, bytes } = transferred;
     match objects + bytes {

@@ -10,7 +10,7 @@ use crate::units::{show_count, show_size};
 use areo_client::{ConfigurationInfo, Plan, Shape};
 use serde::Serialize;
 
-/// What is printed with `--json`.
+/// The output with `--json`.
 #[derive(Serialize)]
 struct PlanReport<'a> {
     domain: &'a str,

@@ -12,14 +12,14 @@ use crate::units::{show_count, show_size};
 use areo_client::{ConfigurationInfo, Domain, ReconfigError, ReconfigOutcome, Statistics};
 use serde::Serialize;
 
-/// What is printed with `--json`.
+/// The output with `--json`.
 #[derive(Serialize)]
 struct ReconfigReport<'a> {
     domain: &'a str,
     outcome: &'static str,
     /// The configuration that is final now; nothing if nothing was pending.
     configuration: Option<&'a ConfigurationInfo>,
-    /// What this process moved; without what another one had moved before.
+    /// Objects that this process moved, without those that another process moved before.
     objects: u64,
     bytes: u64,
     #[serde(flatten)]

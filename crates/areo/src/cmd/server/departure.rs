@@ -12,7 +12,7 @@ use areo_client::{ConfigurationInfo, Departure, Redundancy, Successor};
 use serde::Serialize;
 use std::sync::Arc;
 
-/// How far a domain is. With `--json` it is printed whenever that changes.
+/// The progress of a domain. With `--json` it is printed whenever that changes.
 #[derive(Serialize)]
 struct DepartureReport<'a> {
     domain: &'a str,
@@ -112,7 +112,7 @@ async fn leave(session: &Session, args: &args::Departure, successor: &Successor)
     conclude(out, server, &reports, first)
 }
 
-/// What is known of a domain before it is changed.
+/// The report on a domain before it is changed.
 fn begin<'a>(server: &'a str, departure: &'a Departure) -> DepartureReport<'a> {
     let shape = |c: &ConfigurationInfo| c.shape.to_string();
     let (old, new) = (departure.old().ok(), departure.planned().ok());

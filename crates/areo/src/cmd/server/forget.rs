@@ -5,7 +5,7 @@ use crate::session::{self, Session, choice_failure, failure};
 use areo_client::{ForgetError, ServerInfo};
 use serde::Serialize;
 
-/// What is printed with `--json`.
+/// The output with `--json`.
 #[derive(Serialize)]
 struct ForgetReport<'a> {
     outcome: &'static str,

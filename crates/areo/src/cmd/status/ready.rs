@@ -49,8 +49,8 @@ async fn look(session: &Session, domain: &str, time: Duration) -> Outcome<(Clien
     }
 }
 
-/// What a cluster lacks to be ready: the domain exists, and of the root domain and of each domain a quorum of every
-/// configuration in use serves and has room for writes.
+/// The failure of a cluster that is not ready: the domain is missing, or some configuration in use, of the root
+/// domain or of a domain, has no quorum that serves and has room for writes.
 pub(super) fn missing(status: &ClusterStatus, domain: &str) -> Option<Failure> {
     if let Some(missing) = no_quorum(status, &status.root) {
         return Some(missing);

@@ -57,7 +57,7 @@ pub(super) fn show(out: Output, first: &Trace, second: &Trace) -> Outcome {
     out.table(&columns, &lines)
 }
 
-/// How much longer the second one took.
+/// The additional time of the second one.
 fn difference(ns: [Option<u64>; 2]) -> String {
     let [Some(a), Some(b)] = ns else {
         return String::new();

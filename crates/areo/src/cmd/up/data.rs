@@ -30,7 +30,7 @@ pub(super) struct Data {
 /// A cluster whose identities are on disk.
 #[derive(Clone, Debug)]
 pub(super) struct Cluster {
-    /// Where its file is.
+    /// The path of its file.
     pub(super) path: PathBuf,
     pub(super) file: ClusterFile,
     /// Servers that stay down, because their directories cannot be used.
@@ -277,7 +277,7 @@ impl Data {
     }
 }
 
-/// What is in a data directory.
+/// The content of a data directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Content {
     /// It is not there, or empty.

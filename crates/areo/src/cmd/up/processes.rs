@@ -26,7 +26,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 const LOG: &str = "server.log";
 /// A log that is larger when its server starts makes room for a new one, and replaces the one before it.
 const LOG_BYTES: u64 = 16 << 20;
-/// How long servers may take to stop: they drain for 5 s at most.
+/// The longest time for servers to stop: they drain for 5 s at most.
 const STOP: Duration = Duration::from_secs(10);
 /// Pauses before a server is started again: the first, and the longest.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
@@ -59,7 +59,7 @@ enum State {
         _lifeline: Option<ChildStdin>,
         since: Instant,
     },
-    /// To be started again then.
+    /// It is started again at this time.
     Waiting(Instant),
     Dead,
 }
@@ -358,7 +358,7 @@ fn arguments(
     arguments
 }
 
-/// How a process ended.
+/// The end of a process, in words.
 fn told(status: io::Result<ExitStatus>) -> String {
     let status = match status {
         Ok(status) => status,

@@ -14,9 +14,9 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 const DOMAIN: &str = "default";
-/// How long servers may take to serve: opening a million objects takes seconds.
+/// The longest wait until servers serve: opening a million objects takes seconds.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// From then on a quorum is enough.
+/// The time after which a quorum is enough.
 const ALL: Duration = Duration::from_secs(8);
 const PAUSE: Duration = Duration::from_millis(50);
 
