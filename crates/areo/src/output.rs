@@ -3,9 +3,7 @@
 mod streams;
 mod text;
 
-pub(crate) use streams::{
-    Log, complain, lost_lines, never_wait_for_readers, width, write, write_to,
-};
+pub(crate) use streams::{Log, complain, lost_lines, never_wait_for_readers, width, write};
 pub(crate) use text::{json, visible};
 
 use crate::exit::{Code, Failure, Outcome, plain};

@@ -12,6 +12,7 @@ use areo_client::blocking::wait;
 use areo_client::file::{Chunking, Method, PullOptions, PushOptions};
 use std::error::Error;
 use std::fs;
+use std::ops::ControlFlow;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let addresses = std::env::var("AREO_CLUSTER").unwrap_or_else(|_| "127.0.0.1:7400".into());
@@ -29,14 +30,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         chunking: Some(chunking),
         ..PushOptions::default()
     };
-    let pushed = wait(file.push(&alice, None, options, |_| {}))?;
+    let going_on = |_| ControlFlow::Continue(());
+    let pushed = wait(file.push(&alice, None, options, going_on))?;
     println!("alice: {} of {} blocks", pushed.written, pushed.blocks);
     let pulled = wait(file.pull(&bob, None, PullOptions::default(), |_| {}))?;
 
     fs::write(&alice, lines.replace("line 10\n", "line ten, by alice\n"))?;
     fs::write(&bob, lines.replace("line 19000\n", "line 19000, by bob\n"))?;
-    let by_alice = wait(file.push(&alice, Some(&pushed.base), options, |_| {}))?;
-    let by_bob = wait(file.push(&bob, Some(&pulled.base), options, |_| {}))?;
+    let by_alice = wait(file.push(&alice, Some(&pushed.base), options, going_on))?;
+    let by_bob = wait(file.push(&bob, Some(&pulled.base), options, going_on))?;
     println!(
         "alice: {} blocks, bob: {} blocks",
         by_alice.written, by_bob.written

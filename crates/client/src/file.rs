@@ -9,13 +9,14 @@
 //! ```no_run
 //! # async fn example(domain: areo_client::Domain) -> Result<(), Box<dyn std::error::Error>> {
 //! use areo_client::file::{Chunking, PushOptions};
+//! use std::ops::ControlFlow;
 //! use std::path::Path;
 //!
 //! let file = domain.file("notes")?;
-//! let pushed = file.push(Path::new("notes.txt"), None, PushOptions::default(), |_| {}).await?;
+//! let pushed = file.push(Path::new("notes.txt"), None, PushOptions::default(), |_| ControlFlow::Continue(())).await?;
 //! // Later, after an edit:
 //! let base = pushed.base;
-//! let pushed = file.push(Path::new("notes.txt"), Some(&base), PushOptions::default(), |_| {}).await?;
+//! let pushed = file.push(Path::new("notes.txt"), Some(&base), PushOptions::default(), |_| ControlFlow::Continue(())).await?;
 //! println!("{} of {} blocks were sent", pushed.written, pushed.blocks);
 //! # Ok(())
 //! # }
@@ -66,6 +67,8 @@ pub enum Progress {
         /// Since the last time.
         bytes: u64,
     },
+    /// All new blocks are there: what is sent next changes the file.
+    Linking,
     /// So many bytes of the file are there.
     Received {
         /// Since the last time.

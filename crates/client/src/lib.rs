@@ -53,6 +53,7 @@ pub mod fuzzing;
 mod metrics;
 mod object;
 mod objects;
+pub mod place;
 mod reconfig;
 mod reconfig_kind;
 mod repair;

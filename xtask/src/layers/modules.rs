@@ -47,6 +47,7 @@ const CLIENT: Layers = Layers {
     ground: &[
         "experimental",
         "metrics",
+        "place",
         "reconfig_kind",
         "shape",
         "span",

@@ -50,7 +50,9 @@ fn file_failure(error: FileError) -> Failure {
         FileError::Modified { .. } | FileError::NoBase { .. } => {
             Failure::new(Code::Precondition, sentence)
         }
-        FileError::NotAFile { .. } | FileError::Changed { .. } => Failure::other(sentence),
+        FileError::NotAFile { .. } | FileError::Changed { .. } | FileError::GivenUp => {
+            Failure::other(sentence)
+        }
         FileError::Local { path, what, source } => Failure::file(what, &path, &source),
         FileError::Output { source } => crate::output::cannot_print(source),
     }

@@ -1,7 +1,5 @@
 //! `areo get`: reads an object.
 
-mod place;
-
 use super::statistics;
 use crate::args;
 use crate::exit::{Failure, Outcome};
@@ -9,8 +7,8 @@ use crate::output::Output;
 use crate::progress;
 use crate::session::{self, Session, failure};
 use crate::units::show_size;
+use areo_client::place::{self, Place};
 use areo_client::{Domain, ObjectStream, Statistics};
-use place::Place;
 use serde::Serialize;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -39,7 +37,7 @@ pub(super) fn run(session: &Session, args: &args::Get) -> Outcome {
     }
     let file = file.map(|file| file_for(file, &args.key)).transpose()?;
     if let Some(file) = &file {
-        place::check(file)?;
+        place::check(file).map_err(|error| Failure::file("write", file, &error))?;
     }
     session::run(get(session, args, file.as_deref()), "")
 }

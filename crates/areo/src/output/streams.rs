@@ -77,7 +77,7 @@ pub(crate) fn width() -> Option<usize> {
 ///
 /// # Errors
 /// The stream does not take all of it.
-pub(crate) fn write_to(stream: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
+fn write_to(stream: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
     let hurried = HURRIED.load(Ordering::Relaxed);
     while !bytes.is_empty() {
         if hurried {

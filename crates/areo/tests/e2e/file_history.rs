@@ -13,6 +13,7 @@ use areo_client::file::{
 use areo_client::{Client, ConnectOptions};
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -212,6 +213,7 @@ impl Editor<'_> {
             if let Progress::Sending { .. } = progress {
                 let _ = sender.send(Instant::now());
             }
+            ControlFlow::Continue(())
         };
         let begun = Instant::now();
         let pushed = self

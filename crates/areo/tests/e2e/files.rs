@@ -1,11 +1,14 @@
 //! Files as lists of blocks, through the command line and real processes.
 
-use crate::cluster::{Cluster, CommandOutput};
+use crate::cluster::{Cluster, CommandOutput, signal, wait_until};
 use crate::values::bytes;
+use rustix::process::Signal;
 use serde_json::Value;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 /// Blocks of about 8 KiB, so that small files have many.
 const CUT: [&str; 6] = ["--min", "4KiB", "--avg", "8KiB", "--max", "16KiB"];
@@ -359,4 +362,132 @@ fn a_file_of_unknown_base_replaces_nothing() {
     desk.file(&["push", "f", &renamed, "--fresh"]).done();
     let same = desk.write("same", b"edited");
     desk.file(&["push", "f", &same]).done();
+}
+
+/// As `get -o` does.
+#[test]
+fn a_pull_leaves_a_local_file_what_belongs_to_it() {
+    let cluster = Cluster::start(&["--durability", "memory", "--servers", "3", "--dap", "abd"]);
+    let desk = Desk { cluster: &cluster };
+    let here = desk.write("here", b"one\n");
+    desk.file(&["push", "f", &here]).done();
+    let place = desk.path("place");
+    fs::create_dir(&place).unwrap();
+    let at = |name: &str| desk.path(&format!("place/{name}"));
+    desk.pull("f", &at("file"));
+    fs::hard_link(at("file"), at("other")).unwrap();
+    symlink("file", at("link")).unwrap();
+    symlink("new", at("dangling")).unwrap();
+    desk.write("here", b"two\n");
+    desk.file(&["push", "f", &here]).done();
+    desk.file(&["pull", "f", &at("link"), "--force"]).done();
+    desk.pull("f", &at("dangling"));
+    for name in ["file", "other", "new"] {
+        assert_eq!(fs::read(at(name)).unwrap(), b"two\n", "{name}");
+    }
+    fs::set_permissions(at("new"), Permissions::from_mode(0o444)).unwrap();
+    assert_eq!(desk.pull("f", &at("new"))["unchanged"], true);
+    desk.write("here", b"three\n");
+    desk.file(&["push", "f", &here]).done();
+    desk.file(&["pull", "f", &at("new"), "--force"])
+        .refused(1, &["cannot write", "it is read-only"]);
+    assert_eq!(fs::read_dir(&place).unwrap().count(), 5);
+    let program = format!("{} --cluster {}", crate::program(), cluster.file());
+    let line = "{ echo header; $A -q file pull f /dev/stdout; echo footer; } > out; cat out; \
+                mkfifo pipe; $A -q file pull f pipe & cat pipe; wait $!";
+    let mut shell = crate::command::of("bash");
+    let shell = shell.args(["-c", line]).env("A", program);
+    let out = crate::command::ended(shell.current_dir(&place), b"").done();
+    assert_eq!(out.text(), "header\nthree\nfooter\nthree");
+}
+
+/// The process says this on standard error.
+fn says(process: &mut Child, sentence: &str) -> impl Iterator<Item = String> + use<> {
+    let lines = BufReader::new(process.stderr.take().expect("it is a pipe")).lines();
+    let mut lines = lines.map_while(Result::ok);
+    lines.find(|line| line.contains(sentence)).expect(sentence);
+    lines
+}
+
+#[test]
+fn an_interrupted_push_takes_its_blocks_back() {
+    let cluster = Cluster::start(&["--durability", "memory"]);
+    let desk = Desk { cluster: &cluster };
+    let content = bytes(100_000, 1);
+    let here = desk.write("here", &content);
+    desk.push("f", &here);
+    let blocks = || {
+        let lines = cluster.run(&["status", "--json"]).done().objects();
+        let line = lines.iter().find(|line| line["blocks_of"] == "default");
+        line.unwrap()["files"]["blocks"].as_u64().unwrap()
+    };
+    let before = blocks();
+    let interrupt = |content: &[u8], at: &str, sentence: &str| {
+        desk.write("here", content);
+        for server in ["s4", "s5"] {
+            signal(cluster.pid(server), Signal::STOP);
+        }
+        let push = ["file", "push", "f", &here, "-v", "--timeout", "50s"];
+        let mut push = cluster.command(&[&push, &CUT[..]].concat());
+        let push = push.stdin(Stdio::null()).stdout(Stdio::null());
+        let mut push = push.stderr(Stdio::piped()).spawn().unwrap();
+        let lines = says(&mut push, at);
+        signal(push.id().try_into().unwrap(), Signal::INT);
+        let may_end = sentence.contains("not");
+        let go_on = || {
+            for server in ["s4", "s5"] {
+                signal(cluster.pid(server), Signal::CONT);
+            }
+        };
+        if may_end {
+            go_on();
+        }
+        let said: Vec<String> = lines.collect();
+        assert_eq!(push.wait().unwrap().code(), Some(130), "{said:?}");
+        assert!(said.iter().any(|line| line.contains(sentence)), "{said:?}");
+        if !may_end {
+            go_on();
+        }
+        wait_until(|| ["s4", "s5"].iter().all(|s| cluster.state(s) == "serving"));
+    };
+    let more = [&content[..], &bytes(300_000, 2)].concat();
+    let sentence = "the push of 'f' was not applied";
+    interrupt(&more, "the first block is read", sentence);
+    assert_eq!(blocks(), before, "taken back");
+    assert!(desk.file(&["cat", "f"]).done().stdout == content);
+    // No new block is needed.
+    let mut changed = content.clone();
+    changed[50_000] ^= 1;
+    let sentence = "the push of 'f' may have been applied";
+    interrupt(&changed, "links to them are sent", sentence);
+    let there = desk.file(&["cat", "f"]).done().stdout;
+    assert!(there == content || there == changed);
+}
+
+#[test]
+fn an_interrupted_pull_leaves_nothing_beside_its_target() {
+    let cluster = Cluster::start(&["--durability", "memory", "--servers", "3", "--dap", "abd"]);
+    let desk = Desk { cluster: &cluster };
+    let here = desk.write("here", &bytes(24 << 20, 1));
+    desk.file(&["push", "f", &here]).done();
+    let place = desk.path("place");
+    fs::create_dir(&place).unwrap();
+    let names = || fs::read_dir(&place).unwrap().count();
+    let mut pull = cluster.spawn(&["file", "pull", "f", &format!("{place}/file")]);
+    let id = pull.id().try_into().unwrap();
+    while names() == 0 {
+        std::thread::yield_now();
+    }
+    signal(id, Signal::STOP);
+    // It cannot end by itself any more.
+    for server in ["s1", "s2", "s3"] {
+        signal(cluster.pid(server), Signal::STOP);
+    }
+    signal(id, Signal::INT);
+    signal(id, Signal::CONT);
+    assert_eq!(pull.wait().unwrap().code(), Some(130));
+    assert_eq!(names(), 0);
+    for server in ["s1", "s2", "s3"] {
+        signal(cluster.pid(server), Signal::CONT);
+    }
 }

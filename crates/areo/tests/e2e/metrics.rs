@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::ops::ControlFlow;
 use std::process::{Command, Stdio};
 use std::str::FromStr;
 
@@ -105,7 +106,9 @@ fn use_everything(cluster: &Cluster, domain: &Domain) {
     let path = cluster.folder().join("local");
     std::fs::write(&path, vec![7; 50_000]).expect("there is room");
     let file = domain.file("notes").expect("it is a name");
-    let pushed = file.push(&path, None, PushOptions::default(), |_| {});
+    let pushed = file.push(&path, None, PushOptions::default(), |_| {
+        ControlFlow::Continue(())
+    });
     wait(pushed).expect("all servers serve");
     wait(file.read(|_| Ok(()))).expect("it was just written");
     let change = Change {

@@ -11,6 +11,7 @@ use areo_client::{Client, ConnectOptions, Domain, Error, PutOptions, Statistics,
 use bytes::Bytes;
 use std::fs;
 use std::io;
+use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -231,7 +232,10 @@ impl FileActor {
             ..PushOptions::default()
         };
         let base = self.base.as_ref();
-        let pushed = self.file.push(&self.path, base, options, |_| {}).await;
+        let pushed = self
+            .file
+            .push(&self.path, base, options, |_| ControlFlow::Continue(()))
+            .await;
         let pushed = pushed.map_err(|error| error.to_string())?;
         if let Some(error) = pushed.failed {
             return Err(error.to_string().into());

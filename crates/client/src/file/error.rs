@@ -78,6 +78,9 @@ pub enum FileError {
         /// Why not.
         source: io::Error,
     },
+    /// The caller ended the push.
+    #[error("the push was given up")]
+    GivenUp,
     /// The receiver of the content takes no more.
     #[error("cannot write the content: {source}")]
     Output {
@@ -97,6 +100,7 @@ impl ErrorType for FileError {
             FileError::NoBase { .. } => "no_base",
             FileError::NotAFile { .. }
             | FileError::Changed { .. }
+            | FileError::GivenUp
             | FileError::Local { .. }
             | FileError::Output { .. } => "local",
         }

@@ -6,6 +6,7 @@ use super::error::{FileError, damaged, explain, local};
 use super::{File, Progress, walk};
 use crate::error::Operation;
 use crate::metrics::{CountedOperation, Metrics, counted};
+use crate::place::{self, Place};
 use crate::session::Context;
 use crate::span;
 use areo_core::fragment::Digest;
@@ -16,9 +17,9 @@ use bytes::Bytes;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use tokio::task::spawn_blocking;
 
 /// How to pull.
@@ -47,8 +48,9 @@ pub struct PullReport {
 }
 
 impl File {
-    /// Makes the local file what the file is. It appears complete or not at all. `base`: what the local file is based on;
-    /// blocks that have not changed since are taken from it.
+    /// Makes the local file what the file is, as a [`Place`] does: it appears complete or not at all, and keeps what belongs to
+    /// it. A pipe, a device or a descriptor gets all of it. `base`: what the local file is based on; blocks that have not changed
+    /// since are taken from it.
     ///
     /// # Errors
     /// [`FileError`]; then the local file is as it was.
@@ -126,7 +128,12 @@ async fn pull(
     let expected = base.map_or_else(|| chain.clone(), |base| base.chain);
     let (here, total) = (path.to_owned(), chain.length());
     let is_same = expected.digests() == digests;
-    let present = spawn_blocking(move || LocalCopy::of(&here, &expected)).await;
+    let present = spawn_blocking(move || match place::is_stream(&here) {
+        Ok(true) => Ok(None),
+        Ok(false) => LocalCopy::of(&here, &expected),
+        Err(error) => Err(local("write", &here)(error)),
+    })
+    .await;
     let present = present.expect("reading does not panic")?;
     if present
         .as_ref()
@@ -151,11 +158,17 @@ async fn pull(
         return Ok(pulled(chain, (0, 0), true));
     }
     let told = (progress, context.metrics());
-    let mut beside = Beside::new(path, present, total, told)?;
+    let named = path.to_owned();
+    // A pipe is opened when its reader comes.
+    let place = spawn_blocking(move || Place::open(&named)).await;
+    let place = place.expect("opening does not panic");
+    let place = place.map_err(local("write", path))?;
+    let mut beside = Beside::new((path, place), present, total, told);
     let chain = deliver(context, chain, &mut beside).await?;
-    let fetched = (beside.fetched, beside.fetched_bytes);
-    let persisted = beside.file.persist(&beside.target);
-    persisted.map_err(|error| local("write", path)(error.error))?;
+    let (fetched, place) = ((beside.fetched, beside.fetched_bytes), beside.place);
+    let kept = spawn_blocking(move || place.keep()).await;
+    let kept = kept.expect("writing does not panic");
+    kept.map_err(local("write", path))?;
     Ok(pulled(chain, fetched, false))
 }
 
@@ -225,7 +238,6 @@ impl<F: FnMut(&Bytes) -> io::Result<()>> Sink for Output<'_, F> {
 /// A local file that is there already.
 struct LocalCopy {
     file: fs::File,
-    permissions: fs::Permissions,
     /// Where in it the data with this digest is.
     places: HashMap<Digest, (u64, u64)>,
     /// It is what the base says, to the last byte.
@@ -246,7 +258,6 @@ impl LocalCopy {
         }
         let mut present = LocalCopy {
             file,
-            permissions: metadata.permissions(),
             places: HashMap::new(),
             is_as_expected: metadata.len() == expected.length(),
         };
@@ -276,8 +287,7 @@ impl LocalCopy {
 /// The file to be, beside the local one. Goes away unless it is complete.
 struct Beside<'a> {
     path: &'a Path,
-    target: PathBuf,
-    file: tempfile::NamedTempFile,
+    place: Place,
     present: Option<LocalCopy>,
     total: u64,
     fetched: usize,
@@ -288,33 +298,21 @@ struct Beside<'a> {
 
 impl<'a> Beside<'a> {
     fn new(
-        path: &'a Path,
+        (path, place): (&'a Path, Place),
         present: Option<LocalCopy>,
         total: u64,
         (progress, metrics): (&'a dyn Fn(Progress), &'a Metrics),
-    ) -> Result<Beside<'a>, FileError> {
-        // The file that a link names is replaced, not the link.
-        let target = fs::canonicalize(path).unwrap_or_else(|_| path.into());
-        let everyone = fs::Permissions::from_mode(0o666);
-        let permissions = present.as_ref().map(|present| present.permissions.clone());
-        let folder = target
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty());
-        let file = tempfile::Builder::new()
-            .prefix(".areo-")
-            .permissions(permissions.unwrap_or(everyone))
-            .tempfile_in(folder.unwrap_or_else(|| Path::new(".")));
-        Ok(Beside {
+    ) -> Beside<'a> {
+        Beside {
             path,
-            file: file.map_err(local("write", path))?,
-            target,
+            place,
             present,
             total,
             fetched: 0,
             fetched_bytes: 0,
             progress,
             metrics,
-        })
+        }
     }
 }
 
@@ -352,7 +350,7 @@ impl Sink for Beside<'_> {
             self.metrics.file().read.inc_by(block.length);
         }
         for piece in &data {
-            let written = self.file.write_all(piece);
+            let written = self.place.write_here(piece);
             written.map_err(|error| Stop::Here(local("write", self.path)(error)))?;
         }
         (self.progress)(Progress::Received {

@@ -16,6 +16,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use std::fs;
 use std::io;
+use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -60,7 +61,8 @@ pub struct PushReport {
 impl File {
     /// Writes what changed in the local file since `base`; without a base, all differences from the stored file.
     /// Three rounds, side by side for all blocks, and one before them without a base. `progress` is called with each step, on the
-    /// client's own thread: it must not wait for anything.
+    /// client's own thread: it must not wait for anything. With [`ControlFlow::Break`] it ends the push: data that is not read yet
+    /// is not sent, and new blocks to which nothing leads are removed.
     ///
     /// # Errors
     /// [`FileError`]; then nothing was changed.
@@ -69,7 +71,7 @@ impl File {
         path: &Path,
         base: Option<&Base>,
         options: PushOptions,
-        progress: impl Fn(Progress) + Send + 'static,
+        progress: impl Fn(Progress) -> ControlFlow<()> + Send + 'static,
     ) -> Result<PushReport, FileError> {
         let (path, base) = (path.to_owned(), base.cloned());
         let push = move |context: Context| async move {
@@ -97,13 +99,17 @@ struct Push<'a> {
     path: &'a Path,
     chunking: Chunking,
     needs_base: bool,
-    progress: Rc<dyn Fn(Progress)>,
+    progress: Rc<dyn Fn(Progress) -> ControlFlow<()>>,
 }
 
 impl Push<'_> {
     async fn run(&self, base: Option<Chain>) -> Result<PushReport, FileError> {
         let scan = async {
-            let scanned = scan(self.path, self.chunking, &*self.progress).await?;
+            // A push that is given up ends when it is about to send something.
+            let told = |progress| {
+                let _ = (self.progress)(progress);
+            };
+            let scanned = scan(self.path, self.chunking, &told).await?;
             span::record(scanned.bytes, scanned.chunks.len());
             Ok::<_, FileError>(scanned)
         };
@@ -247,7 +253,7 @@ struct Local {
     file: Arc<fs::File>,
     path: PathBuf,
     places: Vec<(u64, Chunk)>,
-    progress: Rc<dyn Fn(Progress)>,
+    progress: Rc<dyn Fn(Progress) -> ControlFlow<()>>,
     metrics: Metrics,
 }
 
@@ -264,6 +270,13 @@ impl Local {
             places: scanned.chunks.iter().scan(0, place).collect(),
             progress: push.progress.clone(),
             metrics: push.context.metrics().clone(),
+        }
+    }
+
+    fn go_on(&self, progress: Progress) -> Result<(), FileError> {
+        match (self.progress)(progress) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(FileError::GivenUp),
         }
     }
 }
@@ -284,8 +297,8 @@ impl Source for Local {
         match read.await.expect("reading does not panic") {
             Ok(Some(data)) => {
                 let bytes = chunk.length;
+                self.go_on(Progress::Sending { bytes })?;
                 self.metrics.file().written.inc_by(bytes);
-                (self.progress)(Progress::Sending { bytes });
                 Ok(data)
             }
             Ok(None) => Err(FileError::Changed { path: path() }),
@@ -294,5 +307,9 @@ impl Source for Local {
             }
             Err(error) => Err(local("read", &self.path)(error)),
         }
+    }
+
+    fn before_links(&self) -> Result<(), FileError> {
+        self.go_on(Progress::Linking)
     }
 }

@@ -44,6 +44,14 @@ pub trait Source {
     /// # Errors
     /// They are not there any more: the content has changed since it was cut.
     fn load(&self, chunk: usize) -> impl Future<Output = Result<Bytes, Self::Error>>;
+
+    /// Hears that all new blocks are there: what is sent next changes the file.
+    ///
+    /// # Errors
+    /// The file is to stay as it is.
+    fn before_links(&self) -> Result<(), Self::Error> {
+        Ok(())
+    }
 }
 
 /// Why something was not written.
@@ -129,6 +137,10 @@ impl<E: Env> FragmentedObject<E> {
         let new = splits.iter().flat_map(|split| &split.new);
         let created = gather::join(window, new.map(|new| writer.create(new))).await;
         let created: Result<Vec<Block>, _> = created.into_iter().collect();
+        let created = created.and_then(|created| {
+            let may_go_on = source.before_links().map_err(UpdateError::Source);
+            may_go_on.map(|()| created)
+        });
         let mut created = match created {
             Ok(created) => created.into_iter(),
             Err(error) => {

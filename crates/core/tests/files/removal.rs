@@ -247,6 +247,21 @@ impl Source for IncompleteChunks {
     }
 }
 
+/// Chunks of an update that is given up when all of them are sent.
+struct GivenUp(Vec<Bytes>);
+
+impl Source for GivenUp {
+    type Error = &'static str;
+
+    async fn load(&self, chunk: usize) -> Result<Bytes, Self::Error> {
+        Ok(self.0[chunk].clone())
+    }
+
+    fn before_links(&self) -> Result<(), Self::Error> {
+        Err("given up")
+    }
+}
+
 /// An update that ends before its links removes what it has created.
 #[test]
 fn what_an_update_created_goes_with_it() {
@@ -271,15 +286,19 @@ fn what_an_update_created_goes_with_it() {
             .collect();
         let base = editor.base.borrow().clone().expect("it was read");
         let domain = editor.actor().client().domain(&c);
-        let failed = world.run(async move {
+        let [failed, given_up] = world.run(async move {
             let digests: Vec<_> = chunks.iter().map(|chunk| chunk.digest).collect();
             let updates = identify::updates(&base.digests(), &digests);
-            let (what, source) = ((&chunks[..], &updates[..]), IncompleteChunks(pieces));
+            let what = (&chunks[..], &updates[..]);
             let file = block::genesis("a file").expect("a short name");
             let file = domain.file(&file);
-            file.update(&base, what, (&source, None)).await
+            let incomplete = IncompleteChunks(pieces.clone());
+            let failed = file.update(&base, what, (&incomplete, None)).await;
+            let given_up = file.update(&base, what, (&GivenUp(pieces), None)).await;
+            [failed, given_up]
         });
-        assert!(matches!(failed, Err(UpdateError::Source(_))));
+        assert_eq!(failed, Err(UpdateError::Source("the file has changed")));
+        assert_eq!(given_up, Err(UpdateError::Source("given up")));
         assert_eq!(blocks(&editor), before, "{dap:?}");
 
         // There is no room for all of it.

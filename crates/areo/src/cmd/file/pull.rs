@@ -3,13 +3,16 @@
 use super::{base, file_failure, keep, open};
 use crate::args;
 use crate::cmd::statistics;
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
+use crate::interrupt::Interrupt;
 use crate::progress;
 use crate::session::{self, Session, failure};
 use crate::units::{show_count, show_size};
-use areo_client::Statistics;
 use areo_client::file::{Progress, PullOptions, PullReport};
+use areo_client::{Statistics, place};
 use serde::Serialize;
+use std::time::Duration;
+use tokio::time::sleep;
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -22,15 +25,30 @@ struct Report<'a> {
 }
 
 pub(super) fn run(session: &Session, args: &args::file::Pull) -> Outcome {
-    session::run(pull(session, args), "")
+    session::run_until(async |mut interrupt| {
+        tokio::select! {
+            outcome = pull(session, args, interrupt.clone()) => outcome,
+            () = until_stuck(&mut interrupt) => Err(Failure::interrupted()),
+        }
+    })
 }
 
-async fn pull(session: &Session, args: &args::file::Pull) -> Outcome {
+/// Waits for a signal, and then as long as the file beside the target may take to go away.
+async fn until_stuck(interrupt: &mut Interrupt) {
+    interrupt.asked().await;
+    sleep(Duration::from_millis(500)).await;
+}
+
+async fn pull(session: &Session, args: &args::file::Pull, mut interrupt: Interrupt) -> Outcome {
     let (out, name) = (session.out, &*args.name);
     let (client, domain, _) = open(session, name).await?;
     let (domain, costs) = domain.measured();
     let file = domain.file(name).map_err(failure)?;
-    let (place, known) = base(&domain, name, &args.path);
+    let is_stream = place::is_stream(&args.path).unwrap_or(false);
+    let (place, known) = match is_stream {
+        true => (None, None),
+        false => base(&domain, name, &args.path),
+    };
     let options = PullOptions { force: args.force };
     let spinner = progress::spinner(out, &format!("reading '{}'", out.foreign(name)));
     let told = spinner.clone();
@@ -42,10 +60,21 @@ async fn pull(session: &Session, args: &args::file::Pull) -> Outcome {
             told.set_message(format!("{done} of {total}"));
         }
     };
-    let pulled = file.pull(&args.path, known.as_ref(), options, told).await;
+    let pulled = tokio::select! {
+        biased;
+        pulled = file.pull(&args.path, known.as_ref(), options, told) => Some(pulled),
+        () = interrupt.asked() => None,
+    };
     spinner.finish_and_clear();
+    let Some(pulled) = pulled else {
+        // What was written beside the target goes away on the client's own thread before it answers this.
+        client.close().await;
+        return Err(Failure::interrupted());
+    };
     let pulled = pulled.map_err(file_failure)?;
-    keep(out, &pulled.base, place.as_deref());
+    if !is_stream {
+        keep(out, &pulled.base, place.as_deref());
+    }
     let cost = args.stats.stats.then_some(&*costs);
     if out.json {
         out.object(&Report {

@@ -2,8 +2,10 @@
 
 use super::{base, chunking, file_failure, keep, open};
 use crate::args;
+use crate::cmd::put::stage::{Stage, StageCell, given_up, interrupted};
 use crate::cmd::statistics;
 use crate::exit::{Code, Failure, Outcome};
+use crate::interrupt::Interrupt;
 use crate::output::{Column, Output};
 use crate::progress;
 use crate::session::{self, Session, failure};
@@ -12,6 +14,7 @@ use areo_client::Statistics;
 use areo_client::file::{Conflict, Progress, PushOptions, PushReport};
 use serde::Serialize;
 use std::cell::Cell;
+use std::ops::ControlFlow;
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -24,19 +27,30 @@ struct Report<'a> {
 }
 
 pub(super) fn run(session: &Session, args: &args::file::Push) -> Outcome {
-    session::run_until(async |mut interrupt| {
-        let (begun, name) = (Cell::new(false), &args.name);
+    session::run_until(async |interrupt| {
+        let (stage, what) = (StageCell::default(), ("push", &*args.name));
+        let push = async {
+            match push(session, args, &interrupt, &stage).await {
+                Err(failure) if failure.code != Code::Interrupted && interrupt.is_asked() => {
+                    Err(interrupted(stage.get(), what))
+                }
+                ended => ended,
+            }
+        };
         tokio::select! {
-            outcome = push(session, args, &begun) => outcome,
-            () = interrupt.asked() => Err(Failure::new(Code::Interrupted, match begun.get() {
-                true => format!("interrupted: parts of '{name}' may have been written"),
-                false => format!("interrupted: nothing of '{name}' was written"),
-            })),
+            biased;
+            outcome = push => outcome,
+            failure = given_up(interrupt.clone(), &stage, what) => Err(failure),
         }
     })
 }
 
-async fn push(session: &Session, args: &args::file::Push, begun: &Cell<bool>) -> Outcome {
+async fn push(
+    session: &Session,
+    args: &args::file::Push,
+    interrupt: &Interrupt,
+    stage: &StageCell,
+) -> Outcome {
     let out = session.out;
     let (client, domain, _) = open(session, &args.name).await?;
     let (domain, costs) = domain.measured();
@@ -52,17 +66,35 @@ async fn push(session: &Session, args: &args::file::Push, begun: &Cell<bool>) ->
         progress::bar(out, "reading", total),
         progress::spinner(out, "comparing"),
     );
-    let (bar, spinner) = (reading.clone(), sending.clone());
     let sent = Cell::new(0);
-    let told = move |progress| match progress {
-        Progress::Scanned { bytes, .. } => bar.inc(bytes),
-        Progress::Sending { bytes } => {
-            sent.set(sent.get() + bytes);
-            spinner.set_message(format!("sending {}", show_size(sent.get())));
+    let (bar, spinner) = (reading.clone(), sending.clone());
+    let (told_of, at) = (interrupt.clone(), stage.clone());
+    // Once the command is interrupted, what was sent is taken back, as when the local file changes.
+    let told = move |progress| {
+        match progress {
+            Progress::Scanned { bytes, .. } => bar.inc(bytes),
+            Progress::Sending { bytes } => {
+                sent.set(sent.get() + bytes);
+                spinner.set_message(format!("sending {}", show_size(sent.get())));
+            }
+            Progress::Linking | Progress::Received { .. } => {}
         }
-        Progress::Received { .. } => {}
+        if told_of.is_asked() {
+            return ControlFlow::Break(());
+        }
+        match progress {
+            Progress::Sending { .. } if at.get() == Stage::Begun => {
+                at.set(Stage::Reading);
+                tracing::debug!("the first block is read");
+            }
+            Progress::Linking => {
+                at.set(Stage::Sent);
+                tracing::debug!("new blocks are there, and links to them are sent");
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
     };
-    begun.set(true);
     let pushed = file.push(&args.path, known.as_ref(), options, told).await;
     reading.finish_and_clear();
     sending.finish_and_clear();
@@ -71,7 +103,21 @@ async fn push(session: &Session, args: &args::file::Push, begun: &Cell<bool>) ->
     let cost = args.stats.stats.then_some(&*costs);
     report(out, domain.name(), &args.name, &pushed, cost)?;
     client.close().await;
-    ending(&args.name, pushed)
+    match interrupt.is_asked() {
+        true => Err(interrupted_late(&args.name, &pushed)),
+        false => ending(&args.name, pushed),
+    }
+}
+
+/// The end of a push that was interrupted when parts of it had been sent already.
+fn interrupted_late(name: &str, pushed: &PushReport) -> Failure {
+    let became = match (pushed.written, &pushed.failed) {
+        (_, None) if pushed.conflicts.is_empty() => "was applied",
+        (0, None) => "was not applied",
+        _ => "may have been applied in part: push it again",
+    };
+    let sentence = format!("interrupted: the push of '{name}' {became}");
+    Failure::new(Code::Interrupted, sentence)
 }
 
 fn report(

@@ -3,8 +3,7 @@
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;
 use areo_client::Version;
-use std::cell::Cell;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::sleep;
 
@@ -14,16 +13,35 @@ pub(in crate::cmd) enum Stage {
     /// It looks for the cluster. Nothing was sent.
     #[default]
     Begun,
-    /// It reads its source. Blocks may have been sent, which are of no object yet.
+    /// It reads its source. Blocks may have been sent, which are of no object or file yet.
     Reading,
-    /// Servers may know already what the object is now.
+    /// Servers may know already what the object or the file is now.
     Sent,
     /// The object is this version.
     Written(Version),
 }
 
-/// The stage of one write, known to its parts.
-pub(in crate::cmd) type StageCell = Rc<Cell<Stage>>;
+/// The stage of one write, known to its parts, of which some run on the client's own thread.
+#[derive(Clone, Default, Debug)]
+pub(in crate::cmd) struct StageCell(Arc<Mutex<Stage>>);
+
+impl StageCell {
+    pub(in crate::cmd) fn get(&self) -> Stage {
+        *self.0.lock().expect("no holder of the lock panics")
+    }
+
+    pub(in crate::cmd) fn set(&self, stage: Stage) {
+        self.replace(stage);
+    }
+
+    /// Returns the stage before.
+    pub(in crate::cmd) fn replace(&self, stage: Stage) -> Stage {
+        std::mem::replace(
+            &mut *self.0.lock().expect("no holder of the lock panics"),
+            stage,
+        )
+    }
+}
 
 /// Waits for a signal, and then as long as the write may take to end by itself. Returns how the command ends if it does not.
 pub(in crate::cmd) async fn given_up(

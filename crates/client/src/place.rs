@@ -1,18 +1,17 @@
-//! Where `get -o` writes a value.
+//! A local file that a value is written to.
 //!
 //! A file appears complete or not at all: the value is written beside it, under a name that goes away with the process, and then
 //! takes its name. A file that is there keeps what belongs to it: its mode, its owner, its other names and what is mounted on
 //! it. Where taking its name would change one of them, the complete value is copied into it. A name of an open descriptor, such
 //! as `/dev/stdout`, is that descriptor, and not the file behind it.
 
-use crate::exit::{Failure, Outcome};
-use crate::output::write_to;
+use bytes::Bytes;
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
-use std::io::{self, ErrorKind, Seek};
-use std::os::fd::AsFd;
+use std::io::{self, ErrorKind, Seek, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,7 +22,11 @@ use tokio::task::spawn_blocking;
 const LINKS: usize = 40;
 
 /// The destination of a value: a file, a pipe or standard output.
-pub(super) enum Place {
+#[derive(Debug)]
+pub struct Place(Kind);
+
+#[derive(Debug)]
+enum Kind {
     /// A descriptor, a pipe or a device: nothing stands beside it.
     Stream(Arc<File>),
     /// A file that is to be.
@@ -31,7 +34,8 @@ pub(super) enum Place {
 }
 
 /// A file beside the one that it is to be.
-pub(super) struct Beside {
+#[derive(Debug)]
+struct Beside {
     file: NamedTempFile,
     target: PathBuf,
     /// The file that is there, and whether the value is copied into it.
@@ -46,90 +50,152 @@ enum Target {
     Path(PathBuf),
 }
 
-/// Finds out before the value is read that it could not be written.
-pub(super) fn check(path: &Path) -> Outcome {
-    let refused = |why: &str| Failure::other(format!("cannot write {}: {why}", path.display()));
-    let target = match follow(path) {
-        Ok(Target::Descriptor(_)) => return Ok(()),
-        Ok(Target::Path(target)) => target,
-        Err(error) => return Err(Failure::file("write", path, &error)),
+/// Finds out before a value is read that it could not be written.
+///
+/// # Errors
+/// Why not.
+pub fn check(path: &Path) -> io::Result<()> {
+    let refused = |kind, why: &str| Err(io::Error::new(kind, why));
+    let target = match follow(path)? {
+        Target::Descriptor(_) => return Ok(()),
+        Target::Path(target) => target,
     };
     match fs::metadata(&target) {
-        Ok(about) if about.is_dir() => Err(refused("it is a directory; name a file in it")),
-        Ok(about) if about.is_file() => open_present(&target, &about)
-            .map(drop)
-            .map_err(|error| Failure::file("write", path, &error)),
+        Ok(about) if about.is_dir() => {
+            let why = "it is a directory; name a file in it";
+            refused(ErrorKind::IsADirectory, why)
+        }
+        Ok(about) if about.is_file() => open_present(&target, &about).map(drop),
         Ok(_) => Ok(()),
         Err(_) if folder(&target).is_dir() => Ok(()),
-        Err(_) => Err(refused("there is no such directory")),
+        Err(_) => refused(ErrorKind::NotFound, "there is no such directory"),
     }
 }
 
+/// Whether what is written there goes to a reader, and nothing of it can be read again: a descriptor, a pipe or a device.
+///
+/// # Errors
+/// The path leads in a circle.
+pub fn is_stream(path: &Path) -> io::Result<bool> {
+    Ok(match follow(path)? {
+        Target::Descriptor(_) => true,
+        Target::Path(target) => {
+            fs::metadata(target).is_ok_and(|about| !about.is_file() && !about.is_dir())
+        }
+    })
+}
+
 impl Place {
-    pub(super) fn open(path: &Path) -> io::Result<Place> {
+    /// Makes a file beside the target, or opens the stream that it is. Waits for the reader of a pipe.
+    ///
+    /// # Errors
+    /// This user may not write there.
+    pub fn open(path: &Path) -> io::Result<Place> {
         let target = match follow(path)? {
-            Target::Descriptor(number) => return Ok(Place::Stream(Arc::new(descriptor(number)?))),
+            Target::Descriptor(number) => {
+                return Ok(Place(Kind::Stream(Arc::new(descriptor(number)?))));
+            }
             Target::Path(target) => target,
         };
         let about = match fs::metadata(&target) {
             Ok(about) if about.is_file() => Some(about),
             Ok(_) => {
                 let stream = OpenOptions::new().write(true).open(&target)?;
-                return Ok(Place::Stream(Arc::new(stream)));
+                return Ok(Place(Kind::Stream(Arc::new(stream))));
             }
             Err(_) => None,
         };
+        Beside::open(target, about.as_ref()).map(|beside| Place(Kind::File(beside)))
+    }
+
+    /// Writes a piece. What may wait for a reader does so on a thread of its own.
+    ///
+    /// # Errors
+    /// The reader is gone, or the disk has no room.
+    pub async fn write(&mut self, piece: Bytes) -> io::Result<()> {
+        match &mut self.0 {
+            Kind::Stream(stream) => {
+                let stream = Arc::clone(stream);
+                let write = move || write_to(&stream, &piece);
+                spawn_blocking(write).await.expect("writing does not panic")
+            }
+            Kind::File(beside) => beside.file.as_file_mut().write_all(&piece),
+        }
+    }
+
+    /// Writes a piece, and waits for the reader of a stream meanwhile.
+    ///
+    /// # Errors
+    /// As [`Place::write`].
+    pub(crate) fn write_here(&mut self, piece: &[u8]) -> io::Result<()> {
+        match &mut self.0 {
+            Kind::Stream(stream) => write_to(stream, piece),
+            Kind::File(beside) => beside.file.as_file_mut().write_all(piece),
+        }
+    }
+
+    /// Ends a value of which all was written: the target has it from now on.
+    ///
+    /// # Errors
+    /// The target could not be replaced, or not all of the value was copied into it: then the error says *incomplete*.
+    pub fn keep(self) -> io::Result<()> {
+        match self.0 {
+            Kind::Stream(_) => Ok(()),
+            Kind::File(beside) => beside.keep(),
+        }
+    }
+}
+
+/// Writes all of it, also to a stream that another process has asked not to be waited for.
+fn write_to(stream: &File, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::io::write(stream, bytes) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = &bytes[written..],
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => {
+                let mut streams = [PollFd::new(stream, PollFlags::OUT)];
+                match poll(&mut streams, None) {
+                    Ok(_) | Err(Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+impl Beside {
+    fn open(target: PathBuf, about: Option<&Metadata>) -> io::Result<Beside> {
         let Some(about) = about else {
             let file = beside(Permissions::from_mode(0o666)).tempfile_in(folder(&target))?;
-            return Ok(Place::File(Beside {
+            return Ok(Beside {
                 file,
                 target,
                 present: None,
-            }));
+            });
         };
-        let present = open_present(&target, &about)?;
+        let present = open_present(&target, about)?;
         let mode = Permissions::from_mode(about.mode() & 0o777);
         let (file, copied) = match beside(mode.clone()).tempfile_in(folder(&target)) {
             Ok(file) => {
                 // The umask has a part in the mode of a new file.
                 file.as_file().set_permissions(mode)?;
-                let copied = is_more_than_a_name(&about, &file.as_file().metadata()?);
+                let copied = is_more_than_a_name(about, &file.as_file().metadata()?);
                 (file, copied)
             }
             // Nothing can be made beside it, and it can be written.
             Err(_) if present.is_some() => (NamedTempFile::with_prefix(".areo-")?, true),
             Err(error) => return Err(error),
         };
-        let present = present.map(|file| (file, copied));
-        Ok(Place::File(Beside {
+        Ok(Beside {
             file,
             target,
-            present,
-        }))
+            present: present.map(|file| (file, copied)),
+        })
     }
 
-    /// Writes a piece. What may wait for a reader does so on a thread of its own.
-    pub(super) async fn write(&mut self, piece: bytes::Bytes) -> io::Result<()> {
-        match self {
-            Place::Stream(stream) => {
-                let stream = Arc::clone(stream);
-                let write = move || write_to(stream.as_fd(), &piece);
-                spawn_blocking(write).await.expect("writing does not panic")
-            }
-            Place::File(beside) => io::Write::write_all(beside.file.as_file_mut(), &piece),
-        }
-    }
-
-    /// All was written.
-    pub(super) fn keep(self) -> io::Result<()> {
-        match self {
-            Place::Stream(_) => Ok(()),
-            Place::File(beside) => beside.keep(),
-        }
-    }
-}
-
-impl Beside {
     fn keep(self) -> io::Result<()> {
         let (mut file, present) = match self.present {
             Some((present, true)) => (self.file, present),

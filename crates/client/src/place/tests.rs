@@ -1,0 +1,81 @@
+use super::*;
+use crate::blocking::wait;
+
+fn write(path: &Path, value: &'static [u8]) -> io::Result<()> {
+    check(path)?;
+    let mut place = Place::open(path)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    runtime.block_on(place.write(Bytes::from_static(value)))?;
+    place.keep()
+}
+
+fn names(folder: &Path) -> usize {
+    fs::read_dir(folder).unwrap().count()
+}
+
+#[test]
+fn a_file_keeps_its_mode_its_other_names_and_the_links_to_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    write(&at("file"), b"first").unwrap();
+    fs::set_permissions(at("file"), Permissions::from_mode(0o620)).unwrap();
+    write(&at("file"), b"second").unwrap();
+    let mode = fs::metadata(at("file")).unwrap().mode() & 0o777;
+    assert_eq!(mode, 0o620);
+    fs::hard_link(at("file"), at("other name")).unwrap();
+    std::os::unix::fs::symlink("file", at("link")).unwrap();
+    write(&at("link"), b"third").unwrap();
+    assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink());
+    for name in ["file", "other name"] {
+        assert_eq!(fs::read(at(name)).unwrap(), b"third", "{name}");
+    }
+    std::os::unix::fs::symlink("new", at("dangling")).unwrap();
+    write(&at("dangling"), b"fourth").unwrap();
+    assert_eq!(fs::read(at("new")).unwrap(), b"fourth");
+    assert_eq!(names(folder.path()), 5, "nothing else is left");
+}
+
+#[test]
+fn a_value_that_is_not_complete_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("file");
+    fs::write(&target, b"before").unwrap();
+    let mut place = Place::open(&target).unwrap();
+    place.write_here(b"a part").unwrap();
+    assert_eq!(names(folder.path()), 2);
+    drop(place);
+    assert_eq!(names(folder.path()), 1);
+    assert_eq!(fs::read(&target).unwrap(), b"before");
+}
+
+#[test]
+fn what_is_meant_to_stay_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("kept"), b"kept").unwrap();
+    fs::set_permissions(at("kept"), Permissions::from_mode(0o444)).unwrap();
+    std::os::unix::fs::symlink("circle", at("circle")).unwrap();
+    for (path, why) in [
+        (at("kept"), "read-only"),
+        (folder.path().into(), "is a directory"),
+        (at("no/such"), "no such directory"),
+        (at("circle"), "symbolic links"),
+    ] {
+        let refused = write(&path, b"other").unwrap_err();
+        assert!(refused.to_string().contains(why), "{refused}");
+    }
+    assert_eq!(fs::read(at("kept")).unwrap(), b"kept");
+}
+
+#[test]
+fn streams_are_told_from_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    assert!(!is_stream(&file).unwrap() && !is_stream(folder.path()).unwrap());
+    fs::write(&file, b"").unwrap();
+    assert!(!is_stream(&file).unwrap());
+    for stream in ["/dev/null", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/2"] {
+        assert!(is_stream(Path::new(stream)).unwrap(), "{stream}");
+    }
+    wait(async { write(Path::new("/dev/full"), b"x") }).unwrap_err();
+}
