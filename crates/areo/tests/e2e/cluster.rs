@@ -58,6 +58,15 @@ impl Cluster {
         Cluster::start_in(folder, free_ports(), &[], variables)
     }
 
+    /// A new cluster that serves, and whose processes ignore this signal.
+    pub(crate) fn start_ignoring(signal: &str, flags: &[&str]) -> Cluster {
+        let folder = Arc::new(tempfile::tempdir().expect("there is room for a directory"));
+        let mut up = crate::command::of("env");
+        up.arg(format!("--ignore-signal={signal}"))
+            .arg(crate::program());
+        Cluster::start_by(up, (folder, free_ports()), flags, Variables::new())
+    }
+
     /// A new cluster that serves, with its data below this directory.
     pub(crate) fn start_below(parent: &Path, flags: &[&str]) -> Cluster {
         let folder = tempfile::tempdir_in(parent).expect("there is room for a directory");
@@ -65,8 +74,17 @@ impl Cluster {
     }
 
     fn start_in(folder: Arc<TempDir>, port: u16, flags: &[&str], variables: Variables) -> Cluster {
+        Cluster::start_by(command(), (folder, port), flags, variables)
+    }
+
+    fn start_by(
+        mut up: Command,
+        (folder, port): (Arc<TempDir>, u16),
+        flags: &[&str],
+        variables: Variables,
+    ) -> Cluster {
         let data = folder.path().join("data");
-        let mut up = command()
+        let mut up = up
             .args(["up", "--json", "--port", &port.to_string(), "--data"])
             .arg(&data)
             .args(flags)

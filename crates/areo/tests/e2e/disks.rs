@@ -7,7 +7,7 @@ use crate::command::{command, ended, of};
 use crate::lifecycle::ask;
 use crate::metrics::{metrics, value};
 use crate::values::bytes;
-use rustix::process::Signal;
+use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 use serde_json::json;
 use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader, Write};
@@ -250,6 +250,31 @@ fn a_full_disk_refuses_writes_keeps_what_it_has_and_recovers() {
     // Servers ask their disks for room, and are heard.
     cluster.run(&["status", "--wait", "60s"]).done();
     assert_eq!(ask(cluster.port() + 90, "/health/cluster").0, "200");
+}
+
+/// A limit on the length of files stands for the disk: what the server writes to its log fails, for no reason that passes, and not for want of
+/// room; root or not. Its messages still have room.
+#[test]
+fn a_server_whose_disk_fails_says_so_and_the_others_go_on() {
+    let mut cluster = Cluster::start_ignoring("XFSZ", &["--servers", "3", "--dap", "abd"]);
+    cluster.run_with(&["put", "k"], &bytes(300_000, 1)).done();
+    let pid = Pid::from_raw(cluster.pid("s2"));
+    let most = Some(64 << 10);
+    let limit = Rlimit {
+        current: most,
+        maximum: most,
+    };
+    prlimit(pid, Resource::Fsize, limit).unwrap();
+    let value = bytes(300_000, 2);
+    cluster.run_with(&["put", "k"], &value).done();
+    cluster.wait_for_end("s2");
+    assert!(cluster.run(&["get", "k"]).done().stdout == value);
+    cluster.run(&["rm", "k"]).done();
+    let ended = cluster.stop();
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    for said in ["s2 ended with exit code 1", "the store in", "cannot go on"] {
+        assert!(ended.stderr.contains(said), "{said}: {}", ended.stderr);
+    }
 }
 
 /// The disks of a quorum are full: reads succeed, writes do not, and everything that tells how the cluster is says so.
