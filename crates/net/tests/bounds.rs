@@ -302,6 +302,32 @@ fn silent_connections_go_first_and_the_oldest_of_them() {
     });
 }
 
+/// A server that joins says hello before it is registered, and keeps its connection. It would lose its place to clients later.
+#[test]
+fn a_server_that_is_registered_after_its_hello_gets_the_place_of_one() {
+    local(async {
+        let server = with_places(Places {
+            clients: 1,
+            ..Places::USUAL
+        })
+        .await;
+        server.service.knows_servers.set(false);
+        let (joining, refusal) = hello_at(&server, Role::Server).await;
+        assert_eq!(refusal, None);
+        server.has_connections(1).await;
+        assert_eq!(server.listener.counts().open, [0, 1, 0], "as a client");
+        server.service.knows_servers.set(true);
+        until("it is a server's", || {
+            server.listener.counts().open == [0, 0, 1]
+        })
+        .await;
+        for _ in 0..3 {
+            assert_eq!(hello_at(&server, Role::Client).await.1, None);
+        }
+        assert!(joining.try_read(&mut [0]).is_err(), "it stays");
+    });
+}
+
 /// Callers that connect and say nothing cannot keep out a caller that says hello.
 #[test]
 fn callers_without_a_hello_make_room_for_others() {

@@ -15,6 +15,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use areo_net::handshake::{greet, read_hello, write_welcome};
+use areo_net::listener::Class;
 use areo_net::{
     Answer, Identity, Incoming, Listener, ListenerConfig, Outgoing, Peer, PeerConfig, Pool,
     Responder, Segment, Service, Sink,
@@ -83,6 +84,8 @@ pub struct TestService {
     pub requests: Cell<usize>,
     pub notes: Cell<usize>,
     pub batches: Cell<usize>,
+    /// Whether callers that say they are servers are registered.
+    pub knows_servers: Cell<bool>,
 }
 
 impl TestService {
@@ -94,6 +97,7 @@ impl TestService {
             requests: Cell::new(0),
             notes: Cell::new(0),
             batches: Cell::new(0),
+            knows_servers: Cell::new(true),
         })
     }
 
@@ -108,6 +112,13 @@ impl TestService {
 impl Service for TestService {
     fn identity(&self) -> Identity {
         self.identity.get()
+    }
+
+    fn class_of(&self, hello: &Hello) -> Class {
+        match hello.role == Role::Server && self.knows_servers.get() {
+            true => Class::Server,
+            false => Class::Client,
+        }
     }
 
     fn on_request(&self, request: Incoming<'_>, responder: Responder) {
