@@ -12,6 +12,7 @@ mod common;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::thread;
@@ -167,7 +168,9 @@ async fn files(name: &str, dap: Dap, n: usize, folder: &Path) {
         let file = file.expect("a name");
         let push = async |base: Option<&Base>| {
             let pushed = file
-                .push(&local, base, PushOptions::default(), |_| {})
+                .push(&local, base, PushOptions::default(), |_| {
+                    ControlFlow::Continue(())
+                })
                 .await;
             pushed.expect("a healthy cluster").base
         };
