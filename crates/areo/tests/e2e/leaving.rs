@@ -3,9 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::cluster::{Cluster, CommandOutput, areo, wait_until};
+use crate::command;
+use areo_client::blocking::wait;
+use areo_client::{Client, Progress, Successor};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The servers that configurations of a domain name, pending ones included.
 fn named(cluster: &Cluster, domain: &str) -> Vec<String> {
@@ -254,4 +258,46 @@ fn servers_that_cannot_leave() {
         .run(&["server", "replace", "s1"])
         .refused(2, &["no server is free"]);
     wait_until(|| named(&cluster, "default") == ["s1", "s2", "s3"]);
+}
+
+/// Two operators at once: one has chosen a server for a place when the other one takes that server out of all domains, and finds none
+/// that names it. The first one looks once more after its change, and chooses again.
+#[test]
+fn a_server_that_is_drained_during_a_change_does_not_keep_the_place() {
+    let mut cluster = Cluster::start(&["--servers", "3", "--dap", "abd"]);
+    put(&cluster, "default");
+    for name in ["s4", "s5"] {
+        cluster.join(name);
+    }
+    let client = wait(Client::connect(cluster.addresses().as_str())).unwrap();
+    wait(client.mark_leaving("s1", true)).unwrap();
+    let planned = wait(client.departures("s1", &Successor::FreeOrNone)).unwrap();
+    let departure = planned.iter().find(|it| it.domain().name() == "default");
+    let departure = departure.expect("it names s1");
+    let planned = departure.planned().unwrap().members.iter();
+    let is_free = |name: &&String| ["s4", "s5"].contains(&name.as_str());
+    let coming = planned.map(|it| &it.name).find(is_free).unwrap().clone();
+    let (addresses, drained) = (cluster.addresses(), coming.clone());
+    let is_done = AtomicBool::new(false);
+    let meanwhile = move |step: Progress| {
+        if step == Progress::Deciding && !is_done.swap(true, Ordering::Relaxed) {
+            let drain = [
+                "--cluster",
+                &addresses,
+                "server",
+                "drain",
+                &drained,
+                "--json",
+            ];
+            let drained = command::run(&drain, b"").done();
+            let states = last_states(&drained);
+            assert!(!states.contains_key("default"), "{states:?}");
+        }
+    };
+    wait(departure.run(meanwhile)).unwrap();
+    let mut members = named(&cluster, "default");
+    members.sort();
+    let other = if coming == "s4" { "s5" } else { "s4" };
+    assert_eq!(members, ["s2", "s3", other], "{coming} is to go");
+    assert_whole(&cluster, "default", "s1");
 }
