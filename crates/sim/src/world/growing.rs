@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long one operation may take.
+/// The time that one operation may take.
 const ATTEMPT: Duration = Duration::from_secs(2);
 /// A look that finds nothing to do makes the next pause longer by this.
 const REST: u32 = 5;
@@ -27,11 +27,11 @@ const REST: u32 = 5;
 #[derive(Default)]
 pub(super) struct Growing {
     pub(super) task: Option<usize>,
-    /// How many times at once it changes them.
+    /// Its tasks that change them now.
     at_it: u32,
 }
 
-/// How long one of its tasks waits.
+/// The pauses of one of its tasks.
 struct Pauses {
     soon: Duration,
     /// A member that is away for a moment loses its place, or none does.
@@ -39,7 +39,7 @@ struct Pauses {
 }
 
 impl Pauses {
-    /// Of so many tasks, which look at the same time.
+    /// Draws those of so many tasks, which look at the same time.
     fn drawn(random: &Random, tasks: usize) -> Vec<Pauses> {
         let soon = Duration::from_millis([20, 100, 500][random.index(3)]);
         let gone_after = || Duration::from_millis([500, 5000, 60_000][random.index(3)]);
@@ -174,7 +174,7 @@ impl World {
         }
     }
 
-    /// At rest the root domain has the members that it should have (`[X-35 growing-root]`).
+    /// The members that the root domain lacks at rest, if it lacks some (`[X-35 growing-root]`).
     pub(crate) fn ungrown(&self) -> Option<String> {
         if !self.cluster().grows() {
             return None;

@@ -91,7 +91,7 @@ impl World {
         is_admitted
     }
 
-    /// Whether a client or a server has ever wanted a configuration of these members.
+    /// True if a client or a server has ever wanted a configuration of these members.
     pub(super) fn is_wanted(&self, members: &[ServerId]) -> bool {
         let losses = &self.0.machines.borrow().losses;
         losses.wanted.contains(members)
