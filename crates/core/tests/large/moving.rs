@@ -79,10 +79,22 @@ fn an_upload_goes_on_in_the_next_configuration() {
 /// The progress counts each byte and each object once, for every way of keeping them.
 #[test]
 fn what_is_moved_is_counted_once() {
-    let (world, c) = world();
+    for (from, to) in [
+        (Dap::Abd, Dap::Ec { k: 2 }),
+        (Dap::Conditional { k: 1 }, Dap::Conditional { k: 2 }),
+        (Dap::Abd, Dap::Conditional { k: 2 }),
+    ] {
+        is_counted_once(from, to);
+    }
+}
+
+fn is_counted_once(from: Dap, to: Dap) {
+    let c = configuration(3, from, 1, 2);
+    let world = World::of(&c, 7, 5);
     let actor = world.actor(&c);
     let upload = Upload::begin(&actor, TEXT);
-    world.run(async move { upload.write("k").await }).unwrap();
+    let written = world.run(async move { upload.write("k").await });
+    written.expect("a quorum is up");
     actor.put("small", "tiny");
     world.settle();
     let sum: Rc<Cell<(u64, u64)>> = Rc::default();
@@ -93,9 +105,10 @@ fn what_is_moved_is_counted_once() {
             told.set((all + objects, sum + bytes));
         }
     };
-    let moving = reconfigure_telling(&actor, 3, 4, (Dap::Ec { k: 2 }, progress));
+    let moving = reconfigure_telling(&actor, 3, 4, (to, progress));
     assert!(world.run(moving));
-    assert_eq!(sum.get(), (2, (TEXT.len() + "tiny".len()) as u64));
+    let expected = (2, (TEXT.len() + "tiny".len()) as u64);
+    assert_eq!(sum.get(), expected, "{from:?} to {to:?}");
 }
 
 /// What was decided of an upload before the move is decided after it: a commit whose manifest was not put yet is

@@ -1,11 +1,12 @@
 //! Uploads of conditional domains, whose manifests registers choose: what writers leave goes, and a writer that is only slow proposes
 //! nothing whose blocks are gone (`[W-11 given-up]`).
 
-use crate::large::uploader::{Upload, get, look, sweep};
+use crate::large::uploader::{BLOCK_BYTES, Upload, get, look, sweep};
 use crate::paper::reconfiguration::gate::{Gate, GatedEnv};
 use crate::world::{Actor, Message, World, configuration, name};
 use areo_core::config::{Configuration, Dap};
 use areo_core::dsm::Client;
+use areo_core::dsm::conditional::{Condition, WriteDecision};
 use areo_core::dsm::coverable::CoverableOutcome;
 use areo_core::dsm::large::{self, PublishError};
 use areo_core::dsm::sweep::Count;
@@ -236,4 +237,38 @@ fn run(before: Option<&str>, reached: usize, limit: usize, case: &str) -> Option
     let after = world.run(look(&actor)).expect("a quorum is up");
     assert_eq!(after.orphans(), Count::default(), "{case}");
     was_stopped.then_some(is_written)
+}
+
+/// The first attempt was applied, and its answer got lost: what the second one has sent is of no version.
+#[test]
+fn a_request_that_is_repeated_leaves_no_blocks() {
+    let c = configuration(N, Dap::Conditional { k: 2 }, 1, 2);
+    let world = World::of(&c, N, 1);
+    let actor = world.actor(&c);
+    let attempt = || {
+        let upload = Upload::begin(&actor, NEW);
+        put_blocks(&world, &upload);
+        let (client, c) = (actor.client(), actor.c.clone());
+        let (blocks, metadata) = upload.manifest();
+        let request = (Condition::Always, 7);
+        let written = world.run(async move {
+            let domain = client.domain(&c);
+            let key = name("k");
+            let published = domain.publish_if(&key, &blocks, metadata, request);
+            published.await
+        });
+        world.settle();
+        match written {
+            Ok(WriteDecision::Written { tag, .. }) => tag,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(attempt(), attempt(), "one version");
+    let left = world.run(look(&actor)).expect("all are up");
+    let pieces = NEW.len().div_ceil(BLOCK_BYTES) as u64;
+    assert_eq!(
+        (left.live.blocks, left.orphans()),
+        (pieces, Count::default())
+    );
+    assert_eq!(found(&world, &actor).as_deref(), Some(NEW));
 }

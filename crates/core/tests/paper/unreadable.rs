@@ -1,6 +1,7 @@
 //! Versions of which few elements are left, and members that state something else than the others (`[W-18 lost-version]`).
 
 use crate::paper::reconfiguration::{announce, reconfigure};
+use crate::paper::redundancy::round;
 use crate::world::{Actor, World, configuration, name, server, successor, text};
 use areo_core::config::{Configuration, Dap};
 use areo_core::dsm::coverable::CoverableOutcome;
@@ -184,6 +185,29 @@ fn a_lost_value_is_an_error_that_names_it_and_takes_no_ballot() {
     let put = world.run(actor.cover("k", "a write on what is lost", tag));
     assert!(matches!(put, Ok(CoverableOutcome::Changed(_))), "{put:?}");
     assert_eq!(actor.get("k").1.as_deref(), Some("a write on what is lost"));
+}
+
+/// Repair looks at it in every round, as long as it is not written over.
+#[test]
+fn repair_takes_no_ballot_for_what_is_lost() {
+    let (world, c, _, tag) = rotten(&[0, 1, 2]);
+    let promised = || -> Vec<Header> {
+        let is_register = |header: &&Header| matches!(header, Header::Register { .. });
+        let of = |member| -> Vec<Header> {
+            world.disk(member, |disk| {
+                disk.headers().filter(is_register).cloned().collect()
+            })
+        };
+        (0..4).flat_map(of).collect()
+    };
+    let before = promised();
+    for number in [0, 3, 0] {
+        let ended = round(&world, number, &c);
+        assert!(ended.lacking > 0 || number == 3, "{ended:?} of {tag:?}");
+        world.settle();
+        world.pass(Duration::from_mins(2));
+    }
+    assert_eq!(promised(), before);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use areo_core::object::DomainId;
 use areo_core::pointer::Pointer;
 use bytes::Bytes;
 use std::sync::Arc;
+use std::time::Duration;
 
 const UNHEARD: Bytes = Bytes::from_static(b"unheard");
 const DECIDED: Bytes = Bytes::from_static(b"decided");
@@ -267,4 +268,27 @@ fn one_of_many_domains_is_looked_up_alone() {
     let (all, asked) = look(|_| true);
     assert_eq!(all, Ok((10..10 + DOMAINS).map(named).collect()));
     assert_eq!(asked, (1 + DOMAINS as usize) * 3);
+}
+
+/// As if it were closed at all members, and none showed by what. That is asked about with pauses.
+#[test]
+fn a_closed_cell_without_a_successor_is_not_asked_for_without_a_pause() {
+    let c = configuration(3, Dap::Abd, 0, 16);
+    let world = World::new(&c, 1);
+    world.bend_replies(|_, reply| {
+        if matches!(reply, Reply::Cell(_)) {
+            let accepted = None;
+            *reply = Reply::Cell(CellReply::Closed { accepted });
+        }
+    });
+    let until = world.now().plus(Duration::from_secs(1));
+    let deciding = world.spawn(propose(&world.actor(&c), "decided"));
+    for _ in 0..5_000 {
+        if world.now() >= until {
+            return;
+        }
+        assert!(deciding.borrow().is_none(), "it is not decided");
+        assert!(world.step(), "it goes on");
+    }
+    panic!("no second has passed: {} requests", world.requests());
 }
