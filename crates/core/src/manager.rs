@@ -27,6 +27,7 @@ pub mod leading;
 pub mod names;
 pub mod reconfiguration;
 pub mod repair;
+pub mod without;
 
 pub use directory::{Registration, StartError, StartOutcome, merge_record};
 pub use domains::{

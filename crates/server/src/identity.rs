@@ -29,7 +29,27 @@ pub struct Identity {
     pub extent: u64,
     /// The configuration of the root domain that it knows.
     pub root: Arc<Configuration>,
+    /// The servers to which the directory belonged before, and what is left to do for them.
+    pub succession: Succession,
 }
+
+/// A server whose log lacks records is replaced by another one in its directory (`[X-37 another-in-its-place]`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Succession {
+    /// The servers to which the directory belonged before, the last one last; at most [`PREDECESSORS`].
+    pub predecessors: Vec<ServerId>,
+    /// Those of them whose place is still to be taken in domains, and that are to be forgotten.
+    pub replaces: Vec<ServerId>,
+    /// The log in the directory is still that of this server.
+    pub log_of: Option<ServerId>,
+    /// Addresses of other servers, written when the last one gave the directory up; at most [`ADDRESSES`].
+    pub addresses: Vec<String>,
+}
+
+/// Servers of before that a directory remembers.
+pub(crate) const PREDECESSORS: usize = 64;
+/// Addresses of other servers that a directory remembers.
+pub(crate) const ADDRESSES: usize = 64;
 
 const CLUSTER: u16 = MUST_UNDERSTAND | 1;
 const SERVER: u16 = MUST_UNDERSTAND | 2;
@@ -39,6 +59,11 @@ const MEMORY: u16 = MUST_UNDERSTAND | 5;
 const ROOT: u16 = MUST_UNDERSTAND | 6;
 const UNCONFIRMED: u16 = MUST_UNDERSTAND | 7;
 const EXTENT: u16 = 8;
+/// A program that did not go on with it would leave domains with a member that never comes back.
+const REPLACES: u16 = MUST_UNDERSTAND | 9;
+const LOG_OF: u16 = MUST_UNDERSTAND | 10;
+const PREDECESSOR: u16 = 11;
+const ADDRESS: u16 = 12;
 
 impl Identity {
     fn encode(&self) -> Bytes {
@@ -61,13 +86,14 @@ impl Identity {
         if self.extent > 0 {
             tlv::put_field(&mut out, EXTENT, &self.extent.to_le_bytes());
         }
+        self.succession.put(&mut out);
         out.freeze()
     }
 
     fn decode(bytes: &Bytes) -> Result<Identity, TlvError> {
         let (mut cluster, mut server, mut incarnation, mut root) = (None, None, None, None);
         let (mut name, mut memory, mut unconfirmed) = (String::new(), false, None);
-        let mut extent = 0;
+        let (mut extent, mut succession) = (0, Succession::default());
         for field in tlv::fields(bytes) {
             let (kind, value) = field?;
             match kind {
@@ -82,7 +108,7 @@ impl Identity {
                 }
                 UNCONFIRMED => unconfirmed = Some(u64::from_le_bytes(tlv::number(kind, value)?)),
                 EXTENT => extent = u64::from_le_bytes(tlv::number(kind, value)?),
-                _ => tlv::unknown(kind)?,
+                _ => succession.take(kind, value)?,
             }
         }
         let missing = |kind| TlvError::Missing { kind };
@@ -97,7 +123,44 @@ impl Identity {
             memory,
             extent,
             root: root.ok_or(missing(ROOT))?,
+            succession,
         })
+    }
+}
+
+impl Succession {
+    fn put(&self, out: &mut BytesMut) {
+        let Succession {
+            predecessors,
+            replaces,
+            log_of,
+            addresses,
+        } = self;
+        let servers = [(PREDECESSOR, predecessors), (REPLACES, replaces)];
+        for (kind, servers) in servers {
+            for server in servers {
+                tlv::put_field(out, kind, &server.0.to_le_bytes());
+            }
+        }
+        if let Some(server) = log_of {
+            tlv::put_field(out, LOG_OF, &server.0.to_le_bytes());
+        }
+        for address in addresses {
+            tlv::put_field(out, ADDRESS, address.as_bytes());
+        }
+    }
+
+    /// Takes in a field that is no other part's.
+    fn take(&mut self, kind: u16, value: &[u8]) -> Result<(), TlvError> {
+        let server = || Ok(ServerId(u128::from_le_bytes(tlv::number(kind, value)?)));
+        match kind {
+            PREDECESSOR => self.predecessors.push(server()?),
+            REPLACES => self.replaces.push(server()?),
+            LOG_OF => self.log_of = Some(server()?),
+            ADDRESS => self.addresses.push(tlv::text(kind, value)?),
+            _ => tlv::unknown(kind)?,
+        }
+        Ok(())
     }
 }
 
@@ -165,6 +228,7 @@ pub fn initialise_cluster(
             memory,
             extent: 0,
             root: root.clone(),
+            succession: Succession::default(),
         };
         write(directory, &identity)?;
     }

@@ -14,6 +14,7 @@
 //! | `worker` | requests to the node, commits to another thread |
 //! | `repair` | rounds of repair of its own objects |
 //! | `leading` | makes what is posted in domains that it leads |
+//! | `replacement` | another server takes the place of one whose log lacks records |
 //! | `growth` | as a member of the root domain, sees to its members |
 //! | `address` | whether others can find it |
 //! | `scrubbing` | how far verification is, kept over restarts |
@@ -35,6 +36,7 @@ mod metrics;
 mod naming;
 mod registration;
 mod repair;
+mod replacement;
 mod run;
 mod scrubbing;
 mod service;
@@ -42,6 +44,8 @@ mod signals;
 mod worker;
 
 pub use error::ServeError;
-pub use identity::{ClusterIdentity, Identity, NewServer, initialise_cluster, read_identity};
+pub use identity::{
+    ClusterIdentity, Identity, NewServer, Succession, initialise_cluster, read_identity,
+};
 pub use run::{Durability, Options, Start, run};
 pub use signals::StopSignals;

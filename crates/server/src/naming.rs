@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use areo_core::dsm::Client;
-use areo_core::manager::Naming;
+use areo_core::error::Unavailable;
+use areo_core::manager::{Naming, Root};
 use areo_core::message::ServerRecord;
+use areo_net::env::NetEnv;
 use areo_net::network::Network;
 use areo_wire::hello::Role;
 
@@ -34,7 +36,12 @@ pub(crate) async fn name(
             Ok(found) if found.cluster == identity.cluster => {
                 network.learn(found.cluster, found.directory.servers);
                 let root = &found.directory.root;
-                match client.root(root).name_server(record, wanted).await {
+                let root = client.root(root);
+                let named = match root.name_server(record, wanted).await {
+                    Ok(named) => mark_replaced(&root, identity).await.map(|()| named),
+                    unavailable => unavailable,
+                };
+                match named {
                     Ok(Naming::Named(name)) => return Ok(name),
                     Ok(Naming::Taken { by }) => {
                         let name = wanted.unwrap_or_default().to_owned();
@@ -50,4 +57,18 @@ pub(crate) async fn name(
         }
         tokio::time::sleep(PAUSE).await;
     }
+}
+
+/// Marks the servers whose place this one takes, before another server is at their address: nothing chooses both.
+async fn mark_replaced(root: &Root<NetEnv>, identity: &Identity) -> Result<(), Unavailable> {
+    let replaces = &identity.succession.replaces;
+    if replaces.is_empty() {
+        return Ok(());
+    }
+    let servers = root.servers().await?;
+    let replaced = replaces.iter().filter_map(|it| servers.get(it));
+    for record in replaced.filter(|it| !it.is_forgotten() && !it.is_leaving()) {
+        root.mark_leaving(record, true).await?;
+    }
+    Ok(())
 }

@@ -8,14 +8,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use areo_core::config::{Configuration, ServerId};
+use areo_core::config::Configuration;
 use areo_core::manager;
 use areo_core::message::ServerRecord;
 use areo_core::server;
 use areo_core::shard::Shard;
-use areo_core::starts::Starts;
+use areo_net::outside::DecideOutside;
 use areo_net::{Identity as WireIdentity, Listener, ListenerConfig, Places, Pool, pool};
-use areo_node::{Keep, may_start};
 use areo_store::records::{MemoryRecords, Records};
 use areo_store::{Directory, LogOptions};
 use areo_telemetry::Recorder;
@@ -31,12 +30,14 @@ use crate::descriptors::{self, Budget};
 use crate::error::ServeError;
 use crate::identity::{self, Identity};
 use crate::metrics::{ExternalMetrics, Metrics};
-use crate::naming;
 use crate::registration::{self, Registrar, Seeds, place};
 use crate::scrubbing;
 use crate::service::NodeService;
 use crate::signals::StopSignals;
 use crate::worker::{Durable, Worker};
+use directory::{named, take_directory, with_extent};
+
+mod directory;
 
 /// The place of acknowledged writes: disk or memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,13 +95,33 @@ pub struct Options {
     pub recorder: Recorder,
     /// Addresses of other servers, to find the root domain by if those known from before have moved.
     pub seeds: Vec<String>,
+    /// The time for which all domains must be seen to work without this server, if its log lacks records, before another one takes
+    /// its place.
+    pub replaced_after: Duration,
+    /// Asks a service outside the cluster which configuration of a domain comes next, where a domain has one decide.
+    pub decide_outside: Option<DecideOutside>,
 }
 
-/// Runs a server until SIGTERM, SIGINT or SIGHUP comes, and it has drained.
+/// The end of a server that did not fail.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    /// It was to stop.
+    Stopped,
+    /// The directory belongs to another server now.
+    Replaced,
+}
+
+/// Runs a server until SIGTERM, SIGINT or SIGHUP comes, and it has drained. If records are missing from its log another server takes
+/// its place, in this process (`[X-37 another-in-its-place]`).
 ///
 /// # Errors
 /// [`ServeError`] if it does not come up, or must not go on.
-pub fn run(options: Options) -> Result<(), ServeError> {
+pub fn run(options: &Options) -> Result<(), ServeError> {
+    while run_once(options)? == Ended::Replaced {}
+    Ok(())
+}
+
+fn run_once(options: &Options) -> Result<Ended, ServeError> {
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(2)
@@ -117,25 +138,25 @@ fn system(operation: &'static str) -> impl FnOnce(io::Error) -> ServeError {
     move |source| ServeError::System { operation, source }
 }
 
-async fn serve(options: Options) -> Result<(), ServeError> {
+async fn serve(options: &Options) -> Result<Ended, ServeError> {
     if let Some(name) = &options.name {
         manager::check_server_name(name).map_err(ServeError::InvalidName)?;
     }
     let mut signals = StopSignals::new().map_err(system("waiting for signals"))?;
     let listen = resolve(&options.listen, options.insecure)?;
-    address::check(listen, &options)?;
-    let admin = bind_admin(&options).await?;
+    address::check(listen, options)?;
+    let admin = bind_admin(options).await?;
     let health = Arc::new(Health::default());
     let (asking, asked) = mpsc::channel(admin::ASKING);
     let (asking_cluster, asked_cluster) = mpsc::channel(admin::ASKING);
     let recorder = options.recorder.clone();
     let router = admin::router(health.clone(), recorder, asking, asking_cluster);
-    let (directory, identity, record) = take_directory(&options).await?;
+    let (directory, identity, record) = take_directory(options).await?;
     let budget = Budget::of(descriptors::raise());
     let door = Door::new(budget.admin);
     spawn_local(Rc::clone(&door).serve(admin, router));
 
-    let (shard, keep) = open(&directory, (&identity, record.incarnation), &options)?;
+    let (shard, keep) = open(&directory, (&identity, record.incarnation), options)?;
     let identity = with_extent(identity, &keep);
     let known = known_before(&shard);
     let metrics = Arc::new(Metrics::new());
@@ -155,10 +176,10 @@ async fn serve(options: Options) -> Result<(), ServeError> {
         (Rc::clone(&listener), door),
     ));
 
-    let seeds = seeds(&options);
+    let seeds = seeds(options, &identity);
     let registrar = OnceCell::new();
     let joining = async {
-        let identity = named((identity, &record), &directory, &options, &seeds.all).await?;
+        let identity = named((identity, &record), &directory, options, &seeds.all).await?;
         let name = identity.name.clone();
         // The position of the log before anything was asked of the server.
         let record = ServerRecord {
@@ -171,7 +192,7 @@ async fn serve(options: Options) -> Result<(), ServeError> {
             registrar.get_or_init(|| Registrar::new(&identity, record, seeds, known, shown));
         worker.reach(&identity, registrar.network.clone());
         tokio::select! {
-            outcome = join(registrar, &identity, &directory, (&worker, options.repair_bytes_per_s), (&health, &metrics)) => outcome,
+            outcome = join(registrar, &identity, &directory, (&worker, &health, &metrics), options) => outcome,
             never = registrar.show_cluster(identity.cluster, asked_cluster) => match never {},
             never = address::watch(&identity, &registrar.record.address) => match never {},
         }
@@ -182,11 +203,11 @@ async fn serve(options: Options) -> Result<(), ServeError> {
             path: directory.path().into(),
             error,
         }),
-        () = signals.next() => Ok(()),
+        () = signals.next() => Ok(Ended::Stopped),
     };
     health.set_ready(false);
     let parts = (&worker, &*listener, &*directory);
-    stop(parts, registrar.get(), outcome.is_ok()).await;
+    stop(parts, registrar.get(), &outcome).await;
     outcome
 }
 
@@ -200,11 +221,13 @@ async fn bind_admin(options: &Options) -> Result<TcpListener, ServeError> {
 async fn stop(
     (worker, listener, directory): (&Rc<Worker>, &Listener<NodeService>, &Directory),
     registrar: Option<&Registrar>,
-    is_sound: bool,
+    outcome: &Result<Ended, ServeError>,
 ) {
-    tracing::info!("stopping");
-    let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
-    if is_sound {
+    if !matches!(outcome, Ok(Ended::Replaced)) {
+        tracing::info!("stopping");
+        let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
+    }
+    if outcome.is_ok() {
         place::finish(worker, listener, registrar).await;
     }
     worker.drain();
@@ -212,29 +235,14 @@ async fn stop(
     worker.close().await;
 }
 
-/// The directory, whose server it is, and what is known of that before it starts.
-async fn take_directory(
-    options: &Options,
-) -> Result<(Rc<Directory>, Identity, ServerRecord), ServeError> {
-    // The identity of the server is known before anything is made on disk.
-    let new = match Directory::has_identity(&options.data)? {
-        true => None,
-        false => Some(new_identity(options).await?),
-    };
-    let directory = Rc::new(Directory::open(&options.data)?);
-    let is_drawn = new.is_some();
-    let identity = identity_of(&directory, new, options)?;
-    let record = place::record_of(&identity, is_drawn, options);
-    Ok((directory, identity, record))
-}
-
 /// The addresses at which other servers may be.
-fn seeds(options: &Options) -> Seeds {
+fn seeds(options: &Options, identity: &Identity) -> Seeds {
     let joined = match &options.start {
         Start::Join { seeds } => seeds.clone(),
         Start::Existing | Start::Init { .. } => Vec::new(),
     };
-    let all = [&options.seeds[..], &joined].concat();
+    let all = [&options.seeds[..], &joined, &identity.succession.addresses];
+    let all = all.concat();
     Seeds { all, joined }
 }
 
@@ -297,14 +305,14 @@ async fn tell(
     }
 }
 
-/// Has the start confirmed, then serves, and repairs itself, until the caller stops waiting.
+/// Has the start confirmed, then serves, and repairs itself, until the caller stops waiting, or another server takes its place.
 async fn join(
     registrar: &Registrar,
     identity: &Identity,
     directory: &Directory,
-    (worker, repair_bytes_per_s): (&Rc<Worker>, u64),
-    (health, metrics): (&Health, &Metrics),
-) -> Result<(), ServeError> {
+    (worker, health, metrics): (&Rc<Worker>, &Health, &Metrics),
+    options: &Options,
+) -> Result<Ended, ServeError> {
     let incarnation = registrar.record.incarnation;
     let write = |starts| {
         let identity = identity.clone();
@@ -319,108 +327,39 @@ async fn join(
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
     let record = &registrar.record;
     tracing::info!(name = %identity.name, incarnation, cluster = format!("{:032x}", identity.cluster), address = %record.address, admin = %record.admin, "serving");
-    let work = async {
-        registrar.learn_servers(worker).await;
-        tokio::select! {
-            never = registrar.repair(identity, worker, repair_bytes_per_s) => match never {},
-            never = registrar.lead(identity, worker) => match never {},
-            never = registrar.grow(identity) => match never {},
-            never = registrar.watch_domains(metrics) => match never {},
-        }
-    };
     let path = directory.path();
     // No other process can be a server in memory.
     tokio::select! {
-        never = work => match never {},
+        ended = work(registrar, identity, directory, (worker, metrics), options) => ended,
         registered = registrar.hold(worker, health), if !identity.memory => {
             Err(ServeError::Superseded { path: path.into(), registered })
         }
     }
 }
 
-/// The identity in the directory, which has one from now on. That of a server in memory is written when its start begins, so that
-/// no other process finds it and serves under it (`[X-28 memory-replaced]`).
-fn identity_of(
+/// Does what a server does of its own accord while it serves.
+async fn work(
+    registrar: &Registrar,
+    identity: &Identity,
     directory: &Directory,
-    new: Option<Identity>,
+    (worker, metrics): (&Rc<Worker>, &Metrics),
     options: &Options,
-) -> Result<Identity, ServeError> {
-    let path = options.data.clone();
-    let memory = options.durability == Durability::Memory;
-    let identity = match (identity::read(directory)?, new) {
-        (Some(identity), _) => identity,
-        (None, Some(new)) if new.memory => new,
-        (None, Some(new)) => {
-            identity::write(directory, &new)?;
-            new
-        }
-        (None, None) => return Err(ServeError::NotInitialised { path }),
-    };
-    if identity.memory != memory {
-        let memory = identity.memory;
-        return Err(ServeError::Durability { path, memory });
+) -> Result<Ended, ServeError> {
+    registrar.learn_servers(worker).await;
+    if worker.abstains() {
+        return tokio::select! {
+            given_up = registrar.give_up_place(identity, directory, options.replaced_after) => {
+                given_up.map(|()| Ended::Replaced)
+            }
+            never = registrar.watch_domains(metrics) => match never {},
+        };
     }
-    if !may_start(memory, identity.starts) {
-        return Err(ServeError::MemoryRestart { path });
-    }
-    Ok(identity)
-}
-
-/// The identity with a name, which is written down if it is new.
-async fn named(
-    (mut identity, record): (Identity, &ServerRecord),
-    directory: &Directory,
-    options: &Options,
-    seeds: &[String],
-) -> Result<Identity, ServeError> {
-    if identity.name.is_empty() {
-        let own = (&identity, record);
-        identity.name = naming::name(own, options.name.as_deref(), seeds).await?;
-        if !identity.memory {
-            identity::write(directory, &identity)?;
-        }
-    }
-    options.recorder.name_process(identity.name.clone());
-    Ok(identity)
-}
-
-async fn new_identity(options: &Options) -> Result<Identity, ServeError> {
-    let server = ServerId(identity::random());
-    let (cluster, root, name) = match &options.start {
-        Start::Existing => {
-            return Err(ServeError::NotInitialised {
-                path: options.data.clone(),
-            });
-        }
-        Start::Init { fixed_root } => (
-            identity::random(),
-            identity::root_configuration(&[server], *fixed_root),
-            options.name.clone().unwrap_or_else(|| "s1".into()),
-        ),
-        Start::Join { seeds } => {
-            registration::check_seeds(seeds, server).await?;
-            let found = registration::find_cluster(seeds, server).await?;
-            // It gets its name when it can be found under it.
-            (found.cluster, found.directory.root, String::new())
-        }
-    };
-    Ok(Identity {
-        cluster,
-        server,
-        name,
-        starts: Starts::NONE,
-        memory: options.durability == Durability::Memory,
-        extent: 0,
-        root,
-    })
-}
-
-/// The identity as it is to be written down with the start that is registered next.
-fn with_extent(identity: Identity, keep: &Durable) -> Identity {
-    let extent = keep.log().map_or(0, Records::extent);
-    Identity {
-        extent: identity.extent.max(extent),
-        ..identity
+    tokio::select! {
+        never = registrar.repair(identity, worker, options.repair_bytes_per_s) => match never {},
+        never = registrar.lead(identity, worker) => match never {},
+        never = registrar.grow(identity) => match never {},
+        never = registrar.take_places(identity, directory, options.decide_outside) => match never {},
+        never = registrar.watch_domains(metrics) => match never {},
     }
 }
 
@@ -474,7 +413,7 @@ fn report(opened: &areo_store::records::OpeningReport, directory: &Directory) {
             records = log.unknown_damaged + opened.unknown_records,
             missing = log.missing(),
             path = %directory.path().display(),
-            "records are missing from the log, or damaged beyond recognition: this server answers for no object; replace it by a new one"
+            "records are missing from the log, or damaged beyond recognition: this server answers for no object, and another one takes its place once all domains work without it"
         );
     }
 }

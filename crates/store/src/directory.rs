@@ -8,6 +8,7 @@
 //! IDENTITY.spare  room for the next one, so that a server starts on a full disk; what it says means nothing
 //! SCRUB     how far verification is, a blob of the layer above behind its checksum; may be missing
 //! <name>/   one directory per log, see Directory::disk
+//! incomplete-log-of-ID/   the log, EXTENT and SCRUB of a server whose place this one takes, see Directory::set_aside
 //! ```
 
 use std::fs::{self, File};
@@ -460,5 +461,6 @@ fn refused(path: &Path, source: io::Error) -> DirectoryError {
     }
 }
 
+mod aside;
 #[cfg(test)]
 mod tests;

@@ -76,6 +76,7 @@ const CRATES: &[Crate] = &[
     layer(
         "areo-server",
         &[
+            "areo-client",
             "areo-node",
             "areo-store",
             "areo-wire",

@@ -8,6 +8,7 @@ use crate::args::{self, DurabilityWord, LogWord, RootWord, ServerVerb, parse_max
 use crate::config;
 use crate::exit::{Code, Failure, Outcome};
 use crate::log;
+use crate::outside;
 use crate::session::{Session, Target};
 use crate::units::parse_size;
 use areo_client::{Successor, limits};
@@ -16,12 +17,19 @@ use areo_telemetry::Recorder;
 use rustix::fs::Mode;
 use rustix::process::{Signal, getpid, kill_process, umask};
 use std::io::Read;
+use std::time::Duration;
 
 const DEFAULT_LISTEN: &str = "127.0.0.1:7400";
 /// Bytes of objects that a server reads in a second, at most, to repair itself.
 pub(super) const REPAIR_RATE: u64 = 32 << 20;
 /// Bytes of its records that a server verifies in a second, at most: 3 TiB in 30 days.
 pub(super) const SCRUB_RATE: u64 = 1280 << 10;
+/// The time for which all domains must work without a server whose log lacks records before another one takes its place: a person who
+/// put files in the wrong place notices. Shorter in tests.
+const REPLACED_AFTER: Duration = match cfg!(debug_assertions) {
+    true => Duration::from_millis(1500),
+    false => Duration::from_mins(1),
+};
 /// The admin port of a server is so far above its own.
 pub(super) const ADMIN_ABOVE: u16 = 90;
 
@@ -52,7 +60,7 @@ fn serve(session: &Session, args: args::Server, recorder: Recorder) -> Outcome {
     if supervised {
         stop_with_supervisor()?;
     }
-    areo_server::run(options).map_err(|error| failure(&error))
+    areo_server::run(&options).map_err(|error| failure(&error))
 }
 
 /// Files that this process makes from now on are for its user alone, under any umask.
@@ -101,6 +109,8 @@ fn options(session: &Session, args: args::Server, recorder: Recorder) -> Outcome
         repair_bytes_per_s: repair_rate.unwrap_or(REPAIR_RATE),
         scrub_bytes_per_s: scrub_rate.unwrap_or(SCRUB_RATE),
         insecure: settings.switch(args.insecure, "server.insecure")?,
+        replaced_after: REPLACED_AFTER,
+        decide_outside: Some(outside::way),
         recorder,
         seeds,
         listen,

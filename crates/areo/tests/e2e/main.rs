@@ -23,6 +23,7 @@ mod metrics;
 mod otlp;
 mod readme;
 mod reconfig;
+mod replacement;
 mod restart;
 mod trace;
 mod values;

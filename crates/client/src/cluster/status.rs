@@ -203,10 +203,11 @@ pub struct ServerHealth {
 }
 
 impl ServerHealth {
-    /// `serving`, `starting`, or why it did not answer.
+    /// `serving`, `starting`, `incomplete` if its log lacks records, or why it did not answer.
     pub fn state(&self) -> &str {
         match &self.status {
             Health::Answered(status) if status.serving => "serving",
+            Health::Answered(status) if status.incomplete => "incomplete",
             Health::Answered(_) => "starting",
             Health::Unreachable { reason } => reason,
         }

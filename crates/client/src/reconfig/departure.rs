@@ -32,6 +32,8 @@ const DOMAINS_AT_ONCE: usize = 64;
 pub enum Successor {
     /// The server of this name or id.
     Server(String),
+    /// This server; in a domain of which it is a member already another one as with [`Successor::FreeOrNone`].
+    Preferred(ServerId),
     /// A server that serves and is no member yet: of several the one that is in the fewest domains.
     Free,
     /// The same; where there is none, the domain goes on with one server less if it still tolerates a crash.
@@ -403,6 +405,12 @@ impl SuccessorChoice<'_> {
         if let Successor::Server(name) = self.successor {
             return with(vec![name.clone()], &[]);
         }
+        if let Successor::Preferred(server) = self.successor
+            && !is_member(last, *server)
+            && !self.names.is_leaving(*server)
+        {
+            return with(vec![server.to_string()], &[]);
+        }
         let mut free: Vec<ServerInfo> = self.names.sorted();
         free.retain(|it| self.serving.contains(&it.id) && !it.leaving && !is_member(last, it.id));
         free.sort_by_key(|it| self.domains.get(&it.id).copied().unwrap_or_default());
@@ -411,10 +419,12 @@ impl SuccessorChoice<'_> {
             return Ok(found);
         }
         let fewer = match self.successor {
-            Successor::FreeOrNone => match with(Vec::new(), &self.also_dropped(domain, last)) {
-                Ok(found) => return Ok(found),
-                Err(error) => Some(Box::new(error)),
-            },
+            Successor::FreeOrNone | Successor::Preferred(_) => {
+                match with(Vec::new(), &self.also_dropped(domain, last)) {
+                    Ok(found) => return Ok(found),
+                    Err(error) => Some(Box::new(error)),
+                }
+            }
             Successor::Server(_) | Successor::Free => None,
         };
         Err(InvalidChoice::NoFreeServer {
@@ -446,6 +456,7 @@ impl SuccessorChoice<'_> {
         let away: Vec<ServerId> = new.members().iter().filter(is_away).copied().collect();
         let successor = match self.successor {
             Successor::Server(name) => Some(choice::member(name, self.names)?.id),
+            Successor::Preferred(server) => Some(*server),
             Successor::Free | Successor::FreeOrNone => None,
         };
         let is_lacked = successor.is_some_and(|successor| away.contains(&successor));

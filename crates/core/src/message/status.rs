@@ -5,11 +5,17 @@ use crate::object::DomainId;
 
 /// How a server is.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a field of its own on the wire"
+)]
 pub struct ServerStatus {
     /// Counts its starts.
     pub incarnation: u64,
-    /// False while it waits for a quorum of the root domain to confirm its incarnation.
+    /// False while it waits for a quorum of the root domain to confirm its incarnation, and while its log lacks records.
     pub serving: bool,
+    /// Records are missing from its log, so that it answers for no object (`[X-11 damage-abstains]`).
+    pub incomplete: bool,
     /// Acknowledged writes are on disk.
     pub durable: bool,
     /// Objects, tombstones included.

@@ -153,7 +153,8 @@ impl Server {
         });
         let mut status = ServerStatus {
             incarnation: self.identity.incarnation,
-            serving: self.serving,
+            serving: self.serving && !self.unreadable,
+            incomplete: self.unreadable,
             durable: self.identity.durable,
             configurations: self.states.len() as u64,
             trimmed: self.ledger.trimmed,

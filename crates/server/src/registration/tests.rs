@@ -88,6 +88,7 @@ fn where_a_server_answered_counts_more_than_what_others_say() {
             memory: false,
             extent: 0,
             root: root.clone(),
+            succession: crate::identity::Succession::default(),
         };
         let record = ServerRecord::at_address(identity.server, "127.0.0.1:2".into());
         let peers = Metrics::new().peers();

@@ -31,9 +31,11 @@ pub(crate) fn start(folder: &Path, name: &str, start: Start) -> (SocketAddr, Soc
         recorder: Recorder::new(Sampler::Never, false, Limits::default()),
         insecure: false,
         seeds: Vec::new(),
+        replaced_after: Duration::from_mins(1),
+        decide_outside: None,
     };
     std::thread::spawn(move || {
-        areo_server::run(options).expect("it serves until the process ends");
+        areo_server::run(&options).expect("it serves until the process ends");
     });
     while !is_ready(admin) {
         std::thread::sleep(Duration::from_millis(10));

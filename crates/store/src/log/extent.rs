@@ -70,12 +70,6 @@ impl<D: Disk> Extents<D> {
         self.is_due = true;
         self.written.is_lost = true;
     }
-
-    /// Notes that all missing records have been repaired.
-    pub(super) fn forget_loss(&mut self) {
-        self.is_due |= self.written.is_lost;
-        self.written.is_lost = false;
-    }
 }
 
 impl<D: Disk> Log<D> {

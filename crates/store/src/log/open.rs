@@ -90,7 +90,7 @@ pub struct OpenReport {
     /// The extent file is gone, damaged or older than the last start: it is not known what else is missing.
     pub has_lost_extent: bool,
     /// Records, at least so many, that were lost without a trace of their keys, each missing segment and a lost extent counted as one. While
-    /// it is not 0 the whole shard must abstain `[X-11 damage-abstains]`. It stays until [`Log::forget_unknown_damage`].
+    /// it is not 0 the whole shard must abstain `[X-11 damage-abstains]`. It stays: what may have been lost is in no other log.
     pub unknown_damaged: u64,
 }
 
@@ -160,15 +160,6 @@ impl<D: Disk> Log<D> {
         );
         assert!(!log.has_open_batch(), "opening writes no batch of its own");
         Ok((opener.log, opener.report))
-    }
-
-    /// The layer above has repaired the whole shard from others: what was lost without a trace need not be known any
-    /// more. Durable after some further steps and commits; until then a restart reports it again.
-    pub fn forget_unknown_damage(&mut self) {
-        self.census_due |= !self.missing.is_empty();
-        self.missing.clear();
-        self.extents.forget_loss();
-        self.segments.forget_unknown_damage();
     }
 }
 

@@ -126,16 +126,6 @@ impl<F> Segments<F> {
         indexed.filter_map(|(at, segment)| Some((at, segment.as_ref()?)))
     }
 
-    /// Nothing that was lost without a trace holds a segment back any more; the hints are to say so.
-    pub(crate) fn forget_unknown_damage(&mut self) {
-        for segment in self.table.iter_mut().flatten() {
-            if segment.unknown_damaged > 0 {
-                segment.unknown_damaged = 0;
-                segment.has_hint = false;
-            }
-        }
-    }
-
     /// Those in a given state.
     pub(crate) fn in_state(&self, state: SegmentState) -> impl Iterator<Item = (u32, &Segment<F>)> {
         self.iter().filter(move |(_, s)| s.state == state)

@@ -30,6 +30,7 @@ const WAITS: u16 = 18;
 const LEADS: u16 = 19;
 const TOMBSTONES: u16 = 20;
 const FULL: u16 = 21;
+const INCOMPLETE: u16 = 22;
 
 /// Bytes of the field of a domain: its id, three numbers.
 const DOMAIN_BYTES: usize = 16 + 3 * 8;
@@ -46,6 +47,7 @@ pub(super) fn fields(status: &ServerStatus) -> BytesMut {
     let ServerStatus {
         incarnation,
         serving,
+        incomplete,
         durable,
         objects,
         versions,
@@ -96,6 +98,9 @@ pub(super) fn fields(status: &ServerStatus) -> BytesMut {
     put_lists(&mut out, domains, waits, leads);
     if full {
         tlv::put_field(&mut out, FULL, &[1]);
+    }
+    if incomplete {
+        tlv::put_field(&mut out, INCOMPLETE, &[1]);
     }
     tlv::put_field(&mut out, SERVING, &[serving.into()]);
     tlv::put_field(&mut out, DURABLE, &[durable.into()]);
@@ -154,6 +159,7 @@ pub(super) fn status(bytes: &Bytes) -> Result<ServerStatus, DecodeError> {
             LACKING => status.lacking = count()?,
             TOMBSTONES => status.tombstones = count()?,
             FULL => status.full = truth(kind, value)?,
+            INCOMPLETE => status.incomplete = truth(kind, value)?,
             PROVEN_MS => status.proven_ms = Some(count()?),
             UNSCRUBBED_MS => status.unscrubbed_ms = Some(count()?),
             DOMAIN if status.domains.len() == limits::STANDINGS => {

@@ -256,14 +256,14 @@ fn status() -> impl Strategy<Value = ServerStatus> {
     };
     let leads = vec(any::<(u128, u64, u64)>().prop_map(lead), 0..3);
     (
-        any::<([u64; 13], bool, bool, bool)>(),
+        any::<([u64; 13], [bool; 4])>(),
         ages,
         domains,
         (waits, leads),
     )
         .prop_map(
             |(
-                (counts, serving, durable, full),
+                (counts, [serving, durable, full, incomplete]),
                 [proven_ms, unscrubbed_ms],
                 domains,
                 (waits, leads),
@@ -271,6 +271,7 @@ fn status() -> impl Strategy<Value = ServerStatus> {
                 ServerStatus {
                     incarnation: counts[0],
                     serving,
+                    incomplete,
                     durable,
                     objects: counts[1],
                     versions: counts[2],

@@ -3,7 +3,7 @@
 use crate::exit::Outcome;
 use crate::output::{Column, Output, Paint};
 use crate::units::show_count;
-use areo_client::{ClusterStatus, ConfigurationInfo, DomainInfo, ROOT_DOMAIN};
+use areo_client::{ClusterStatus, ConfigurationInfo, DomainInfo, ROOT_DOMAIN, ServerHealth};
 use std::collections::BTreeMap;
 
 /// A sentence about what is wrong.
@@ -19,7 +19,8 @@ pub(super) fn all(status: &ClusterStatus) -> Vec<Problem> {
     let domains = status.all_domains();
     let outages = domains.iter().filter_map(|it| no_quorum(status, it));
     let outages = outages.chain(no_room(status, &domains));
-    let risks = damaged(status).chain(full(status));
+    let risks = incomplete(status).chain(replaced(status));
+    let risks = risks.chain(damaged(status)).chain(full(status));
     let risks = risks.chain(domains.iter().filter_map(|it| tolerance(status, it)));
     let problem = |is_outage| move |text| Problem { is_outage, text };
     let all = outages.map(problem(true));
@@ -131,6 +132,39 @@ fn full(status: &ClusterStatus) -> Option<String> {
     let full = full.map(|it| it.server.name.as_str());
     let full: Vec<&str> = full.filter(|it| !named.iter().any(|n| n == it)).collect();
     (!full.is_empty()).then(|| format!("{}: disk full", full.join(", ")))
+}
+
+fn incomplete(status: &ClusterStatus) -> impl Iterator<Item = String> {
+    let incomplete = |it: &&ServerHealth| it.status.answered().is_some_and(|it| it.incomplete);
+    status.servers.iter().filter(incomplete).map(|server| {
+        format!(
+            "{}: records are missing from its log, it answers for no object; another server takes its place once all domains work without it",
+            server.server.name
+        )
+    })
+}
+
+/// Servers that are to go, at whose address another one serves: that takes their places.
+fn replaced(status: &ClusterStatus) -> impl Iterator<Item = String> {
+    let all = status.all_domains().len();
+    status.servers.iter().filter_map(move |old| {
+        let (left, address) = (
+            old.domains.filter(|_| old.server.leaving)?,
+            &old.server.address,
+        );
+        let takes = |it: &&ServerHealth| {
+            it.server.address == *address && it.status.answered().is_some_and(|it| it.serving)
+        };
+        let new = status.servers.iter().find(takes)?;
+        let (old, new) = (&old.server, &new.server);
+        let domains = show_count(all as u64, "domain");
+        (old.id != new.id).then(|| {
+            format!(
+                "{} takes the place of {}: {left} of {domains} left",
+                new.name, old.name
+            )
+        })
+    })
 }
 
 fn damaged(status: &ClusterStatus) -> impl Iterator<Item = String> {

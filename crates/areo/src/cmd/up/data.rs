@@ -4,7 +4,7 @@ use super::plan::Plan;
 use crate::cluster_file::{ClusterFile, Server};
 use crate::exit::{Failure, Outcome, plain};
 use crate::output::Output;
-use areo_client::limits;
+use areo_client::{ServerId, limits};
 use areo_server::{Identity, NewServer, ServeError, initialise_cluster, read_identity};
 use std::fs::{self, File, TryLockError};
 use std::io::{ErrorKind, Write};
@@ -190,8 +190,8 @@ impl Data {
                 "{here} holds a cluster of {servers} servers: leave --servers out, or choose another --data"
             )));
         }
-        let absent = self.check_directories(&file)?;
         let before = file.clone();
+        let absent = self.check_directories(&mut file)?;
         if plan.port.is_some() {
             for (server, (port, admin)) in file.servers.iter_mut().zip(plan.ports(servers)?) {
                 (server.address, server.admin) = (loopback(port), loopback(admin));
@@ -214,14 +214,17 @@ impl Data {
     }
 
     /// Compares the directories with the cluster file. Names the servers whose directories cannot be used: the others go on without
-    /// them, as if their disks had died.
-    fn check_directories(&self, file: &ClusterFile) -> Outcome<Vec<Absent>> {
+    /// them, as if their disks had died. Where another server took the place of one in its directory, the file names that from now on.
+    fn check_directories(&self, file: &mut ClusterFile) -> Outcome<Vec<Absent>> {
         let patience = Instant::now() + DRAIN;
         let mut absent = Vec::new();
-        for server in &file.servers {
-            if let Err(why) = self.check_directory(file, server, patience) {
-                let name = server.name.clone();
-                absent.push(Absent { name, why });
+        for server in &mut file.servers {
+            match self.check_directory(file.cluster, server, patience) {
+                Ok(id) => server.id = id,
+                Err(why) => {
+                    let name = server.name.clone();
+                    absent.push(Absent { name, why });
+                }
             }
         }
         if absent.len() < file.servers.len() {
@@ -238,13 +241,13 @@ impl Data {
         )))
     }
 
-    /// Checks that the directory of a server can be used. The error is the reason why it cannot.
+    /// Returns the server to which the directory belongs by now. The error is the reason why it cannot be used.
     fn check_directory(
         &self,
-        file: &ClusterFile,
+        cluster: u128,
         server: &Server,
         patience: Instant,
-    ) -> Result<(), String> {
+    ) -> Result<u128, String> {
         let directory = self.path.join(&server.name);
         let known = loop {
             match identity(&directory) {
@@ -255,14 +258,16 @@ impl Data {
                 Err(error) => return Err(error.to_string()),
             }
         };
-        let wrong = if known.cluster != file.cluster {
+        let is_of = |id: &ServerId| id.0 == server.id;
+        let is_its = is_of(&known.server) || known.succession.predecessors.iter().any(is_of);
+        let wrong = if known.cluster != cluster {
             "belongs to another cluster"
-        } else if known.server.0 != server.id {
+        } else if !is_its {
             "belongs to another server"
         } else if known.memory {
             "was made with another durability"
         } else {
-            return Ok(());
+            return Ok(known.server.0);
         };
         Err(self.foreign_directory(server, wrong))
     }

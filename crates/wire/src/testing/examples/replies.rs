@@ -96,7 +96,12 @@ fn replies_of_sequences() -> Vec<Reply> {
         super::super::restart::waits(),
         Reply::Latest(Some(slotted())),
     ]);
-    replies.extend([leading(), Reply::Latest(Some(fixed())), full()]);
+    replies.extend([
+        leading(),
+        Reply::Latest(Some(fixed())),
+        full(),
+        incomplete(),
+    ]);
     replies
 }
 
@@ -134,6 +139,13 @@ fn leading() -> Reply {
     };
     Reply::Status(Box::new(ServerStatus {
         leads: vec![standing(0xd0, 0), standing(0xd1, 18)],
+        ..ServerStatus::default()
+    }))
+}
+
+fn incomplete() -> Reply {
+    Reply::Status(Box::new(ServerStatus {
+        incomplete: true,
         ..ServerStatus::default()
     }))
 }
