@@ -79,3 +79,38 @@ fn streams_are_told_from_files() {
     }
     wait(async { write(Path::new("/dev/full"), b"x") }).unwrap_err();
 }
+
+#[test]
+fn devices_are_written_to() {
+    write(Path::new("/dev/null"), b"value").unwrap();
+    let full = write(Path::new("/dev/full"), b"value").unwrap_err();
+    assert_eq!(full.kind(), ErrorKind::StorageFull);
+}
+
+#[test]
+fn a_descriptor_is_written_where_others_are_in_it() {
+    use std::os::fd::AsRawFd;
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(b"header ").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let link = folder.path().join("link");
+    let descriptor = format!("/proc/self/fd/{}", file.as_raw_fd());
+    std::os::unix::fs::symlink(descriptor, &link).unwrap();
+    write(&link, b"value").unwrap();
+    file.write_all(b" footer").unwrap();
+    io::Seek::rewind(&mut file).unwrap();
+    assert_eq!(io::read_to_string(&file).unwrap(), "header value footer");
+    assert!(write(Path::new("/dev/fd/987654"), b"x").is_err());
+}
+
+#[test]
+fn a_link_leads_to_a_folder_before_it_is_written_through() {
+    let folder = tempfile::tempdir().unwrap();
+    let (link, target) = (folder.path().join("link"), folder.path().join("d/value"));
+    std::os::unix::fs::symlink("d/value", &link).unwrap();
+    assert!(check(&link).unwrap_err().to_string().contains("directory"));
+    fs::create_dir(folder.path().join("d")).unwrap();
+    write(&link, b"x").unwrap();
+    assert!(link.is_symlink());
+    assert_eq!(fs::read(target).unwrap(), b"x");
+}
