@@ -54,7 +54,7 @@ impl Cluster {
         };
         // Three members tolerate one crash.
         let may_grow = shape.tolerated <= 1;
-        let is_drawn = mix(seed ^ GROWS).is_multiple_of(3);
+        let is_drawn = mix(seed ^ GROWS) % 3 == 1;
         Cluster {
             in_memory,
             grows: may_grow && is_drawn,
