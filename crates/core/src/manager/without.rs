@@ -196,6 +196,9 @@ mod tests {
         let path = [old.clone(), new.clone()];
         assert_eq!(needs(&path, ServerId(1), &set([2, 3])), Some(false));
         assert_eq!(needs(&path, ServerId(1), &set([3, 4])), Some(true));
+        let both = [old.clone(), of_members(&[1, 4, 5])];
+        assert_eq!(needs(&both, ServerId(1), &set([2, 3])), Some(true));
+        assert_eq!(needs(&both, ServerId(1), &set([2, 3, 4, 5])), Some(false));
         let path = [new, old];
         assert_eq!(needs(&path, ServerId(1), &set([3, 4])), Some(true));
     }
