@@ -3,7 +3,7 @@
 
 use super::Domain;
 use crate::config::{Configuration, Members};
-use crate::dap;
+use crate::dap::{self, lost};
 use crate::env::Env;
 use crate::gather;
 use crate::message::{Access, Answer, Body, Refusal, Reply, Request, Want};
@@ -119,6 +119,7 @@ fn holding(reply: Option<Reply>, tag: Tag) -> MemberHolding {
         _ => return MemberHolding::Silent,
     };
     match answers.pop() {
+        Some(Answer::Held(held)) if lost::named(&held) == Some(tag) => MemberHolding::Damaged,
         Some(Answer::Held(held)) => {
             let newest = held.stored.iter().rev().map(|(tag, _)| *tag);
             of_versions(newest, tag, |tag| held.stores(tag))
