@@ -80,6 +80,7 @@ pub(super) fn loss<'a>(c: &Configuration, members: &[Known<'a>]) -> Option<Loss>
         return None;
     }
     let left = Left::of(c, &replies, tag);
+    assert!(left.found < left.needed, "what can be read is not lost");
     let response = |member: &Known<'_>| match member {
         Known::Held(held) if named(held).is_none() => Response::Answered,
         Known::Held(_) | Known::Abstains => Response::Refused(Refusal::Damaged),

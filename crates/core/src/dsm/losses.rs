@@ -27,7 +27,7 @@ impl<E: Env> Domain<E> {
             Err(failed) if failed.lost_versions().iter().any(|it| it.tag == lost) => {}
             Err(failed) => return Err(WriteError::NotApplied(failed)),
         }
-        // The same bytes, whoever writes them: a tag belongs to one value.
+        // Every writer of it writes these bytes: a tag belongs to one value.
         let metadata = Metadata {
             lost: Some(lost),
             ..Metadata::default()

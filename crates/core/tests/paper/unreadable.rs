@@ -467,7 +467,7 @@ fn a_change_of_any_kind_goes_on_where_a_lost_object_was_written_over() {
     }
 }
 
-/// What a person leaves unreadable does not come back with a member, and stands in nobody's way.
+/// An object that a person leaves unreadable does not come back with a member, and keeps no write out.
 #[test]
 fn what_is_left_unreadable_ends_the_change_and_hides_no_write() {
     for (dap, damaged) in lossy() {
@@ -505,7 +505,7 @@ fn what_is_left_unreadable_ends_the_change_and_hides_no_write() {
     }
 }
 
-/// It can be read again: somebody found the disk.
+/// It can be read again: its disk was found.
 #[test]
 fn what_can_be_read_is_not_left_unreadable() {
     let (world, _, actor, tag) = rotten_of(Dap::Ec { k: 2 }, &[0, 1]);

@@ -1,4 +1,4 @@
-//! What a server says of one object when it is asked: a version of which the element was lost is named without it
+//! The answers of a server about one object: a version of which the element was lost is named without it
 //! (`docs/spec` `[X-40 named-loss]`); where it is not known what was lost, nothing is said (`[X-11 damage-abstains]`).
 
 use super::keeping::{admission, bounds};
