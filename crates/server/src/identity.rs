@@ -36,13 +36,13 @@ pub struct Identity {
 /// A server whose log lacks records is replaced by another one in its directory (`[X-37 another-in-its-place]`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Succession {
-    /// The servers to which the directory belonged before, the last one last; at most [`PREDECESSORS`].
+    /// The servers to which the directory belonged before, the last one last; at most 64.
     pub predecessors: Vec<ServerId>,
     /// Those of them whose place is still to be taken in domains, and that are to be forgotten.
     pub replaces: Vec<ServerId>,
     /// The log in the directory is still that of this server.
     pub log_of: Option<ServerId>,
-    /// Addresses of other servers, written when the last one gave the directory up; at most [`ADDRESSES`].
+    /// Addresses of other servers, written when the last one gave the directory up; at most 64.
     pub addresses: Vec<String>,
 }
 
