@@ -14,7 +14,6 @@ mod interruption;
 pub mod large;
 mod largest;
 pub mod listing;
-mod losses;
 pub(crate) mod newest;
 mod propagated;
 pub mod redundancy;
@@ -220,7 +219,7 @@ impl<E: Env> Domain<E> {
     }
 
     /// Whether the object is a ranked register there. It may become one on the way.
-    pub fn is_ranked(&self, name: &Name) -> bool {
+    pub(crate) fn is_ranked(&self, name: &Name) -> bool {
         self.start().is_ranked(name)
     }
 
