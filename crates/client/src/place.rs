@@ -72,7 +72,7 @@ pub fn check(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether what is written there goes to a reader, and nothing of it can be read again: a descriptor, a pipe or a device.
+/// True if the path names a stream, of which nothing can be read again: a descriptor, a pipe or a device.
 ///
 /// # Errors
 /// The path leads in a circle.

@@ -364,7 +364,7 @@ fn a_file_of_unknown_base_replaces_nothing() {
     desk.file(&["push", "f", &same]).done();
 }
 
-/// As `get -o` does.
+/// `file pull` keeps the mode, the other names and the links of its target, and leaves a read-only one alone, like `get -o`.
 #[test]
 fn a_pull_leaves_a_local_file_what_belongs_to_it() {
     let cluster = Cluster::start(&["--durability", "memory", "--servers", "3", "--dap", "abd"]);

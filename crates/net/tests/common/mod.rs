@@ -84,7 +84,7 @@ pub struct TestService {
     pub requests: Cell<usize>,
     pub notes: Cell<usize>,
     pub batches: Cell<usize>,
-    /// Whether callers that say they are servers are registered.
+    /// True if callers that say that they are servers count as registered.
     pub knows_servers: Cell<bool>,
 }
 

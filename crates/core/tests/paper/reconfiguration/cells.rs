@@ -270,7 +270,7 @@ fn one_of_many_domains_is_looked_up_alone() {
     assert_eq!(asked, (1 + DOMAINS as usize) * 3);
 }
 
-/// As if it were closed at all members, and none showed by what. That is asked about with pauses.
+/// Members say that a cell is closed, and none shows its successor: the proposer asks again only after pauses.
 #[test]
 fn a_closed_cell_without_a_successor_is_not_asked_for_without_a_pause() {
     let c = configuration(3, Dap::Abd, 0, 16);

@@ -35,7 +35,7 @@ fn write_back() -> Access {
     }
 }
 
-/// What is asked about room for versions.
+/// Requests about room for versions.
 fn room() -> [Access; 7] {
     let announcing = Access::Query {
         want: Want::Tags,
@@ -152,7 +152,7 @@ fn requests_of_sequences() -> Vec<Request> {
     configured.chain(others).collect()
 }
 
-/// What goes with a request of this kind.
+/// The successors that a request with this body carries.
 fn announced(body: &Body) -> Successors {
     match body {
         Body::ReadConfig => (&Pointer::pending(&next())).into(),
