@@ -16,7 +16,12 @@ pub(crate) struct Cluster {
     tolerated: usize,
     /// Bits of the servers that keep their records in memory.
     in_memory: u32,
+    /// Servers see to the members of the root domain.
+    grows: bool,
 }
+
+/// Tells the draw of that apart from others.
+const GROWS: u64 = 0x6807;
 
 impl Cluster {
     /// Five servers, of which one may be away.
@@ -24,6 +29,7 @@ impl Cluster {
         servers: 5,
         tolerated: 1,
         in_memory: 0,
+        grows: false,
     };
 
     /// Mostly the usual one; others have 1 to 9 servers and tolerate as many crashes as they can, or fewer, or none.
@@ -37,7 +43,7 @@ impl Cluster {
             Cluster {
                 servers,
                 tolerated: random.index((servers - 1) / 2 + 1),
-                in_memory: 0,
+                ..Cluster::USUAL
             }
         };
         let some = u32::try_from(random.below(1 << SERVERS_MAX)).expect("few servers");
@@ -46,7 +52,14 @@ impl Cluster {
             2..5 => some,
             _ => 0,
         };
-        Cluster { in_memory, ..shape }
+        // Three members tolerate one crash.
+        let may_grow = shape.tolerated <= 1;
+        let is_drawn = mix(seed ^ GROWS) % 3 == 1;
+        Cluster {
+            in_memory,
+            grows: may_grow && is_drawn,
+            ..shape
+        }
     }
 
     /// So many servers that keep their records in memory.
@@ -54,8 +67,8 @@ impl Cluster {
         assert!(servers <= u32::BITS as usize, "each has a bit");
         Cluster {
             servers,
-            tolerated: 1,
             in_memory: u32::MAX,
+            ..Cluster::USUAL
         }
     }
 
@@ -64,6 +77,7 @@ impl Cluster {
         Cluster {
             servers: self.servers.max(2),
             in_memory: 0,
+            grows: false,
             ..self
         }
     }
@@ -77,6 +91,11 @@ impl Cluster {
     /// The server keeps its records in memory.
     pub(crate) fn is_in_memory(&self, server: usize) -> bool {
         self.in_memory >> server & 1 == 1
+    }
+
+    /// Servers see to the members of the root domain ([X-35 growing-root]).
+    pub(crate) fn grows(&self) -> bool {
+        self.grows
     }
 
     /// How many members every configuration of the run may lose.
@@ -95,9 +114,13 @@ impl Cluster {
         self.tolerated > 0
     }
 
-    /// The root domain's first servers.
+    /// The root domain's first servers: where it grows, as few as tolerate what may fail.
     pub(crate) fn root(&self) -> Vec<usize> {
-        let n = (2 * self.tolerated + 1).max(3);
+        let fewest = 2 * self.tolerated + 1;
+        let n = match self.grows {
+            true => fewest,
+            false => fewest.max(3),
+        };
         (0..self.servers).take(n).collect()
     }
 

@@ -169,6 +169,12 @@ faults! {
     ForgottenReturned = "forgotten server returns",
     /// A server that leads a domain is killed between two steps of a change.
     LeaderKilled = "leader killed",
+    /// A server gives the root domain other members.
+    RootGrown = "root grown",
+    /// A server is about to do so while another one is, or it itself is.
+    GrowersMeet = "root growers meet",
+    /// A server that gives the root domain other members is killed meanwhile.
+    GrowerKilled = "root grower killed",
     /// Servers of a domain of the kind `casss` remember anything of its objects, and hear anything.
     ArbitraryState = "arbitrary state",
     /// A server has no descriptor or no memory for a file, for seconds, as have any number of others.
@@ -248,6 +254,7 @@ impl Plan {
                 Fault::ArbitraryState => return 200,
                 // In one of two steps or of four, where there are any.
                 Fault::LeaderKilled => return [500, 250][(random.beside(LEADERS) % 2) as usize],
+                Fault::GrowerKilled => return 400,
                 Fault::Exhausted => return [0, 5, 20][(random.beside(DESCRIPTORS) % 3) as usize],
                 fault if is_drawn_beside(*fault) => return 0,
                 _ => {}
@@ -350,6 +357,9 @@ fn is_drawn_beside(fault: Fault) -> bool {
             | Fault::LeaderKilled
             | Fault::Exhausted
             | Fault::SnapshotRestored
+            | Fault::RootGrown
+            | Fault::GrowersMeet
+            | Fault::GrowerKilled
     )
 }
 

@@ -354,6 +354,7 @@ fn safety_then_liveness(world: &World, work: &Rc<Workload>, planted: Option<Faul
         return world.violate(crowded);
     }
     mend(world);
+    grow(world);
     if world.violation().is_none() {
         close(world, work);
     }
@@ -422,6 +423,19 @@ pub(crate) fn mend(world: &World) {
     {
         if world.now() > patience {
             return world.violate(below);
+        }
+        pass(world, Duration::from_millis(200));
+    }
+}
+
+/// After a while the root domain has the members that it should have.
+fn grow(world: &World) {
+    let patience = world.now().plus(MENDED_AFTER);
+    while let Some(ungrown) = world.ungrown()
+        && world.violation().is_none()
+    {
+        if world.now() > patience {
+            return world.violate(ungrown);
         }
         pass(world, Duration::from_millis(200));
     }

@@ -8,6 +8,7 @@ mod costs;
 mod departure;
 mod executor;
 mod frames;
+mod growing;
 mod identity;
 pub(crate) mod leading;
 mod loss;

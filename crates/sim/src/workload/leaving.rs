@@ -26,6 +26,10 @@ impl One<'_> {
             return End::Done;
         };
         let record = &leaving.record;
+        if world.cluster().grows() && root.mark_leaving(record, true).await.is_err() {
+            return End::TimedOut;
+        }
+        let marked = record.with_leaving(true);
         for _ in 0..LOOKS {
             self.client = self.client.with(self.work.env(self.process, MOVING));
             self.client.env.goes_over_many();
@@ -41,6 +45,11 @@ impl One<'_> {
             }
             world.found_unneeded(record.id, &used);
             if !world.take_away(record.id) {
+                // It stays. A person may take the mark back.
+                if world.cluster().grows() && world.random().chance(500) {
+                    let root = self.client.root(&self.work.root);
+                    let _ = root.mark_leaving(&marked, false).await;
+                }
                 return End::Done;
             }
             let root = self.client.root(&self.work.root);

@@ -67,6 +67,14 @@ impl World {
             || known.is_some_and(|known| known.address == self.address(server))
     }
 
+    /// The request is for a server that was on this machine before. What says nothing of identity in itself is not
+    /// answered then: the hello names the server.
+    pub(super) fn is_for_another(&self, call: u64, server: usize) -> bool {
+        let calls = self.0.calls.borrow();
+        let id = calls.get(&call).and_then(|call| call.id);
+        id.is_some_and(|id| self.0.machines.borrow().list[server].platter.id != id)
+    }
+
     /// A process of a server begins: it knows what its records say.
     pub(super) fn open_book(&self, server: usize) {
         let caller = self.caller_of(server);

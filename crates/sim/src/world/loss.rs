@@ -91,7 +91,13 @@ impl World {
         is_admitted
     }
 
-    /// The same where the changes of clients are joined; `there`: the members that it begins with.
+    /// True if a client or a server has ever wanted a configuration of these members.
+    pub(super) fn is_wanted(&self, members: &[ServerId]) -> bool {
+        let losses = &self.0.machines.borrow().losses;
+        losses.wanted.contains(members)
+    }
+
+    /// The same as [`World::want`] where the changes of clients are joined; `there`: the members that it begins with.
     pub(crate) fn want_joined(&self, there: &[ServerId], members: &[ServerId]) -> bool {
         let tolerated = self.cluster().tolerated();
         let losses = &mut self.0.machines.borrow_mut().losses;

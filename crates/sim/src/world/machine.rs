@@ -7,6 +7,7 @@ mod observer;
 mod show;
 
 use super::departure::DepartedServer;
+use super::growing::Growing;
 use super::identity::{Exchange, Platter};
 use super::leading::PostedSignal;
 use super::loss::Losses;
@@ -20,7 +21,7 @@ use crate::truth::{ObjectId, Truth};
 use areo_core::config::{Configuration, ConfigurationId, ServerId};
 use areo_core::consensus::mailbox::PostedChanges;
 use areo_core::instant::Instant;
-use areo_core::message::{Access, Body as Asked, Request, ServerRecord, Transferred};
+use areo_core::message::{Access, Body as Asked, Refusal, Request, ServerRecord, Transferred};
 use areo_core::object::DomainId;
 use areo_core::tag::Tag;
 use areo_node::{Durable, Job, Node, NodeError, Sizes, Turn};
@@ -96,6 +97,8 @@ pub(super) struct Machine {
     pub(super) leading: Option<usize>,
     /// Something was posted for that task.
     pub(super) posted: PostedSignal,
+    /// The task that sees to the members of the root domain.
+    pub(super) growing: Growing,
     /// Counts starts: events of an earlier life mean nothing.
     pub(super) life: u64,
 }
@@ -124,6 +127,7 @@ impl Machines {
             registering: None,
             repairing: None,
             leading: None,
+            growing: Growing::default(),
             posted: PostedSignal::default(),
             live: None,
             paused: false,
@@ -244,6 +248,9 @@ impl World {
             return;
         }
         match codec::decode_request(&body.body, body.payload) {
+            Ok(Request::Status) if self.is_for_another(call, server) => {
+                self.send_reply((client, server), call, Err(Refusal::WrongServer));
+            }
             Ok(request) => {
                 let subject = self.subject(&request);
                 let at = match &request {

@@ -23,6 +23,8 @@ pub(crate) enum Trouble {
     Drained(usize, u64),
     /// A server that leads is killed. The number tells its lives apart.
     LeaderEnds(usize, u64),
+    /// A server that changes the members of the root domain is killed. The number tells its lives apart.
+    GrowerEnds(usize, u64),
 }
 
 /// Faults of processes, disks and links: what is drawn at each moment.
@@ -118,6 +120,7 @@ impl World {
             Trouble::Plenty(server) => self.supply(server),
             Trouble::Drained(server, life) => self.end_drained(server, life),
             Trouble::LeaderEnds(server, life) => self.end_leader(server, life),
+            Trouble::GrowerEnds(server, life) => self.end_grower(server, life),
         }
     }
 

@@ -195,6 +195,7 @@ impl World {
             self.begin_repair(server);
         }
         self.begin_leading(server, life);
+        self.begin_growing(server, life);
     }
 
     /// Its start is confirmed once more.
@@ -364,6 +365,7 @@ impl World {
                 machine.registering.take(),
                 machine.repairing.take(),
                 machine.leading.take(),
+                std::mem::take(&mut machine.growing).task,
             ];
             machines.truths[server].lost();
             tasks
