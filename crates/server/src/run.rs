@@ -322,7 +322,7 @@ async fn join(
     let started = registrar.start(identity, worker.abstains(), write).await?;
     place::check(started, directory, incarnation)?;
     worker.serve(standstills);
-    health.set_ready(worker.is_serving());
+    health.set_ready(worker.is_ready());
     // Fails only where no service manager listens.
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
     let record = &registrar.record;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::cluster::{Cluster, wait_until};
+use crate::lifecycle::ask;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -99,6 +100,7 @@ fn another_server_takes_the_place_of_one_whose_log_is_gone() {
         "{}",
         status.text()
     );
+    assert_eq!(ask(cluster.port() + 90, "/health/ready").0, "503");
     assert!(aside(&directory).is_empty(), "the others need it");
     cluster.start_server("s2");
     // The first thing that the other server does is to move the log away.

@@ -154,7 +154,7 @@ impl Registrar {
                 }
                 if worker.is_serving() {
                     if is_suspended {
-                        health.set_ready(true);
+                        health.set_ready(worker.is_ready());
                         tracing::info!("serving again");
                     }
                     break;

@@ -37,6 +37,11 @@ impl Worker {
             .is_some_and(|node| node.shard().server().is_unreadable())
     }
 
+    /// True if it serves, and its log is whole.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.is_serving() && !self.abstains()
+    }
+
     /// Waits until it does not answer for objects any more.
     pub(crate) async fn suspended(&self) {
         while self.is_serving() {
