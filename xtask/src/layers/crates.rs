@@ -93,6 +93,7 @@ const CRATES: &[Crate] = &[
         ours: &["areo-store", "areo-core"],
         others: Some(&[]),
     },
+    layer("areo-trust", &["areo-core"]),
     layer("areo-store", &["areo-wire", "areo-core"]),
     layer("areo-wire", &["areo-core"]),
     Crate {

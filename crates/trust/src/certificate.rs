@@ -1,0 +1,246 @@
+//! A chain of certificates against the trusted roots, and the server that it names.
+//!
+//! `webpki` reads and verifies; this module adds the tolerated skew of clocks, and the URI that says which server it is. Names of
+//! hosts count for nothing: addresses of servers may change.
+
+use std::fmt;
+
+use rustls::pki_types::{CertificateDer, TrustAnchor, UnixTime};
+use webpki::{EndEntityCert, KeyUsage};
+
+use areo_core::config::ServerId;
+
+use crate::SKEW_SECONDS;
+use crate::hexadecimal;
+use crate::roots::{MAX_CERTIFICATE_BYTES, Root, RootDigest};
+
+const SCHEME: &str = "areo://";
+const PATH: &str = "/server/";
+
+/// The server that a certificate is for: `areo://CLUSTER/server/ID`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerIdentity {
+    /// Its cluster.
+    pub cluster: u128,
+    /// Its id.
+    pub server: ServerId,
+}
+
+impl fmt::Display for ServerIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{SCHEME}{:032x}{PATH}{}", self.cluster, self.server)
+    }
+}
+
+impl ServerIdentity {
+    /// Reads the URI; none if it is another one.
+    pub fn parse(uri: &str) -> Option<ServerIdentity> {
+        let (cluster, server) = uri.strip_prefix(SCHEME)?.split_once(PATH)?;
+        Some(ServerIdentity {
+            cluster: u128::from_be_bytes(hexadecimal::read(cluster)?),
+            server: ServerId(u128::from_be_bytes(hexadecimal::read(server)?)),
+        })
+    }
+}
+
+/// The end of a connection that shows a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Usage {
+    /// The end that was called.
+    Server,
+    /// The end that calls.
+    Client,
+}
+
+/// A certificate that is not taken. Each sentence says what is wrong and what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CertificateError {
+    /// The bytes are no certificate, or one with parts that must be understood and are not.
+    #[error(
+        "the certificate cannot be read: the other end is no areo server, or its file is damaged"
+    )]
+    Unreadable,
+    /// No trusted root issued it.
+    #[error(
+        "the certificate was issued by a CA that this cluster does not trust: look whether the address is that of a server of this cluster"
+    )]
+    OtherAuthority,
+    /// It was valid until a while ago.
+    #[error("the certificate expired {} ago: have the server renew it, and compare the clocks of both machines", duration(*.seconds))]
+    Expired {
+        /// Since when, in seconds.
+        seconds: u64,
+    },
+    /// It is valid from a later time on.
+    #[error("the certificate is valid in {} only: compare the clocks of both machines", duration(*.seconds))]
+    NotYet {
+        /// Until then, in seconds.
+        seconds: u64,
+    },
+    /// It is for another purpose.
+    #[error(
+        "the certificate must not be used for this end of a connection: a server needs one for both ends (extended key usage serverAuth and clientAuth)"
+    )]
+    Usage,
+    /// It does not say which server it is for.
+    #[error(
+        "the certificate names no server: it needs one subject alternative name of the form areo://CLUSTER/server/ID"
+    )]
+    NoIdentity,
+    /// It is for a server of another cluster.
+    #[error(
+        "the certificate is for a server of cluster {found:032x}, and this is cluster {expected:032x}: give an address of this cluster"
+    )]
+    OtherCluster {
+        /// The cluster that was meant.
+        expected: u128,
+        /// The cluster in the certificate.
+        found: u128,
+    },
+    /// It is for another server.
+    #[error(
+        "the certificate is for server {found}, and server {expected} was called: the address belongs to another server by now"
+    )]
+    OtherServer {
+        /// The server that was called.
+        expected: ServerId,
+        /// The server in the certificate.
+        found: ServerId,
+    },
+    /// None of the shown certificates has the expected digest.
+    #[error(
+        "the server's CA is not the one of the token ({expected}): the address is of another cluster, or its CA was rotated since; make a new token"
+    )]
+    OtherDigest {
+        /// The digest that was expected.
+        expected: RootDigest,
+    },
+}
+
+/// Verifies a chain: a trusted root issued it, it is valid now give or take [`SKEW_SECONDS`], and it names one server.
+///
+/// # Errors
+/// [`CertificateError`].
+pub fn verify(
+    roots: &[Root],
+    leaf: &CertificateDer<'_>,
+    intermediates: &[CertificateDer<'_>],
+    usage: Usage,
+    now_seconds: u64,
+) -> Result<ServerIdentity, CertificateError> {
+    let anchors: Vec<TrustAnchor<'_>> = roots.iter().map(Root::anchor).collect();
+    let at = |seconds| chain_at(&anchors, leaf, intermediates, usage, seconds);
+    let verified = match at(now_seconds) {
+        Err(webpki::Error::CertExpired { .. }) => at(now_seconds.saturating_sub(SKEW_SECONDS)),
+        Err(webpki::Error::CertNotValidYet { .. }) => at(now_seconds.saturating_add(SKEW_SECONDS)),
+        verified => verified,
+    };
+    verified.map_err(|error| refusal(&error, now_seconds))?;
+    identity(leaf)
+}
+
+/// Verifies a chain at one time, without skew and names.
+pub(crate) fn chain_at(
+    anchors: &[TrustAnchor<'_>],
+    leaf: &CertificateDer<'_>,
+    intermediates: &[CertificateDer<'_>],
+    usage: Usage,
+    seconds: u64,
+) -> Result<(), webpki::Error> {
+    let usage = match usage {
+        Usage::Server => KeyUsage::server_auth(),
+        Usage::Client => KeyUsage::client_auth(),
+    };
+    if leaf.len() > MAX_CERTIFICATE_BYTES {
+        return Err(webpki::Error::BadDer);
+    }
+    let time = UnixTime::since_unix_epoch(std::time::Duration::from_secs(seconds));
+    EndEntityCert::try_from(leaf)?
+        .verify_for_usage(
+            webpki::ALL_VERIFICATION_ALGS,
+            anchors,
+            intermediates,
+            time,
+            usage,
+            None,
+            None,
+        )
+        .map(|_| ())
+}
+
+/// The one server that a certificate names. A certificate with two such names is refused, because a reader could mean
+/// either.
+pub(crate) fn identity(leaf: &CertificateDer<'_>) -> Result<ServerIdentity, CertificateError> {
+    let leaf = EndEntityCert::try_from(leaf).map_err(|_| CertificateError::Unreadable)?;
+    let mut names = leaf.valid_uri_names().filter(|uri| uri.starts_with(SCHEME));
+    match (names.next(), names.next()) {
+        (Some(uri), None) => ServerIdentity::parse(uri).ok_or(CertificateError::NoIdentity),
+        _ => Err(CertificateError::NoIdentity),
+    }
+}
+
+fn refusal(error: &webpki::Error, now_seconds: u64) -> CertificateError {
+    use webpki::Error;
+    match error {
+        Error::CertExpired { not_after, .. } => CertificateError::Expired {
+            seconds: now_seconds.saturating_sub(not_after.as_secs()),
+        },
+        Error::CertNotValidYet { not_before, .. } => CertificateError::NotYet {
+            seconds: not_before.as_secs().saturating_sub(now_seconds),
+        },
+        Error::UnknownIssuer
+        | Error::InvalidSignatureForPublicKey
+        | Error::MaximumPathBuildCallsExceeded
+        | Error::MaximumPathDepthExceeded
+        | Error::MaximumSignatureChecksExceeded => CertificateError::OtherAuthority,
+        Error::RequiredEkuNotFoundContext(_) | Error::CaUsedAsEndEntity => CertificateError::Usage,
+        _ => CertificateError::Unreadable,
+    }
+}
+
+/// A length of time in its largest unit.
+pub(crate) fn duration(seconds: u64) -> String {
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_identity_has_one_uri() {
+        let identity = ServerIdentity {
+            cluster: 0xab,
+            server: ServerId(u128::MAX),
+        };
+        let uri = identity.to_string();
+        let expected =
+            "areo://000000000000000000000000000000ab/server/ffffffffffffffffffffffffffffffff";
+        assert_eq!(uri, expected);
+        assert_eq!(ServerIdentity::parse(&uri), Some(identity));
+        let upper = uri.replace('a', "A");
+        let longer = format!("{uri}/x");
+        let host = uri.replace("areo://", "areo://x@");
+        for wrong in [
+            &uri[..uri.len() - 1],
+            &upper,
+            &longer,
+            &host,
+            "areo:///server/",
+            "",
+        ] {
+            assert_eq!(ServerIdentity::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn lengths_of_time_are_shown_in_their_largest_unit() {
+        let shown: Vec<String> = [59, 3600, 7200, 86_400 * 3].map(duration).into();
+        assert_eq!(shown, ["59 s", "60 min", "2 h", "3 days"]);
+    }
+}

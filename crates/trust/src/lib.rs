@@ -1,0 +1,25 @@
+//! Who may do what: functions of bytes, keys and times, without sockets, files and clocks.
+//!
+//! | module | |
+//! |---|---|
+//! | [`authority`] | the cluster's own CA: its root, and the certificates that it issues to servers |
+//! | [`certificate`] | a chain against the trusted roots, and the server that it names |
+//! | [`roots`] | the CAs that a cluster trusts, and their rotation |
+//! | [`tls`] | what `rustls` needs for connections between servers, from clients, and for joining |
+//! | [`secret`] | bytes that are never shown, and their encryption at rest |
+//!
+//! # Clocks
+//!
+//! Times are seconds since 1970 in UTC and parameters. Any clock may be an hour wrong, so that two of them differ by two
+//! hours: [`SKEW_SECONDS`]. A certificate counts so long before its first and after its last second, and is renewed a month
+//! early. A clock that is wrong by more refuses certificates which others take, and the sentence of the refusal says to look at it.
+
+pub mod authority;
+pub mod certificate;
+mod hexadecimal;
+pub mod roots;
+pub mod secret;
+pub mod tls;
+
+/// How far two clocks may be apart, in seconds, while certificates still count.
+pub const SKEW_SECONDS: u64 = 2 * 60 * 60;

@@ -1,0 +1,292 @@
+//! The CAs that a cluster trusts, and their rotation.
+//!
+//! A rotation has three steps, and at each of them every certificate in use is trusted by every server that has made the step or the
+//! one before it:
+//!
+//! 1. [`Roots::trust`]: the new root is trusted beside the old one, which issues on.
+//! 2. [`Roots::issue_from`]: the new root issues. Certificates of the old one are *due* (`authority::is_due`), so that
+//!    servers renew them.
+//! 3. [`Roots::drop_root`]: the old root goes.
+
+use std::fmt;
+
+use bytes::{Bytes, BytesMut};
+use ring::digest::{SHA256, digest};
+use rustls::pki_types::{CertificateDer, TrustAnchor};
+
+use areo_core::tlv::{self, TlvError};
+
+use crate::hexadecimal;
+
+/// Roots that are trusted at one time: a rotation needs two, and an operator's own PKI may have one more.
+pub const MAX_ROOTS: usize = 4;
+/// The longest certificate that is read, in bytes.
+pub const MAX_CERTIFICATE_BYTES: usize = 4096;
+
+const ROOT: u16 = tlv::MUST_UNDERSTAND | 1;
+
+/// SHA-256 of the certificate of a root, as it stands in a join token.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RootDigest(pub [u8; 32]);
+
+impl RootDigest {
+    /// The digest of any certificate.
+    pub(crate) fn of(certificate: &[u8]) -> RootDigest {
+        let digest = digest(&SHA256, certificate);
+        RootDigest(digest.as_ref().try_into().expect("SHA-256 has 32 bytes"))
+    }
+
+    /// Reads 64 lower-case hexadecimal digits; none if the text is anything else.
+    pub fn parse(text: &str) -> Option<RootDigest> {
+        hexadecimal::read(text).map(RootDigest)
+    }
+}
+
+impl fmt::Display for RootDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hexadecimal::write(&self.0))
+    }
+}
+
+impl fmt::Debug for RootDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// The certificate of a CA.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Root {
+    certificate: CertificateDer<'static>,
+}
+
+impl Root {
+    /// Takes the certificate of a CA in DER.
+    ///
+    /// # Errors
+    /// [`RootsError::Unreadable`].
+    pub fn from_der(der: &[u8]) -> Result<Root, RootsError> {
+        let certificate = CertificateDer::from(der.to_vec());
+        let is_readable = der.len() <= MAX_CERTIFICATE_BYTES
+            && webpki::anchor_from_trusted_cert(&certificate).is_ok();
+        if is_readable {
+            Ok(Root { certificate })
+        } else {
+            Err(RootsError::Unreadable)
+        }
+    }
+
+    /// The certificate.
+    pub fn certificate(&self) -> &CertificateDer<'static> {
+        &self.certificate
+    }
+
+    /// Its digest.
+    pub fn digest(&self) -> RootDigest {
+        RootDigest::of(&self.certificate)
+    }
+
+    /// Name and key, as a verification needs them.
+    pub(crate) fn anchor(&self) -> TrustAnchor<'_> {
+        webpki::anchor_from_trusted_cert(&self.certificate).expect("`from_der` has read it")
+    }
+}
+
+impl fmt::Debug for Root {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Root {}", self.digest())
+    }
+}
+
+/// Roots that cannot be read, or a change of them that would lock servers out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RootsError {
+    /// The bytes are no certificate.
+    #[error(
+        "this is no certificate of a CA: a root is one X.509 certificate of at most 4096 bytes in DER"
+    )]
+    Unreadable,
+    /// The list cannot be read.
+    #[error("the list of trusted CAs cannot be read: {0}")]
+    List(#[from] TlvError),
+    /// The list is empty, too long, or names a root twice.
+    #[error("a cluster trusts 1 to {MAX_ROOTS} different CAs, and the list has {count}")]
+    Count {
+        /// Roots in the list.
+        count: usize,
+    },
+    /// One more would be too many.
+    #[error("the cluster trusts {MAX_ROOTS} CAs already: end the rotation that is under way first")]
+    Full,
+    /// The root is not in the list.
+    #[error("the cluster does not trust the CA {digest}")]
+    Unknown {
+        /// Its digest.
+        digest: RootDigest,
+    },
+    /// The root issues certificates.
+    #[error(
+        "the CA {digest} issues the certificates of this cluster: have another one issue them before it goes"
+    )]
+    Issuing {
+        /// Its digest.
+        digest: RootDigest,
+    },
+}
+
+/// The CAs that a cluster trusts, of which the first one issues.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Roots(Vec<Root>);
+
+impl Roots {
+    /// One root, which issues.
+    pub fn new(issuing: Root) -> Roots {
+        Roots(vec![issuing])
+    }
+
+    /// The root that issues.
+    pub fn issuing(&self) -> &Root {
+        &self.0[0]
+    }
+
+    /// All of them, the one that issues first.
+    pub fn all(&self) -> &[Root] {
+        &self.0
+    }
+
+    /// Trusts one more; one that is trusted already stays as it is.
+    ///
+    /// # Errors
+    /// [`RootsError::Full`].
+    pub fn trust(&mut self, root: Root) -> Result<(), RootsError> {
+        if self.0.contains(&root) {
+            return Ok(());
+        }
+        if self.0.len() == MAX_ROOTS {
+            return Err(RootsError::Full);
+        }
+        self.0.push(root);
+        Ok(())
+    }
+
+    /// Has a trusted root issue from now on.
+    ///
+    /// # Errors
+    /// [`RootsError::Unknown`].
+    pub fn issue_from(&mut self, digest: RootDigest) -> Result<(), RootsError> {
+        let place = self.place(digest)?;
+        self.0[..=place].rotate_right(1);
+        Ok(())
+    }
+
+    /// Trusts a root no longer.
+    ///
+    /// # Errors
+    /// [`RootsError::Unknown`], [`RootsError::Issuing`].
+    pub fn drop_root(&mut self, digest: RootDigest) -> Result<(), RootsError> {
+        match self.place(digest)? {
+            0 => Err(RootsError::Issuing { digest }),
+            place => {
+                self.0.remove(place);
+                Ok(())
+            }
+        }
+    }
+
+    fn place(&self, digest: RootDigest) -> Result<usize, RootsError> {
+        let place = self.0.iter().position(|root| root.digest() == digest);
+        place.ok_or(RootsError::Unknown { digest })
+    }
+
+    /// The list as bytes: one field per root.
+    pub fn encode(&self) -> Bytes {
+        let mut out = BytesMut::new();
+        for root in &self.0 {
+            tlv::put_field(&mut out, ROOT, &root.certificate);
+        }
+        out.freeze()
+    }
+
+    /// Reads what [`Roots::encode`] wrote.
+    ///
+    /// # Errors
+    /// [`RootsError`].
+    pub fn decode(bytes: &[u8]) -> Result<Roots, RootsError> {
+        let mut roots: Vec<Root> = Vec::new();
+        for field in tlv::fields(bytes) {
+            let (kind, value) = field?;
+            if kind != ROOT {
+                tlv::unknown(kind)?;
+                continue;
+            }
+            let root = Root::from_der(value)?;
+            let count = roots.len() + 1;
+            if count > MAX_ROOTS || roots.contains(&root) {
+                return Err(RootsError::Count { count });
+            }
+            roots.push(root);
+        }
+        if roots.is_empty() {
+            return Err(RootsError::Count { count: 0 });
+        }
+        Ok(Roots(roots))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::authority::Authority;
+
+    fn root() -> Root {
+        Authority::create(7, 1_800_000_000).unwrap().root().clone()
+    }
+
+    #[test]
+    fn a_rotation_never_drops_the_root_that_issues() {
+        let (old, new) = (root(), root());
+        let mut roots = Roots::new(old.clone());
+        roots.trust(new.clone()).unwrap();
+        roots.trust(new.clone()).unwrap();
+        assert_eq!(roots.all(), [old.clone(), new.clone()]);
+        let digest = old.digest();
+        assert_eq!(roots.drop_root(digest), Err(RootsError::Issuing { digest }));
+        roots.issue_from(new.digest()).unwrap();
+        assert_eq!(roots.all(), [new.clone(), old.clone()]);
+        roots.drop_root(digest).unwrap();
+        assert_eq!(roots.all(), [new]);
+        assert_eq!(roots.drop_root(digest), Err(RootsError::Unknown { digest }));
+        assert_eq!(
+            roots.issue_from(digest),
+            Err(RootsError::Unknown { digest })
+        );
+    }
+
+    #[test]
+    fn roots_are_few_and_come_back_from_bytes() {
+        let mut roots = Roots::new(root());
+        for _ in 1..MAX_ROOTS {
+            roots.trust(root()).unwrap();
+        }
+        assert_eq!(roots.trust(root()), Err(RootsError::Full));
+        let bytes = roots.encode();
+        assert_eq!(Roots::decode(&bytes), Ok(roots.clone()));
+        assert_eq!(Roots::decode(b""), Err(RootsError::Count { count: 0 }));
+        let twice = [Roots::new(root()).encode(), bytes].concat();
+        assert_eq!(Roots::decode(&twice), Err(RootsError::Count { count: 5 }));
+        let one = Roots::new(root()).encode();
+        let doubled = [&one[..], &one].concat();
+        assert_eq!(Roots::decode(&doubled), Err(RootsError::Count { count: 2 }));
+        for length in 1..one.len() {
+            assert!(Roots::decode(&one[..length]).is_err(), "{length} bytes");
+        }
+        assert_eq!(Root::from_der(b"rubbish"), Err(RootsError::Unreadable));
+    }
+
+    #[test]
+    fn a_digest_has_one_text() {
+        let digest = root().digest();
+        assert_eq!(RootDigest::parse(&digest.to_string()), Some(digest));
+        assert_eq!(RootDigest::parse(&digest.to_string().to_uppercase()), None);
+    }
+}

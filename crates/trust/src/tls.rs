@@ -1,0 +1,359 @@
+//! What `rustls` needs for connections of areo: TLS 1.3 alone, ALPN `areo/1`, certificates of the cluster.
+//!
+//! | connection | caller shows | caller checks |
+//! |---|---|---|
+//! | server to server | its certificate | that it reached the server that it called |
+//! | client to server | nothing; it proves a key above TLS | that a server of the cluster answers |
+//! | to join | nothing | that the server's CA has the digest of the token: [`joining_config`] |
+//!
+//! There is no resumption of sessions and no early data: each connection verifies certificates anew, so that a renewed, dropped
+//! or expired one counts from the next connection on. Configurations are immutable; an [`Endpoint`] makes them, and is
+//! made anew after a renewal or a change of the roots.
+
+use std::sync::Arc;
+
+use rustls::client::Resumption;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{
+    ClientConfig, CommonState, DigitallySignedStruct, DistinguishedName, Error, ServerConfig,
+    SignatureScheme,
+};
+
+use areo_core::config::ServerId;
+
+use crate::authority::ServerKey;
+use crate::certificate::{self, CertificateError, ServerIdentity, Usage};
+use crate::roots::{Root, RootDigest, Roots};
+
+pub use explanation::explain;
+pub use rustls::time_provider::{DefaultTimeProvider, TimeProvider};
+
+mod explanation;
+#[cfg(test)]
+mod tests;
+
+/// The protocol above TLS, by which a server of another kind is recognised before a byte of it is read.
+pub const ALPN: &[u8] = b"areo/1";
+
+/// The name for `rustls`, which wants one. It is not sent: a certificate names a server by its id.
+///
+/// # Panics
+/// Never.
+pub fn server_name() -> ServerName<'static> {
+    ServerName::try_from("server.areo.invalid").expect("a name of a host")
+}
+
+/// What a server shows: its key with the certificate for it, and the certificates up to the root.
+#[derive(Debug)]
+pub struct Credentials {
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivatePkcs8KeyDer<'static>,
+}
+
+impl Credentials {
+    /// A certificate of the cluster's own CA. The root goes with it, for servers that join and have its digest alone.
+    pub fn new(certificate: CertificateDer<'static>, root: &Root, key: &ServerKey) -> Credentials {
+        Credentials::from_chain(vec![certificate, root.certificate().clone()], key)
+    }
+
+    /// A chain that an operator's own PKI issued, the server's certificate first.
+    pub fn from_chain(chain: Vec<CertificateDer<'static>>, key: &ServerKey) -> Credentials {
+        let key = PrivatePkcs8KeyDer::from(key.private().expose().to_vec());
+        Credentials { chain, key }
+    }
+
+    fn key(&self) -> PrivateKeyDer<'static> {
+        PrivateKeyDer::Pkcs8(self.key.clone_key())
+    }
+}
+
+/// One end of connections within a cluster.
+#[derive(Debug)]
+pub struct Endpoint {
+    /// The cluster.
+    pub cluster: u128,
+    /// The CAs that count.
+    pub roots: Roots,
+    /// What this process shows; a client has none.
+    pub credentials: Option<Credentials>,
+    /// The clock by which certificates are judged.
+    pub clock: Arc<dyn TimeProvider>,
+}
+
+impl Endpoint {
+    /// For connections that this server accepts: a caller may show a certificate, and [`peer`] says who it is.
+    ///
+    /// # Errors
+    /// The key does not belong to the certificate, or there is none.
+    pub fn server_config(&self) -> Result<Arc<ServerConfig>, Error> {
+        let Some(credentials) = &self.credentials else {
+            return Err(Error::General("a server needs a certificate".to_owned()));
+        };
+        let clock = Arc::clone(&self.clock);
+        let mut config = ServerConfig::builder_with_details(provider(), clock)
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .with_client_cert_verifier(self.verifier(None))
+            .with_single_cert(credentials.chain.clone(), credentials.key())?;
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        config.send_tls13_tickets = 0;
+        Ok(Arc::new(config))
+    }
+
+    /// For a connection to a server, which must be `expected` if the caller knows.
+    ///
+    /// # Errors
+    /// The key does not belong to the certificate.
+    pub fn client_config(&self, expected: Option<ServerId>) -> Result<Arc<ClientConfig>, Error> {
+        let clock = Arc::clone(&self.clock);
+        let builder = ClientConfig::builder_with_details(provider(), clock)
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .dangerous()
+            .with_custom_certificate_verifier(self.verifier(expected));
+        let config = match &self.credentials {
+            Some(shown) => builder.with_client_auth_cert(shown.chain.clone(), shown.key())?,
+            None => builder.with_no_client_auth(),
+        };
+        Ok(Arc::new(as_caller(config)))
+    }
+
+    fn verifier(&self, expected: Option<ServerId>) -> Arc<Verifier> {
+        Arc::new(Verifier {
+            trusted: Trusted::Cluster {
+                cluster: self.cluster,
+                roots: self.roots.clone(),
+                expected,
+            },
+            algorithms: provider().signature_verification_algorithms,
+        })
+    }
+}
+
+/// For a connection of a server that is about to join and knows nothing but the digest in its token. Nothing secret may be
+/// sent before the handshake is over.
+///
+/// # Errors
+/// The library refuses its own defaults.
+pub fn joining_config(
+    digest: RootDigest,
+    clock: Arc<dyn TimeProvider>,
+) -> Result<Arc<ClientConfig>, Error> {
+    let verifier = Verifier {
+        trusted: Trusted::Digest(digest),
+        algorithms: provider().signature_verification_algorithms,
+    };
+    let config = ClientConfig::builder_with_details(provider(), clock)
+        .with_protocol_versions(&[&rustls::version::TLS13])?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth();
+    Ok(Arc::new(as_caller(config)))
+}
+
+fn as_caller(mut config: ClientConfig) -> ClientConfig {
+    config.alpn_protocols = vec![ALPN.to_vec()];
+    config.resumption = Resumption::disabled();
+    config.enable_sni = false;
+    config
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+/// The other end of a connection after its handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// It showed no certificate: a client, which proves a key, or a server that is about to join.
+    Anonymous,
+    /// A server with a certificate that was verified.
+    Server(ServerIdentity),
+}
+
+/// The other end of a connection whose handshake is over.
+///
+/// # Errors
+/// It did not agree on [`ALPN`], or the certificate that was verified names no server.
+pub fn peer(connection: &CommonState) -> Result<Peer, Error> {
+    if connection.alpn_protocol() != Some(ALPN) {
+        return Err(Error::NoApplicationProtocol);
+    }
+    match connection.peer_certificates() {
+        Some([leaf, ..]) => {
+            let identity = certificate::identity(leaf).map_err(refusal)?;
+            Ok(Peer::Server(identity))
+        }
+        _ => Ok(Peer::Anonymous),
+    }
+}
+
+/// The root with this digest among the certificates that the other end showed.
+pub fn shown_root(connection: &CommonState, digest: RootDigest) -> Option<Root> {
+    find_root(connection.peer_certificates()?, digest)
+}
+
+fn find_root(chain: &[CertificateDer<'_>], digest: RootDigest) -> Option<Root> {
+    let root = chain.iter().find(|shown| RootDigest::of(shown) == digest)?;
+    Root::from_der(root).ok()
+}
+
+/// Which certificates a verifier takes.
+#[derive(Debug)]
+enum Trusted {
+    /// Those of servers of a cluster, or of one server.
+    Cluster {
+        cluster: u128,
+        roots: Roots,
+        expected: Option<ServerId>,
+    },
+    /// Those of a root that the other end shows itself.
+    Digest(RootDigest),
+}
+
+/// Judges the certificates of the other end.
+#[derive(Debug)]
+struct Verifier {
+    trusted: Trusted,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl Verifier {
+    fn verify(
+        &self,
+        leaf: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        usage: Usage,
+        now: UnixTime,
+    ) -> Result<(), CertificateError> {
+        let now_seconds = now.as_secs();
+        match &self.trusted {
+            Trusted::Cluster {
+                cluster,
+                roots,
+                expected,
+            } => {
+                let found =
+                    certificate::verify(roots.all(), leaf, intermediates, usage, now_seconds)?;
+                is_meant(*cluster, *expected, found)
+            }
+            Trusted::Digest(digest) => {
+                let root = find_root(intermediates, *digest);
+                let root = root.ok_or(CertificateError::OtherDigest { expected: *digest })?;
+                certificate::verify(&[root], leaf, intermediates, usage, now_seconds).map(|_| ())
+            }
+        }
+    }
+}
+
+fn is_meant(
+    cluster: u128,
+    expected: Option<ServerId>,
+    found: ServerIdentity,
+) -> Result<(), CertificateError> {
+    if found.cluster != cluster {
+        return Err(CertificateError::OtherCluster {
+            expected: cluster,
+            found: found.cluster,
+        });
+    }
+    match expected {
+        Some(expected) if expected != found.server => Err(CertificateError::OtherServer {
+            expected,
+            found: found.server,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Carries the sentence through `rustls` to [`explain`].
+fn refusal(error: CertificateError) -> Error {
+    rustls::CertificateError::Other(rustls::OtherError(Arc::new(error))).into()
+}
+
+/// There is no TLS 1.2 in this build.
+fn tls12() -> Error {
+    Error::PeerIncompatible(rustls::PeerIncompatible::Tls12NotOfferedOrEnabled)
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        leaf: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        _name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        self.verify(leaf, intermediates, Usage::Server, now)
+            .map(|()| ServerCertVerified::assertion())
+            .map_err(refusal)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _leaf: &CertificateDer<'_>,
+        _signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(tls12())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        leaf: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        rustls::crypto::verify_tls13_signature(message, leaf, signature, &self.algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}
+
+impl ClientCertVerifier for Verifier {
+    /// Clients show nothing, and prove a key above TLS.
+    fn client_auth_mandatory(&self) -> bool {
+        false
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        leaf: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        self.verify(leaf, intermediates, Usage::Client, now)
+            .map(|()| ClientCertVerified::assertion())
+            .map_err(refusal)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _leaf: &CertificateDer<'_>,
+        _signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(tls12())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        leaf: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        rustls::crypto::verify_tls13_signature(message, leaf, signature, &self.algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}
