@@ -6,6 +6,8 @@
 //! | [`certificate`] | a chain against the trusted roots, and the server that it names |
 //! | [`roots`] | the CAs that a cluster trusts, and their rotation |
 //! | [`tls`] | what `rustls` needs for connections between servers, from clients, and for joining |
+//! | [`token`] | what lets a machine become a server, once |
+//! | [`id`] | ids of tokens and keys |
 //! | [`secret`] | bytes that are never shown, and their encryption at rest |
 //!
 //! # Clocks
@@ -17,9 +19,14 @@
 pub mod authority;
 pub mod certificate;
 mod hexadecimal;
+pub mod id;
 pub mod roots;
 pub mod secret;
+mod text;
 pub mod tls;
+pub mod token;
+
+pub use text::TextError;
 
 /// How far two clocks may be apart, in seconds, while certificates still count.
 pub const SKEW_SECONDS: u64 = 2 * 60 * 60;
