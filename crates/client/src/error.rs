@@ -2,7 +2,7 @@
 
 use crate::{Object, ServerId, Shape, Version};
 use areo_core::config::Configuration;
-use areo_core::error::{DeciderError, Response, Unavailable};
+use areo_core::error::{AnswerCount, DeciderError, Response, Unavailable};
 use areo_core::message::Refusal;
 use areo_core::span::ErrorType;
 use std::fmt;
@@ -322,8 +322,12 @@ impl NoQuorum {
 
     /// Servers that answered.
     pub fn answered(&self) -> usize {
-        let answered = |server: &&ServerOutcome| server.response == Response::Answered;
-        self.servers.iter().filter(answered).count()
+        self.count().answered
+    }
+
+    fn count(&self) -> AnswerCount {
+        let responses = self.servers.iter().map(|server| server.response);
+        AnswerCount::of(responses, self.needed)
     }
 
     fn obstructed(&self, f: &mut fmt::Formatter<'_>, obstacle: &Obstacle) -> fmt::Result {
@@ -337,7 +341,7 @@ impl NoQuorum {
     }
 }
 
-/// What a server did, in one or two words: `ok`, `refused`, `timed out`, `disk full`, ...
+/// What a server did, in a few words: `ok`, `refused`, `timed out`, `not waited for`, `disk full`, ...
 impl fmt::Display for ServerOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.response, self.reason.as_deref()) {
@@ -354,20 +358,22 @@ impl fmt::Display for NoQuorum {
         if let Some(obstacle) = &self.obstacle {
             return self.obstructed(f, obstacle);
         }
-        let (answered, needed) = (self.answered(), self.needed);
+        let count = self.count();
         let (index, shape) = (self.configuration, self.shape);
         match &self.domain {
             Some(domain) => write!(f, "no quorum for '{domain}'")?,
             None => write!(f, "no quorum for the root domain")?,
         }
         write!(f, " (configuration {index}, {shape}): ")?;
-        match answered < self.needed {
-            true => write!(f, "{answered} of {needed} needed servers answered in ")?,
+        if count.answered < count.needed {
+            write!(f, "{count} in ")?;
+        } else {
             // Concurrent writers kept every answer from being one version's.
-            false => write!(
+            write!(
                 f,
-                "{answered} servers answered, but no version was complete among their answers in "
-            )?,
+                "{} servers answered, but no version was complete among their answers in ",
+                count.answered
+            )?;
         }
         write_seconds(f, self.waited)?;
         self.servers(f)?;

@@ -134,8 +134,10 @@ pub enum Response {
     Refused(Refusal),
     /// It could not be reached.
     Unreachable,
-    /// It did not answer.
+    /// It did not answer in time.
     Silent,
+    /// It had not answered when the call ended before its time, since no answer of it could help.
+    NotAwaited,
 }
 
 impl fmt::Display for Response {
@@ -145,6 +147,50 @@ impl fmt::Display for Response {
             Response::Refused(refusal) => refusal.fmt(f),
             Response::Unreachable => f.write_str("unreachable"),
             Response::Silent => f.write_str("timed out"),
+            Response::NotAwaited => f.write_str("not waited for"),
+        }
+    }
+}
+
+/// The numbers of a quorum call that was not decided, for sentences.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AnswerCount {
+    /// Servers that did what they were asked.
+    pub answered: usize,
+    /// Servers that refused: they have answered, too.
+    pub refused: usize,
+    /// Servers that would have been enough.
+    pub needed: usize,
+}
+
+impl AnswerCount {
+    /// Of these responses.
+    pub fn of(responses: impl Iterator<Item = Response>, needed: usize) -> AnswerCount {
+        let none = AnswerCount {
+            answered: 0,
+            refused: 0,
+            needed,
+        };
+        responses.fold(none, |mut count, response| {
+            count.answered += usize::from(response == Response::Answered);
+            count.refused += usize::from(matches!(response, Response::Refused(_)));
+            count
+        })
+    }
+}
+
+/// `2 of 4 needed servers answered`, `1 of 4 needed servers accepted the request and 2 declined it`.
+impl fmt::Display for AnswerCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let AnswerCount {
+            answered,
+            refused,
+            needed,
+        } = self;
+        write!(f, "{answered} of {needed} needed servers ")?;
+        match refused {
+            0 => f.write_str("answered"),
+            _ => write!(f, "accepted the request and {refused} declined it"),
         }
     }
 }
@@ -257,8 +303,12 @@ impl Unavailable {
 
     /// Servers that answered.
     pub fn answered(&self) -> usize {
-        let answered = |(_, response): &&(ServerId, Response)| *response == Response::Answered;
-        self.servers.iter().filter(answered).count()
+        self.count().answered
+    }
+
+    fn count(&self) -> AnswerCount {
+        let responses = self.servers.iter().map(|(_, response)| *response);
+        AnswerCount::of(responses, self.needed)
     }
 
     /// Whether no quorum can register another server, however long it is waited for.
@@ -292,12 +342,7 @@ impl fmt::Display for Unavailable {
         if let Some(obstacle) = &self.obstacle {
             return obstacle.fmt(f);
         }
-        let (answered, needed) = (self.answered(), self.needed);
-        let seconds = self.waited.as_secs_f64();
-        write!(
-            f,
-            "{answered} of {needed} needed servers answered in {seconds:.1} s"
-        )
+        write!(f, "{} in {:.1} s", self.count(), self.waited.as_secs_f64())
     }
 }
 

@@ -38,7 +38,7 @@ fn describe(server: ServerId) -> (String, Option<String>) {
     (format!("s{}", server.0), Some("connection refused".into()))
 }
 
-use Response::{Answered, Refused, Silent, Unreachable};
+use Response::{Answered, NotAwaited, Refused, Silent, Unreachable};
 const TWO_OF_FOUR: [Response; 5] = [Answered, Answered, Unreachable, Unreachable, Silent];
 
 #[test]
@@ -55,6 +55,30 @@ fn the_sentence_names_servers_and_counts() {
     assert_eq!((call.answered(), call.needed), (2, 4));
     assert_eq!(call.key.as_deref(), Some("cat"));
     assert_eq!(call.servers[4].reason, None, "it was reachable");
+}
+
+/// A server that refuses has answered, and one that could not help any more did not take too long.
+#[test]
+fn the_sentence_of_what_is_impossible_blames_no_server_for_time() {
+    let busy = Refused(Refusal::Busy);
+    let starting = Refused(Refusal::Starting);
+    let responses = [busy, starting, Answered, NotAwaited, Unreachable];
+    let error = call(Operation::Get, Some("cat"), &failed(responses, 12)).not_applied();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "no quorum for 'photos' (configuration 3, ec [5,3]): 1 of 4 needed servers accepted the request and 2 declined it in 12 ms \
+             (s1 {}, s2 {}, s3 ok, s4 not waited for, s5 refused)",
+            Refusal::Busy,
+            Refusal::Starting
+        )
+    );
+    let all = call(Operation::Put, Some("cat"), &failed([busy; 5], 3)).not_applied();
+    let sentence = all.to_string();
+    assert!(
+        sentence.contains("0 of 4 needed servers accepted the request and 5 declined it in 3 ms"),
+        "{sentence}"
+    );
 }
 
 #[test]

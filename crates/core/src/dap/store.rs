@@ -139,7 +139,7 @@ impl Store {
     /// What each member answered, by position.
     fn responses(&self) -> Vec<Response> {
         let response = |member: &State| match member {
-            State::Asked => Response::Silent,
+            State::Asked => Response::NotAwaited,
             State::Stored => Response::Answered,
             State::Refused(refusal) => Response::Refused(*refusal),
         };

@@ -52,8 +52,10 @@ pub struct Call<T: Tally> {
 enum State<T: Tally> {
     Open(T),
     Done(T::Output),
-    /// Impossible, or out of time.
-    Failed,
+    /// Undecided when its time was over.
+    OutOfTime,
+    /// No further answer can decide it.
+    Impossible,
     /// The outcome was handed out.
     Over,
 }
@@ -168,7 +170,7 @@ impl<T: Tally> Call<T> {
             return;
         }
         if self.deadline.of_call(self.begun) <= now {
-            self.state = State::Failed;
+            self.state = State::OutOfTime;
             return;
         }
         if self.patience.is_none() || now < self.tick_at {
@@ -220,7 +222,8 @@ impl<T: Tally> Call<T> {
     pub fn take(&mut self) -> Option<Result<T::Output, Unavailable>> {
         match std::mem::replace(&mut self.state, State::Over) {
             State::Done(output) => Some(Ok(output)),
-            State::Failed => Some(Err(self.unavailable())),
+            State::OutOfTime => Some(Err(self.unavailable(Response::Silent))),
+            State::Impossible => Some(Err(self.unavailable(Response::NotAwaited))),
             State::Open(tally) => {
                 self.state = State::Open(tally);
                 None
@@ -263,7 +266,7 @@ impl<T: Tally> Call<T> {
                 self.deadline.decided(self.now, servers);
                 self.state = State::Done(output);
             }
-            Decision::Impossible => self.state = State::Failed,
+            Decision::Impossible => self.state = State::Impossible,
         }
         true
     }
@@ -282,15 +285,22 @@ impl<T: Tally> Call<T> {
         has_changed
     }
 
-    fn unavailable(&self) -> Unavailable {
+    /// The failure of the call. `unheard`: the response of a server of which nothing is known.
+    fn unavailable(&self, unheard: Response) -> Unavailable {
         let n = self.members.len();
         assert_eq!(self.responses.len(), n, "each member is spoken of");
         let responses = self.responses.iter().copied();
         let servers = self.members.iter().copied().zip(responses).collect();
+        let mut servers = self.deadline.reported(self.begun, self.now, servers);
+        for (_, response) in &mut servers {
+            if *response == Response::Silent {
+                *response = unheard;
+            }
+        }
         Unavailable {
             configuration: None,
             needed: self.needed,
-            servers: self.deadline.reported(self.begun, self.now, servers),
+            servers,
             waited: self.deadline.waited(self.begun, self.now),
             handed_over: self.handed_over,
             obstacle: None,

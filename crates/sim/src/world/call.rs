@@ -201,7 +201,9 @@ impl<T: Tally + 'static> Gather<T> {
     fn check(&self, outcome: &Result<T::Output, Unavailable>, refused: &[usize]) {
         let Err(unavailable) = outcome else { return };
         let said = |position: &usize| unavailable.servers[*position];
-        let silent = |(_, response): &(ServerId, Response)| *response == Response::Silent;
+        let silent = |(_, response): &(ServerId, Response)| {
+            matches!(response, Response::Silent | Response::NotAwaited)
+        };
         if let Some((server, _)) = refused.iter().map(said).find(silent) {
             let sentence = format!("blamed: {server} counts as silent and was not asked");
             self.env.world.violate(sentence);

@@ -150,7 +150,7 @@ impl State {
 
     fn response(&self) -> Response {
         match self {
-            State::Spare | State::Asked => Response::Silent,
+            State::Spare | State::Asked => Response::NotAwaited,
             State::Refused(refusal) => Response::Refused(*refusal),
             State::Lacks => Response::Refused(Refusal::Damaged),
             State::Given(_) => Response::Answered,

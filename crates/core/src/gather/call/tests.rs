@@ -133,9 +133,54 @@ fn what_is_impossible_says_what_each_server_did() {
     let failed = call.take().expect("it has ended").unwrap_err();
     let said: Vec<Response> = failed.servers.iter().map(|(_, said)| *said).collect();
     let full = Response::Refused(Refusal::Full);
-    assert_eq!(said, [Response::Answered, Response::Silent, full]);
+    assert_eq!(said, [Response::Answered, Response::NotAwaited, full]);
     assert_eq!(failed.waited, Duration::from_millis(5));
     assert!(failed.handed_over && failed.needed == 3);
+}
+
+/// A call that ends at once blames no server for its silence; a call that ends at its deadline does.
+#[test]
+fn only_a_server_that_had_time_is_silent() {
+    let end = |until_ms: u64| {
+        let mut call = call(None, false, &patient(), at(0));
+        send(&mut call);
+        call.pass(at(until_ms), |_| 0);
+        if call.is_open() {
+            call.hear(2, Event::Refused(Refusal::Full), at(until_ms));
+        }
+        let failed = call.take().expect("it has ended").unwrap_err();
+        let responses = failed.servers.iter().map(|it| it.1);
+        (responses.collect::<Vec<_>>(), failed.to_string())
+    };
+    let full = Response::Refused(Refusal::Full);
+    for until_ms in [0, 1, 600, 999] {
+        let (responses, sentence) = end(until_ms);
+        let unheard = Response::NotAwaited;
+        assert_eq!(responses, [unheard, unheard, full], "after {until_ms} ms");
+        let found = "0 of 3 needed servers accepted the request and 1 declined it in ";
+        assert!(sentence.starts_with(found), "{sentence}");
+    }
+    let (responses, sentence) = end(1000);
+    assert_eq!(responses, [Response::Silent; 3]);
+    assert_eq!(sentence, "0 of 3 needed servers answered in 1.0 s");
+}
+
+/// The servers that answered the call before are not said to be silent where the next one is impossible at once.
+#[test]
+fn what_is_impossible_at_once_says_what_servers_did_before() {
+    let deadline = patient();
+    let mut first = call(None, false, &deadline, at(0));
+    send(&mut first);
+    first.hear(0, Event::Reply(Reply::Config), at(1));
+    first.hear(1, Event::Unreachable, at(1));
+    first.hear(2, Event::Reply(Reply::Config), at(1));
+    let mut second = call(None, false, &deadline, at(2));
+    send(&mut second);
+    second.hear(2, Event::Refused(Refusal::Full), at(3));
+    let failed = second.take().expect("it has ended").unwrap_err();
+    let said: Vec<Response> = failed.servers.iter().map(|(_, said)| *said).collect();
+    let full = Response::Refused(Refusal::Full);
+    assert_eq!(said, [Response::Answered, Response::Unreachable, full]);
 }
 
 #[test]
