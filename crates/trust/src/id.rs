@@ -42,3 +42,4 @@ macro_rules! id {
 }
 
 id!(TokenId, "The id of a join token.");
+id!(KeyId, "The id of an access key.");

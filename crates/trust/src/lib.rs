@@ -7,26 +7,32 @@
 //! | [`roots`] | the CAs that a cluster trusts, and their rotation |
 //! | [`tls`] | what `rustls` needs for connections between servers, from clients, and for joining |
 //! | [`token`] | what lets a machine become a server, once |
+//! | [`key`] | access keys, and the proof that a client has one |
+//! | [`grant`] | what a key may do |
+//! | [`ticket`] | what a client shows to every server, which judges it alone |
 //! | [`id`] | ids of tokens and keys |
 //! | [`secret`] | bytes that are never shown, and their encryption at rest |
 //!
 //! # Clocks
 //!
 //! Times are seconds since 1970 in UTC and parameters. Any clock may be an hour wrong, so that two of them differ by two
-//! hours: [`SKEW_SECONDS`]. A certificate counts so long before its first and after its last second, and is renewed a month
-//! early. A clock that is wrong by more refuses certificates which others take, and the sentence of the refusal says to look at it.
+//! hours: [`SKEW_SECONDS`]. A certificate or a ticket counts so long before its first and after its last second, and a certificate
+//! is renewed a month early. A clock that is wrong by more refuses what others take, and the sentence of the refusal says to look at it.
 
 pub mod authority;
 pub mod certificate;
+pub mod grant;
 mod hexadecimal;
 pub mod id;
+pub mod key;
 pub mod roots;
 pub mod secret;
 mod text;
+pub mod ticket;
 pub mod tls;
 pub mod token;
 
 pub use text::TextError;
 
-/// How far two clocks may be apart, in seconds, while certificates still count.
+/// How far two clocks may be apart, in seconds, while certificates and tickets still count.
 pub const SKEW_SECONDS: u64 = 2 * 60 * 60;

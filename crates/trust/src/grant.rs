@@ -1,0 +1,294 @@
+//! Grants: what a key may do, and the check that each server makes for each request.
+//!
+//! A grant has verbs, and where they count. On objects and domains: `read,write:photos/2024/` for keys of the domain `photos` that begin
+//! with `2024/`, `read:photos-*` for all domains whose names begin so, `list:*` for all domains. On the whole cluster: `status,trace`.
+//! No verb contains another one. What concerns a domain as a whole needs a grant without a prefix.
+
+mod text;
+
+use std::fmt;
+
+use areo_core::limits;
+use areo_core::manager::domains::check_domain_name;
+
+pub use text::GrantError;
+
+use crate::id::KeyId;
+
+/// Grants of one key: a ticket with all of them has to fit into the first message of a connection.
+pub const MAX_GRANTS: usize = 32;
+/// Bytes of the text forms of all grants of one key.
+pub const MAX_GRANT_BYTES: usize = 2048;
+
+/// What a request does. The order is that of the text form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verb {
+    /// Reads objects.
+    Read,
+    /// Writes objects.
+    Write,
+    /// Lists objects.
+    List,
+    /// Removes objects.
+    Delete,
+    /// Creates, changes and removes domains.
+    Admin,
+    /// Sees servers, domains and metrics.
+    Status,
+    /// Reconfigures the root domain, drains, replaces and forgets servers.
+    Reconfig,
+    /// Makes and revokes keys, and rotates the CA.
+    Keys,
+    /// Makes tokens for servers that join.
+    Join,
+    /// Sees traces of operations of others.
+    Trace,
+}
+
+/// Verbs that count in domains.
+pub const DOMAIN_VERBS: [Verb; 5] = [
+    Verb::Read,
+    Verb::Write,
+    Verb::List,
+    Verb::Delete,
+    Verb::Admin,
+];
+/// Verbs that count for the whole cluster.
+pub const CLUSTER_VERBS: [Verb; 5] = [
+    Verb::Status,
+    Verb::Reconfig,
+    Verb::Keys,
+    Verb::Join,
+    Verb::Trace,
+];
+
+impl Verb {
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verb::Read => "read",
+            Verb::Write => "write",
+            Verb::List => "list",
+            Verb::Delete => "delete",
+            Verb::Admin => "admin",
+            Verb::Status => "status",
+            Verb::Reconfig => "reconfig",
+            Verb::Keys => "keys",
+            Verb::Join => "join",
+            Verb::Trace => "trace",
+        }
+    }
+
+    fn parse(word: &str) -> Option<Verb> {
+        let mut all = DOMAIN_VERBS.into_iter().chain(CLUSTER_VERBS);
+        all.find(|verb| verb.word() == word)
+    }
+
+    fn is_of_domains(self) -> bool {
+        self <= Verb::Admin
+    }
+}
+
+/// A set of verbs, all of domains or all of the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Verbs(u16);
+
+impl Verbs {
+    fn of(verbs: impl IntoIterator<Item = Verb>) -> Verbs {
+        Verbs(
+            verbs
+                .into_iter()
+                .fold(0, |set, verb| set | 1 << verb as u16),
+        )
+    }
+
+    fn has(self, verb: Verb) -> bool {
+        self.0 & 1 << verb as u16 != 0
+    }
+}
+
+/// The domains that a grant is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Domains {
+    /// The one with this name.
+    Named(String),
+    /// All whose names begin so; with nothing, all.
+    Beginning(String),
+}
+
+impl Domains {
+    fn has(&self, name: &str) -> bool {
+        match self {
+            Domains::Named(only) => only == name,
+            Domains::Beginning(start) => name.starts_with(start.as_str()),
+        }
+    }
+}
+
+/// Verbs, and where they count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    verbs: Verbs,
+    scope: Scope,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Scope {
+    Cluster,
+    Domains { domains: Domains, prefix: String },
+}
+
+impl Grant {
+    fn allows(&self, need: &Need<'_>) -> bool {
+        self.verbs.has(need.verb)
+            && match (&self.scope, need.place) {
+                (Scope::Cluster, Place::Cluster) => true,
+                (Scope::Domains { domains, prefix }, Place::Keys { domain, start }) => {
+                    domains.has(domain) && start.starts_with(prefix.as_str())
+                }
+                _ => false,
+            }
+    }
+}
+
+/// Where a request does something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place<'a> {
+    Cluster,
+    Keys { domain: &'a str, start: &'a str },
+}
+
+/// The one grant that a request needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Need<'a> {
+    verb: Verb,
+    place: Place<'a>,
+}
+
+impl<'a> Need<'a> {
+    /// For the whole cluster.
+    ///
+    /// # Panics
+    /// If the verb is one of domains.
+    pub fn cluster(verb: Verb) -> Need<'a> {
+        assert!(!verb.is_of_domains(), "{} is of domains", verb.word());
+        Need {
+            verb,
+            place: Place::Cluster,
+        }
+    }
+
+    /// For one object, or for all objects of a listing, whose keys begin with `start`.
+    ///
+    /// # Panics
+    /// If the verb is one of the cluster.
+    pub fn keys(verb: Verb, domain: &'a str, start: &'a str) -> Need<'a> {
+        assert!(verb.is_of_domains(), "{} is of the cluster", verb.word());
+        Need {
+            verb,
+            place: Place::Keys { domain, start },
+        }
+    }
+
+    /// For a domain as a whole.
+    ///
+    /// # Panics
+    /// If the verb is one of the cluster.
+    pub fn domain(verb: Verb, domain: &'a str) -> Need<'a> {
+        Need::keys(verb, domain, "")
+    }
+}
+
+/// The grant that would be enough, as its text form.
+impl fmt::Display for Need<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.verb.word())?;
+        match self.place {
+            Place::Cluster => Ok(()),
+            Place::Keys { domain, start: "" } => write!(f, ":{domain}"),
+            Place::Keys { domain, start } => write!(f, ":{domain}/{}", start.escape_debug()),
+        }
+    }
+}
+
+/// A key lacks a grant: nothing was done.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "key {key} lacks the grant '{grant}', and nothing was done: use a key that has it, or have one made with `areo key create NAME --grant {grant}`"
+)]
+pub struct MissingGrant {
+    /// The key.
+    pub key: KeyId,
+    /// The grant that would be enough.
+    pub grant: String,
+}
+
+/// All grants of a key.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Grants(Vec<Grant>);
+
+impl Grants {
+    /// Takes grants.
+    ///
+    /// # Errors
+    /// [`GrantError::TooMany`].
+    pub fn new(grants: Vec<Grant>) -> Result<Grants, GrantError> {
+        let bytes: usize = grants.iter().map(|grant| grant.to_string().len()).sum();
+        if grants.len() > MAX_GRANTS || bytes > MAX_GRANT_BYTES {
+            let count = grants.len();
+            return Err(GrantError::TooMany { count, bytes });
+        }
+        Ok(Grants(grants))
+    }
+
+    /// All verbs everywhere: the key with which a cluster begins.
+    pub fn of_administrator() -> Grants {
+        Grants(vec![
+            Grant {
+                verbs: Verbs::of(DOMAIN_VERBS),
+                scope: Scope::Domains {
+                    domains: Domains::Beginning(String::new()),
+                    prefix: String::new(),
+                },
+            },
+            Grant {
+                verbs: Verbs::of(CLUSTER_VERBS),
+                scope: Scope::Cluster,
+            },
+        ])
+    }
+
+    /// What servers do among themselves under their own certificates: they repair, transfer, sweep and grow the root domain. They
+    /// make no keys and no tokens.
+    pub fn of_server() -> Grants {
+        let mut grants = Grants::of_administrator();
+        grants.0[1].verbs = Verbs::of([Verb::Status, Verb::Reconfig]);
+        grants
+    }
+
+    /// Each of them.
+    pub fn all(&self) -> &[Grant] {
+        &self.0
+    }
+
+    /// Whether one of them is enough.
+    pub fn allow(&self, need: &Need<'_>) -> bool {
+        self.0.iter().any(|grant| grant.allows(need))
+    }
+
+    /// Demands that one of them is enough.
+    ///
+    /// # Errors
+    /// [`MissingGrant`].
+    pub fn demand(&self, key: KeyId, need: &Need<'_>) -> Result<(), MissingGrant> {
+        if self.allow(need) {
+            Ok(())
+        } else {
+            let grant = need.to_string();
+            Err(MissingGrant { key, grant })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

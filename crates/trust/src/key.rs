@@ -1,0 +1,481 @@
+//! Access keys, and the proof that a client has one.
+//!
+//! A key is an id, a secret of 32 bytes and [`Grants`]; its text is `areokey1.ID.SECRET`. The secret never travels: client and server
+//! each draw a nonce, and what they send is an HMAC of the whole [`Exchange`] under it. Both ends may prove themselves: without TLS, on
+//! loopback, the server does so too, so that a process that has taken its port learns nothing.
+//!
+//! While a key is rotated it has two secrets: [`KeyRecord::rotate`] adds one, [`KeyRecord::retire`] drops the one before it. The servers of
+//! the root domain keep the record, sealed (`secret::seal`): a proof needs the secret itself at both ends.
+
+use std::fmt;
+
+use bytes::BytesMut;
+use ring::hmac::{HMAC_SHA256, Key, Tag, sign, verify};
+use zeroize::{Zeroize, Zeroizing};
+
+use areo_core::config::ServerId;
+use areo_core::manager::check_server_name;
+use areo_core::tlv::{self, MUST_UNDERSTAND, TlvError};
+
+use crate::grant::{GrantError, Grants};
+use crate::id::KeyId;
+use crate::secret::{NoRandomness, SECRET_BYTES, Secret};
+use crate::text::{Form, TextError};
+
+/// Bytes of a nonce.
+pub const NONCE_BYTES: usize = 32;
+/// Bytes of a proof.
+pub const PROOF_BYTES: usize = 32;
+
+const FORM: Form = Form {
+    what: "access key",
+    mark: "areokey",
+};
+
+const ID: u16 = MUST_UNDERSTAND | 1;
+const NAME: u16 = MUST_UNDERSTAND | 2;
+const SECRET: u16 = MUST_UNDERSTAND | 3;
+const GRANT: u16 = MUST_UNDERSTAND | 4;
+const REVOKED: u16 = MUST_UNDERSTAND | 5;
+
+/// A key as its owner has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessKey {
+    /// Its id.
+    pub id: KeyId,
+    /// What proves it.
+    pub secret: Secret,
+}
+
+impl AccessKey {
+    /// The text, to be shown once.
+    pub fn expose_text(&self) -> Zeroizing<String> {
+        let secret = self.secret.expose_text();
+        Zeroizing::new(format!("areokey1.{}.{}", self.id, *secret))
+    }
+
+    /// Reads the text; space around it counts for nothing.
+    ///
+    /// # Errors
+    /// [`TextError`].
+    pub fn parse(text: &str) -> Result<AccessKey, TextError> {
+        let [id, secret] = FORM.split(text)?;
+        Ok(AccessKey {
+            id: KeyId::parse(id).ok_or(FORM.damaged("id", 8))?,
+            secret: Secret::parse(secret).ok_or(FORM.damaged("secret", SECRET_BYTES))?,
+        })
+    }
+}
+
+/// What a proof is about: a proof of one exchange is worth nothing in another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// The cluster.
+    pub cluster: u128,
+    /// The server that is asked for a ticket.
+    pub server: ServerId,
+    /// The key.
+    pub key: KeyId,
+    /// What the client drew.
+    pub client_nonce: [u8; NONCE_BYTES],
+    /// What the server drew.
+    pub server_nonce: [u8; NONCE_BYTES],
+    /// The public key of the client's process, which its ticket will name.
+    pub holder: [u8; 32],
+}
+
+/// The end that proves itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prover {
+    /// The client.
+    Client,
+    /// The server.
+    Server,
+}
+
+impl Exchange {
+    /// The proof of one end that it has the secret.
+    pub fn prove(&self, secret: &Secret, prover: Prover) -> [u8; PROOF_BYTES] {
+        let tag = sign(&hmac_key(secret), &self.message(prover));
+        tag_bytes(tag)
+    }
+
+    /// Whether a proof of the other end is right, in constant time.
+    pub fn is_proven(&self, secret: &Secret, prover: Prover, proof: &[u8]) -> bool {
+        verify(&hmac_key(secret), &self.message(prover), proof).is_ok()
+    }
+
+    /// Every part has a fixed length, so that no two exchanges have one message.
+    fn message(&self, prover: Prover) -> Vec<u8> {
+        let role: &[u8; 24] = match prover {
+            Prover::Client => b"areo proof of client 1\0\0",
+            Prover::Server => b"areo proof of server 1\0\0",
+        };
+        [
+            &role[..],
+            &self.cluster.to_le_bytes(),
+            &self.server.0.to_le_bytes(),
+            &self.key.0.to_le_bytes(),
+            &self.client_nonce,
+            &self.server_nonce,
+            &self.holder,
+        ]
+        .concat()
+    }
+}
+
+fn hmac_key(secret: &Secret) -> Key {
+    Key::new(HMAC_SHA256, secret.expose())
+}
+
+fn tag_bytes(tag: Tag) -> [u8; PROOF_BYTES] {
+    tag.as_ref().try_into().expect("SHA-256 has 32 bytes")
+}
+
+/// A record that cannot be made or read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// The system gives no random bytes.
+    #[error(transparent)]
+    NoRandomness(#[from] NoRandomness),
+    /// The name is none.
+    #[error("'{}' cannot name a key: names have 1 to 63 characters, no space and no comma", .name.escape_debug())]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// The record cannot be read.
+    #[error("the record of a key cannot be read: {0}")]
+    Record(#[from] TlvError),
+    /// A grant in it cannot be read.
+    #[error("the record of a key cannot be read: {0}")]
+    Grant(#[from] GrantError),
+}
+
+/// A proof that is not taken. The client learns nothing but this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProofError {
+    /// There is no such key, or the proof was made with another secret: nothing tells a stranger which ids exist.
+    #[error(
+        "this cluster does not know the key {key} with that secret: it was rotated, or is of another cluster"
+    )]
+    Unknown {
+        /// The key.
+        key: KeyId,
+    },
+    /// It was revoked. Only the owner of the secret learns it.
+    #[error("the key {key} was revoked: have a new one made with `areo key create`")]
+    Revoked {
+        /// The key.
+        key: KeyId,
+    },
+}
+
+/// What the cluster keeps of a key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KeyRecord {
+    /// The key's id.
+    pub id: KeyId,
+    /// Its name, for people.
+    pub name: String,
+    /// What it may do.
+    pub grants: Grants,
+    /// Since when it counts no longer, in seconds since 1970.
+    pub revoked_seconds: Option<u64>,
+    /// One or two, the newest last.
+    secrets: Vec<Secret>,
+}
+
+impl KeyRecord {
+    /// A new key with the record that the cluster keeps of it.
+    ///
+    /// # Errors
+    /// [`KeyError::Name`], [`KeyError::NoRandomness`].
+    pub fn create(name: &str, grants: Grants) -> Result<(AccessKey, KeyRecord), KeyError> {
+        let name = checked(name)?;
+        let key = AccessKey {
+            id: KeyId::random()?,
+            secret: Secret::random()?,
+        };
+        let record = KeyRecord {
+            id: key.id,
+            name,
+            grants,
+            revoked_seconds: None,
+            secrets: vec![key.secret.clone()],
+        };
+        Ok((key, record))
+    }
+
+    /// Adds a secret; the newest one so far counts beside it until [`KeyRecord::retire`], an older one no longer.
+    ///
+    /// # Errors
+    /// [`NoRandomness`].
+    pub fn rotate(&mut self) -> Result<AccessKey, NoRandomness> {
+        let secret = Secret::random()?;
+        self.retire();
+        self.secrets.push(secret.clone());
+        let id = self.id;
+        Ok(AccessKey { id, secret })
+    }
+
+    /// Drops all secrets but the newest.
+    pub fn retire(&mut self) {
+        let newest = self.secrets.len() - 1;
+        self.secrets.drain(..newest);
+    }
+
+    /// Whether a rotation is under way.
+    pub fn is_rotating(&self) -> bool {
+        self.secrets.len() > 1
+    }
+
+    /// Judges the proof of a client, and answers with that of the server under the same secret.
+    ///
+    /// # Errors
+    /// [`ProofError`].
+    pub fn judge(
+        &self,
+        exchange: &Exchange,
+        proof: &[u8],
+    ) -> Result<[u8; PROOF_BYTES], ProofError> {
+        let key = exchange.key;
+        let proven = |secret: &&Secret| exchange.is_proven(secret, Prover::Client, proof);
+        let secret = self.secrets.iter().find(proven);
+        match secret.filter(|_| key == self.id) {
+            None => Err(ProofError::Unknown { key }),
+            Some(_) if self.revoked_seconds.is_some() => Err(ProofError::Revoked { key }),
+            Some(secret) => Ok(exchange.prove(secret, Prover::Server)),
+        }
+    }
+
+    /// The record as bytes, secrets included: to be sealed.
+    pub fn encode(&self) -> Secret {
+        let grants: Vec<String> = self.grants.all().iter().map(ToString::to_string).collect();
+        let content = self.name.len()
+            + grants.iter().map(String::len).sum::<usize>()
+            + self.secrets.len() * SECRET_BYTES
+            + 16;
+        let fields = 5 + grants.len();
+        // As large as it will be, so that growing it leaves no copy of a secret behind.
+        let mut out = BytesMut::with_capacity(content + fields * tlv::HEAD_BYTES);
+        tlv::put_field(&mut out, ID, &self.id.0.to_le_bytes());
+        tlv::put_field(&mut out, NAME, self.name.as_bytes());
+        for secret in &self.secrets {
+            tlv::put_field(&mut out, SECRET, secret.expose());
+        }
+        for grant in &grants {
+            tlv::put_field(&mut out, GRANT, grant.as_bytes());
+        }
+        if let Some(seconds) = self.revoked_seconds {
+            tlv::put_field(&mut out, REVOKED, &seconds.to_le_bytes());
+        }
+        let record = Secret::new(out.to_vec());
+        out.as_mut().zeroize();
+        record
+    }
+
+    /// Reads what [`KeyRecord::encode`] wrote.
+    ///
+    /// # Errors
+    /// [`KeyError`].
+    pub fn decode(bytes: &Secret) -> Result<KeyRecord, KeyError> {
+        let (mut id, mut name, mut revoked_seconds) = (None, None, None);
+        let (mut secrets, mut grants) = (Vec::new(), Vec::new());
+        for field in tlv::fields(bytes.expose()) {
+            let (kind, value) = field?;
+            match kind {
+                ID => id = Some(KeyId(u64::from_le_bytes(tlv::number(kind, value)?))),
+                NAME => name = Some(checked(&tlv::text(kind, value)?)?),
+                SECRET => {
+                    let secret = Zeroizing::new(tlv::number::<SECRET_BYTES>(kind, value)?);
+                    secrets.push(Secret::new(secret.to_vec()));
+                }
+                GRANT => grants.push(tlv::text(kind, value)?.parse()?),
+                REVOKED => {
+                    revoked_seconds = Some(u64::from_le_bytes(tlv::number(kind, value)?));
+                }
+                _ => tlv::unknown(kind)?,
+            }
+        }
+        if secrets.is_empty() || secrets.len() > 2 {
+            return Err(TlvError::Invalid { kind: SECRET }.into());
+        }
+        Ok(KeyRecord {
+            id: id.ok_or(TlvError::Missing { kind: ID })?,
+            name: name.ok_or(TlvError::Missing { kind: NAME })?,
+            grants: Grants::new(grants)?,
+            revoked_seconds,
+            secrets,
+        })
+    }
+}
+
+fn checked(name: &str) -> Result<String, KeyError> {
+    let name = name.to_owned();
+    match check_server_name(&name) {
+        Ok(()) => Ok(name),
+        Err(_) => Err(KeyError::Name { name }),
+    }
+}
+
+/// One sentence for a person who looks at keys.
+impl fmt::Display for KeyRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "key {} ({})", self.id, self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn create() -> (AccessKey, KeyRecord) {
+        let grants = vec![
+            "read,write:photos".parse().unwrap(),
+            "status".parse().unwrap(),
+        ];
+        KeyRecord::create("camera", Grants::new(grants).unwrap()).unwrap()
+    }
+
+    fn exchange(key: KeyId) -> Exchange {
+        Exchange {
+            cluster: 0xc1,
+            server: ServerId(1),
+            key,
+            client_nonce: [3; NONCE_BYTES],
+            server_nonce: [4; NONCE_BYTES],
+            holder: [5; 32],
+        }
+    }
+
+    #[test]
+    fn a_key_is_one_word_and_comes_back_from_it() {
+        let (key, _) = create();
+        let text = key.expose_text();
+        assert!(
+            text.starts_with("areokey1.") && text.len() == 90,
+            "{}",
+            text.len()
+        );
+        assert_eq!(AccessKey::parse(&text), Ok(key.clone()));
+        let token = format!("areo1.{}", &text[9..]);
+        for (wrong, sentence) in [
+            (
+                &token[..],
+                "this is no access key: one begins with 'areokey1.'",
+            ),
+            (&text[..89], "the secret of this access key is damaged"),
+            (&text[..20], "2 parts and not 3"),
+        ] {
+            let found = AccessKey::parse(wrong).unwrap_err().to_string();
+            assert!(found.contains(sentence), "{found}");
+        }
+    }
+
+    #[test]
+    fn both_ends_prove_themselves_and_neither_proof_serves_as_the_other() {
+        let (key, record) = create();
+        let exchange = exchange(key.id);
+        let proof = exchange.prove(&key.secret, Prover::Client);
+        let answer = record.judge(&exchange, &proof).unwrap();
+        assert!(exchange.is_proven(&key.secret, Prover::Server, &answer));
+        assert!(!exchange.is_proven(&key.secret, Prover::Server, &proof));
+        let unknown = Err(ProofError::Unknown { key: key.id });
+        assert_eq!(record.judge(&exchange, &answer), unknown);
+        assert_eq!(record.judge(&exchange, &proof[..31]), unknown);
+        assert_eq!(record.judge(&exchange, b""), unknown);
+        for bit in 0..proof.len() * 8 {
+            let mut changed = proof;
+            changed[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(record.judge(&exchange, &changed), unknown, "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn a_proof_belongs_to_one_exchange() {
+        let (key, record) = create();
+        let meant = exchange(key.id);
+        let proof = meant.prove(&key.secret, Prover::Client);
+        let others = [
+            Exchange {
+                cluster: 0xc2,
+                ..meant
+            },
+            Exchange {
+                server: ServerId(2),
+                ..meant
+            },
+            Exchange {
+                key: KeyId(key.id.0 ^ 1),
+                ..meant
+            },
+            Exchange {
+                client_nonce: [9; NONCE_BYTES],
+                ..meant
+            },
+            Exchange {
+                server_nonce: [9; NONCE_BYTES],
+                ..meant
+            },
+            Exchange {
+                holder: [9; 32],
+                ..meant
+            },
+        ];
+        for other in others {
+            assert!(record.judge(&other, &proof).is_err(), "{other:?}");
+        }
+        let (_, stranger) = create();
+        assert!(stranger.judge(&meant, &proof).is_err());
+    }
+
+    #[test]
+    fn two_secrets_count_while_a_key_is_rotated_and_one_afterwards() {
+        let (first, mut record) = create();
+        let exchange = exchange(first.id);
+        let counts = |record: &KeyRecord, key: &AccessKey| {
+            let proof = exchange.prove(&key.secret, Prover::Client);
+            record.judge(&exchange, &proof).is_ok()
+        };
+        let second = record.rotate().unwrap();
+        assert!(counts(&record, &first) && counts(&record, &second) && record.is_rotating());
+        let third = record.rotate().unwrap();
+        assert!(!counts(&record, &first) && counts(&record, &second) && counts(&record, &third));
+        record.retire();
+        assert!(!counts(&record, &second) && counts(&record, &third) && !record.is_rotating());
+        record.retire();
+        assert!(counts(&record, &third), "one secret stays");
+    }
+
+    #[test]
+    fn a_revoked_key_says_so_to_its_owner_alone() {
+        let (key, mut record) = create();
+        record.revoked_seconds = Some(5);
+        let (exchange, id) = (exchange(key.id), key.id);
+        let proof = exchange.prove(&key.secret, Prover::Client);
+        let revoked = record.judge(&exchange, &proof);
+        assert_eq!(revoked, Err(ProofError::Revoked { key: id }));
+        let guessed = record.judge(&exchange, &[0; 32]);
+        assert_eq!(guessed, Err(ProofError::Unknown { key: id }));
+    }
+
+    #[test]
+    fn a_record_comes_back_from_bytes_and_shows_no_secret() {
+        let (key, mut record) = create();
+        record.rotate().unwrap();
+        record.revoked_seconds = Some(7);
+        let bytes = record.encode();
+        assert_eq!(KeyRecord::decode(&bytes), Ok(record.clone()));
+        let shown = format!("{record:?} {record} {bytes:?}");
+        assert!(!shown.contains(&key.secret.expose_text()[..8]), "{shown}");
+        for length in 0..60 {
+            let cut = Secret::new(bytes.expose()[..length].to_vec());
+            assert!(KeyRecord::decode(&cut).is_err(), "{length} bytes");
+        }
+        for name in ["", "two words", "a,b", &"a".repeat(64)] {
+            let error = KeyRecord::create(name, Grants::default()).unwrap_err();
+            assert!(matches!(error, KeyError::Name { .. }), "{error}");
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! Tickets: what a client shows to every server, and what each server verifies alone.
+//!
+//! ```text
+//!  0                64
+//!  ┌────────────────┬──────────────────────────────────────────────────────────────────────────┐
+//!  │ signature      │ fields: cluster, key, issued, expires, holder, one per grant             │
+//!  └────────────────┴──────────────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! The cluster signs with Ed25519. A ticket names the public key that the client made for its process: in the hello to each server the client
+//! signs that server's nonce and id ([`Holder::prove`]). So a server that was taken over cannot use at another one what a client
+//! showed it.
+//!
+//! A key that is revoked is refused by the list that [`Verifier`] carries; the expiry bounds the damage where a server does not get the
+//! list. Clocks may differ by [`SKEW_SECONDS`].
+
+use std::collections::BTreeSet;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use ring::rand::SystemRandom;
+use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
+use zeroize::Zeroizing;
+
+use areo_core::config::ServerId;
+use areo_core::tlv::{self, MUST_UNDERSTAND, TlvError};
+
+use crate::SKEW_SECONDS;
+use crate::certificate::duration;
+use crate::grant::{Grant, GrantError, Grants, MAX_GRANT_BYTES, MAX_GRANTS};
+use crate::id::KeyId;
+use crate::key::NONCE_BYTES;
+use crate::secret::{NoRandomness, Secret};
+
+/// The life of a ticket, in seconds.
+pub const TICKET_SECONDS: u64 = 60 * 60;
+/// Bytes of a public key of a signer or holder.
+pub const PUBLIC_BYTES: usize = 32;
+/// Bytes of a signature.
+pub const SIGNATURE_BYTES: usize = 64;
+/// The longest ticket, in bytes: it fits into a hello.
+pub const MAX_TICKET_BYTES: usize = SIGNATURE_BYTES
+    + MAX_GRANT_BYTES
+    + 16
+    + 3 * 8
+    + PUBLIC_BYTES
+    + (5 + MAX_GRANTS) * tlv::HEAD_BYTES;
+
+const CLUSTER: u16 = MUST_UNDERSTAND | 1;
+const KEY: u16 = MUST_UNDERSTAND | 2;
+const ISSUED: u16 = MUST_UNDERSTAND | 3;
+const EXPIRES: u16 = MUST_UNDERSTAND | 4;
+const HOLDER: u16 = MUST_UNDERSTAND | 5;
+const GRANT: u16 = MUST_UNDERSTAND | 6;
+
+/// What is signed begins so, so that no signature serves for two purposes.
+const TICKET_MARK: &[u8] = b"areo ticket 1\0";
+const POSSESSION_MARK: &[u8] = b"areo possession 1\0";
+
+/// The public half of a signer or of a holder.
+pub type PublicKey = [u8; PUBLIC_BYTES];
+
+/// Bytes that are no key of Ed25519.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this is no private key: Ed25519 in PKCS #8 is needed")]
+pub struct NoSigningKey;
+
+/// The key with which a cluster signs tickets.
+pub struct Signer {
+    pair: Ed25519KeyPair,
+    private: Secret,
+}
+
+impl Signer {
+    /// A new one.
+    ///
+    /// # Errors
+    /// [`NoRandomness`].
+    pub fn create() -> Result<Signer, NoRandomness> {
+        let document =
+            Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).map_err(|_| NoRandomness)?;
+        let private = Secret::new(document.as_ref().to_vec());
+        Ok(Signer::load(&private).expect("the library reads what it wrote"))
+    }
+
+    /// Takes a key back from PKCS #8.
+    ///
+    /// # Errors
+    /// [`NoSigningKey`].
+    pub fn load(private: &Secret) -> Result<Signer, NoSigningKey> {
+        let pair = Ed25519KeyPair::from_pkcs8(private.expose()).map_err(|_| NoSigningKey)?;
+        let private = private.clone();
+        Ok(Signer { pair, private })
+    }
+
+    /// The key as PKCS #8, to be sealed and kept.
+    pub fn private(&self) -> &Secret {
+        &self.private
+    }
+
+    /// Its public half, which every server has.
+    pub fn public(&self) -> PublicKey {
+        public(&self.pair)
+    }
+
+    /// Signs a ticket.
+    pub fn sign(&self, ticket: &Ticket) -> Bytes {
+        let fields = ticket.encode();
+        let signature = self.pair.sign(&[TICKET_MARK, &fields].concat());
+        let mut out = BytesMut::with_capacity(SIGNATURE_BYTES + fields.len());
+        out.put_slice(signature.as_ref());
+        out.put_slice(&fields);
+        assert!(out.len() <= MAX_TICKET_BYTES, "grants are bounded");
+        out.freeze()
+    }
+}
+
+impl std::fmt::Debug for Signer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Signer")
+    }
+}
+
+/// The key of a client's process, made anew for each: it is kept nowhere.
+pub struct Holder(Ed25519KeyPair);
+
+impl Holder {
+    /// A new one.
+    ///
+    /// # Errors
+    /// [`NoRandomness`].
+    pub fn create() -> Result<Holder, NoRandomness> {
+        let seed = Zeroizing::new(crate::secret::random::<32>()?);
+        let pair = Ed25519KeyPair::from_seed_unchecked(&*seed);
+        Ok(Holder(pair.expect("a seed has 32 bytes")))
+    }
+
+    /// Its public half, which the ticket names.
+    pub fn public(&self) -> PublicKey {
+        public(&self.0)
+    }
+
+    /// The proof for one server that this process holds the ticket.
+    pub fn prove(&self, possession: &Possession) -> [u8; SIGNATURE_BYTES] {
+        let signature = self.0.sign(&possession.message());
+        let bytes = signature.as_ref().try_into();
+        bytes.expect("a signature of Ed25519 has 64 bytes")
+    }
+}
+
+impl std::fmt::Debug for Holder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Holder")
+    }
+}
+
+fn public(pair: &Ed25519KeyPair) -> PublicKey {
+    let bytes = pair.public_key().as_ref().try_into();
+    bytes.expect("a public key of Ed25519 has 32 bytes")
+}
+
+/// What a holder signs for one server: worth nothing at another one, nor on another connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Possession {
+    /// The cluster.
+    pub cluster: u128,
+    /// The server that is called.
+    pub server: ServerId,
+    /// What that server drew for this connection.
+    pub nonce: [u8; NONCE_BYTES],
+}
+
+impl Possession {
+    fn message(&self) -> Vec<u8> {
+        [
+            POSSESSION_MARK,
+            &self.cluster.to_le_bytes(),
+            &self.server.0.to_le_bytes(),
+            &self.nonce,
+        ]
+        .concat()
+    }
+}
+
+/// What a ticket says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    /// The cluster.
+    pub cluster: u128,
+    /// The key that was proven.
+    pub key: KeyId,
+    /// When it was signed, in seconds since 1970.
+    pub issued_seconds: u64,
+    /// From when on it counts no longer.
+    pub expires_seconds: u64,
+    /// The public key of the client's process.
+    pub holder: PublicKey,
+    /// What its owner may do.
+    pub grants: Grants,
+}
+
+/// A ticket that is not taken. Each sentence says what is wrong and what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TicketError {
+    /// It is too short or too long.
+    #[error(
+        "this is no ticket: it has {bytes} bytes, and tickets have {SIGNATURE_BYTES} to {MAX_TICKET_BYTES}"
+    )]
+    Length {
+        /// Its length.
+        bytes: usize,
+    },
+    /// The cluster did not sign it.
+    #[error(
+        "the ticket was not signed by this cluster: it was changed, is of another cluster, or the cluster has another signing key since; prove the key again"
+    )]
+    Signature,
+    /// It is of another cluster that has this cluster's signing key.
+    #[error("the ticket is for cluster {found:032x}, and this is cluster {expected:032x}")]
+    OtherCluster {
+        /// This cluster.
+        expected: u128,
+        /// The cluster in the ticket.
+        found: u128,
+    },
+    /// Its fields cannot be read.
+    #[error("the ticket cannot be read: {0}")]
+    Fields(#[from] TlvError),
+    /// A grant in it cannot be read.
+    #[error("the ticket cannot be read: {0}")]
+    Grant(#[from] GrantError),
+    /// It counts no longer.
+    #[error("the ticket expired {} ago: prove the key again; if that happens at once, compare the clocks of both machines", duration(*.seconds))]
+    Expired {
+        /// Since when, in seconds.
+        seconds: u64,
+    },
+    /// It does not count yet.
+    #[error("the ticket was signed {} ahead of this server's clock: compare the clocks of the servers", duration(*.seconds))]
+    NotYet {
+        /// Until then, in seconds.
+        seconds: u64,
+    },
+    /// Its key was revoked.
+    #[error("the key {key} was revoked: have a new one made with `areo key create`")]
+    Revoked {
+        /// The key.
+        key: KeyId,
+    },
+    /// The caller does not have the key that the ticket names.
+    #[error(
+        "the caller does not hold the ticket of key {key}: it was made for another process or another server"
+    )]
+    Possession {
+        /// The key.
+        key: KeyId,
+    },
+}
+
+impl Ticket {
+    /// A ticket for the holder of a proven key, for [`TICKET_SECONDS`].
+    pub fn new(
+        cluster: u128,
+        key: KeyId,
+        grants: Grants,
+        holder: PublicKey,
+        now_seconds: u64,
+    ) -> Ticket {
+        Ticket {
+            cluster,
+            key,
+            issued_seconds: now_seconds,
+            expires_seconds: now_seconds.saturating_add(TICKET_SECONDS),
+            holder,
+            grants,
+        }
+    }
+
+    fn encode(&self) -> Bytes {
+        let mut out = BytesMut::new();
+        tlv::put_field(&mut out, CLUSTER, &self.cluster.to_le_bytes());
+        tlv::put_field(&mut out, KEY, &self.key.0.to_le_bytes());
+        tlv::put_field(&mut out, ISSUED, &self.issued_seconds.to_le_bytes());
+        tlv::put_field(&mut out, EXPIRES, &self.expires_seconds.to_le_bytes());
+        tlv::put_field(&mut out, HOLDER, &self.holder);
+        for grant in self.grants.all() {
+            tlv::put_field(&mut out, GRANT, grant.to_string().as_bytes());
+        }
+        out.freeze()
+    }
+
+    /// Reads the fields, whose signature must have been verified.
+    fn decode(bytes: &[u8]) -> Result<Ticket, TicketError> {
+        let (mut cluster, mut key, mut issued) = (None, None, None);
+        let (mut expires, mut holder) = (None, None);
+        let mut grants: Vec<Grant> = Vec::new();
+        for field in tlv::fields(bytes) {
+            let (kind, value) = field?;
+            match kind {
+                CLUSTER => cluster = Some(u128::from_le_bytes(tlv::number(kind, value)?)),
+                KEY => key = Some(KeyId(u64::from_le_bytes(tlv::number(kind, value)?))),
+                ISSUED => issued = Some(u64::from_le_bytes(tlv::number(kind, value)?)),
+                EXPIRES => expires = Some(u64::from_le_bytes(tlv::number(kind, value)?)),
+                HOLDER => holder = Some(tlv::number(kind, value)?),
+                GRANT => grants.push(tlv::text(kind, value)?.parse()?),
+                _ => tlv::unknown(kind)?,
+            }
+        }
+        let missing = |kind| TlvError::Missing { kind };
+        Ok(Ticket {
+            cluster: cluster.ok_or(missing(CLUSTER))?,
+            key: key.ok_or(missing(KEY))?,
+            issued_seconds: issued.ok_or(missing(ISSUED))?,
+            expires_seconds: expires.ok_or(missing(EXPIRES))?,
+            holder: holder.ok_or(missing(HOLDER))?,
+            grants: Grants::new(grants)?,
+        })
+    }
+
+    /// Judges the proof of a caller that it holds this ticket.
+    ///
+    /// # Errors
+    /// [`TicketError::Possession`].
+    pub fn is_held(&self, possession: &Possession, proof: &[u8]) -> Result<(), TicketError> {
+        UnparsedPublicKey::new(&ED25519, &self.holder)
+            .verify(&possession.message(), proof)
+            .map_err(|_| TicketError::Possession { key: self.key })
+    }
+}
+
+/// What a server needs to judge tickets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verifier {
+    /// The cluster.
+    pub cluster: u128,
+    /// The public keys that count: one, or two while the signing key is changed.
+    pub signers: Vec<PublicKey>,
+    /// Keys that were revoked.
+    pub revoked: BTreeSet<KeyId>,
+}
+
+impl Verifier {
+    /// Judges a ticket. The signature is first: nothing of a ticket is read before it.
+    ///
+    /// # Errors
+    /// [`TicketError`].
+    pub fn verify(&self, bytes: &[u8], now_seconds: u64) -> Result<Ticket, TicketError> {
+        let length = TicketError::Length { bytes: bytes.len() };
+        if bytes.len() > MAX_TICKET_BYTES {
+            return Err(length);
+        }
+        let (signature, fields) = bytes.split_at_checked(SIGNATURE_BYTES).ok_or(length)?;
+        let message = [TICKET_MARK, fields].concat();
+        let signed = |signer: &PublicKey| {
+            let key = UnparsedPublicKey::new(&ED25519, signer);
+            key.verify(&message, signature).is_ok()
+        };
+        if !self.signers.iter().any(signed) {
+            return Err(TicketError::Signature);
+        }
+        let ticket = Ticket::decode(fields)?;
+        if ticket.cluster != self.cluster {
+            return Err(TicketError::OtherCluster {
+                expected: self.cluster,
+                found: ticket.cluster,
+            });
+        }
+        self.still_counts(&ticket, now_seconds)?;
+        Ok(ticket)
+    }
+
+    /// Judges a verified ticket again, later on the same connection: its time may be over, its key revoked.
+    ///
+    /// # Errors
+    /// [`TicketError::Expired`], [`TicketError::NotYet`], [`TicketError::Revoked`].
+    pub fn still_counts(&self, ticket: &Ticket, now_seconds: u64) -> Result<(), TicketError> {
+        if now_seconds >= ticket.expires_seconds.saturating_add(SKEW_SECONDS) {
+            let seconds = now_seconds - ticket.expires_seconds;
+            return Err(TicketError::Expired { seconds });
+        }
+        if ticket.issued_seconds > now_seconds.saturating_add(SKEW_SECONDS) {
+            let seconds = ticket.issued_seconds - now_seconds;
+            return Err(TicketError::NotYet { seconds });
+        }
+        let key = ticket.key;
+        if self.revoked.contains(&key) {
+            return Err(TicketError::Revoked { key });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

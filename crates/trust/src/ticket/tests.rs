@@ -1,0 +1,287 @@
+use super::*;
+use crate::grant::{Need, Verb};
+use proptest::prelude::*;
+
+const NOW: u64 = 1_800_000_000;
+const HERE: u128 = 0xc1;
+
+struct World {
+    signer: Signer,
+    holder: Holder,
+    verifier: Verifier,
+}
+
+fn world() -> World {
+    let signer = Signer::create().unwrap();
+    let verifier = Verifier {
+        cluster: HERE,
+        signers: vec![signer.public()],
+        revoked: BTreeSet::new(),
+    };
+    World {
+        signer,
+        holder: Holder::create().unwrap(),
+        verifier,
+    }
+}
+
+impl World {
+    fn ticket(&self) -> Ticket {
+        let grants = vec![
+            "read:photos/2024/".parse().unwrap(),
+            "status".parse().unwrap(),
+        ];
+        let grants = Grants::new(grants).unwrap();
+        Ticket::new(HERE, KeyId(7), grants, self.holder.public(), NOW)
+    }
+}
+
+#[test]
+fn a_ticket_is_verified_with_the_public_key_alone() {
+    let world = world();
+    let ticket = world.ticket();
+    let bytes = world.signer.sign(&ticket);
+    let verified = world.verifier.verify(&bytes, NOW).unwrap();
+    assert_eq!(verified, ticket);
+    assert!(
+        verified
+            .grants
+            .allow(&Need::keys(Verb::Read, "photos", "2024/a"))
+    );
+
+    let again = Signer::load(world.signer.private()).unwrap();
+    assert_eq!(again.sign(&ticket), bytes);
+    assert_eq!(
+        Signer::load(&Secret::new(vec![0; 48])).err(),
+        Some(NoSigningKey)
+    );
+    let shown = format!("{again:?} {:?}", world.holder);
+    assert_eq!(shown, "Signer Holder");
+}
+
+#[test]
+fn every_changed_bit_and_every_cut_is_refused() {
+    let world = world();
+    let bytes = world.signer.sign(&world.ticket());
+    for bit in 0..bytes.len() * 8 {
+        let mut changed = bytes.to_vec();
+        changed[bit / 8] ^= 1 << (bit % 8);
+        let refused = world.verifier.verify(&changed, NOW);
+        assert_eq!(refused, Err(TicketError::Signature), "bit {bit}");
+    }
+    for length in 0..bytes.len() {
+        assert!(
+            world.verifier.verify(&bytes[..length], NOW).is_err(),
+            "{length} bytes"
+        );
+    }
+    let longer = [&bytes[..], b"x"].concat();
+    assert_eq!(
+        world.verifier.verify(&longer, NOW),
+        Err(TicketError::Signature)
+    );
+    let long = vec![0; MAX_TICKET_BYTES + 1];
+    let bytes = long.len();
+    assert_eq!(
+        world.verifier.verify(&long, NOW),
+        Err(TicketError::Length { bytes })
+    );
+}
+
+#[test]
+fn a_ticket_of_another_cluster_is_refused() {
+    let (here, there) = (world(), world());
+    let foreign = there.signer.sign(&there.ticket());
+    assert_eq!(
+        here.verifier.verify(&foreign, NOW),
+        Err(TicketError::Signature)
+    );
+    // Two clusters that were made from one copy of a directory, and so have one signing key.
+    let mut ticket = here.ticket();
+    ticket.cluster = 0xc2;
+    let (expected, found) = (HERE, 0xc2);
+    let refused = here.verifier.verify(&here.signer.sign(&ticket), NOW);
+    assert_eq!(refused, Err(TicketError::OtherCluster { expected, found }));
+    let mut both = here.verifier.clone();
+    both.signers.push(there.signer.public());
+    assert!(
+        both.verify(&foreign, NOW).is_ok(),
+        "two signing keys while one is changed"
+    );
+    both.signers.clear();
+    assert!(both.verify(&foreign, NOW).is_err());
+}
+
+#[test]
+fn a_ticket_counts_for_its_hour_give_or_take_two() {
+    let world = world();
+    let bytes = world.signer.sign(&world.ticket());
+    let at = |now| world.verifier.verify(&bytes, now).map(|_| ());
+    let (first, last) = (NOW - SKEW_SECONDS, NOW + TICKET_SECONDS + SKEW_SECONDS - 1);
+    for now in [first, NOW, last] {
+        assert_eq!(at(now), Ok(()), "{now}");
+    }
+    let seconds = SKEW_SECONDS;
+    assert_eq!(at(last + 1), Err(TicketError::Expired { seconds }));
+    let seconds = SKEW_SECONDS + 1;
+    assert_eq!(at(first - 1), Err(TicketError::NotYet { seconds }));
+    assert!(at(u64::MAX).is_err() && at(0).is_err());
+}
+
+#[test]
+fn a_revoked_key_is_refused_at_once_and_on_a_connection_that_exists() {
+    let mut world = world();
+    let bytes = world.signer.sign(&world.ticket());
+    let ticket = world.verifier.verify(&bytes, NOW).unwrap();
+    world.verifier.revoked.insert(KeyId(8));
+    assert!(world.verifier.still_counts(&ticket, NOW).is_ok());
+    world.verifier.revoked.insert(KeyId(7));
+    let revoked = Err(TicketError::Revoked { key: KeyId(7) });
+    assert_eq!(world.verifier.verify(&bytes, NOW).map(|_| ()), revoked);
+    assert_eq!(world.verifier.still_counts(&ticket, NOW), revoked);
+}
+
+#[test]
+fn a_proof_of_possession_serves_one_holder_one_server_and_one_connection() {
+    let world = world();
+    let ticket = world.ticket();
+    let meant = Possession {
+        cluster: HERE,
+        server: ServerId(1),
+        nonce: [4; NONCE_BYTES],
+    };
+    let proof = world.holder.prove(&meant);
+    assert_eq!(ticket.is_held(&meant, &proof), Ok(()));
+    let refused = Err(TicketError::Possession { key: KeyId(7) });
+    let others = [
+        Possession {
+            cluster: 0xc2,
+            ..meant
+        },
+        Possession {
+            server: ServerId(2),
+            ..meant
+        },
+        Possession {
+            nonce: [5; NONCE_BYTES],
+            ..meant
+        },
+    ];
+    for other in others {
+        assert_eq!(ticket.is_held(&other, &proof), refused, "{other:?}");
+    }
+    let thief = Holder::create().unwrap();
+    assert_eq!(ticket.is_held(&meant, &thief.prove(&meant)), refused);
+    assert_eq!(ticket.is_held(&meant, &proof[..63]), refused);
+}
+
+/// Signs anything as a ticket.
+fn signed(world: &World, fields: &[u8]) -> Vec<u8> {
+    let signature = world.signer.pair.sign(&[TICKET_MARK, fields].concat());
+    [signature.as_ref(), fields].concat()
+}
+
+#[test]
+fn fields_of_a_later_version_are_refused_and_missing_ones_too() {
+    let world = world();
+    let fields = world.ticket().encode();
+    let mut later = BytesMut::from(&fields[..]);
+    tlv::put_field(&mut later, MUST_UNDERSTAND | 99, b"");
+    let refused = world.verifier.verify(&signed(&world, &later), NOW);
+    let kind = MUST_UNDERSTAND | 99;
+    assert_eq!(
+        refused,
+        Err(TicketError::Fields(TlvError::Unknown { kind }))
+    );
+    let mut optional = BytesMut::from(&fields[..]);
+    tlv::put_field(&mut optional, 99, b"");
+    assert!(
+        world
+            .verifier
+            .verify(&signed(&world, &optional), NOW)
+            .is_ok()
+    );
+    let refused = world.verifier.verify(&signed(&world, b""), NOW);
+    let kind = CLUSTER;
+    assert_eq!(
+        refused,
+        Err(TicketError::Fields(TlvError::Missing { kind }))
+    );
+    let mut rubbish = BytesMut::from(&fields[..]);
+    tlv::put_field(&mut rubbish, GRANT, b"read");
+    let refused = world.verifier.verify(&signed(&world, &rubbish), NOW);
+    assert!(matches!(refused, Err(TicketError::Grant(_))), "{refused:?}");
+}
+
+#[test]
+fn a_ticket_with_all_grants_that_a_key_may_have_fits() {
+    let world = world();
+    let text = format!("read:d/{}", "a".repeat(MAX_GRANT_BYTES / MAX_GRANTS - 7));
+    let grants = Grants::new(vec![text.parse().unwrap(); MAX_GRANTS]).unwrap();
+    let ticket = Ticket {
+        grants,
+        ..world.ticket()
+    };
+    let bytes = world.signer.sign(&ticket);
+    assert_eq!(bytes.len(), MAX_TICKET_BYTES);
+    assert_eq!(world.verifier.verify(&bytes, NOW), Ok(ticket));
+}
+
+#[test]
+fn a_ticket_of_the_first_version_stays_readable() {
+    let private = Secret::new(hexadecimal(include_str!("../../tests/golden/signer-1.txt")));
+    let bytes = hexadecimal(include_str!("../../tests/golden/ticket-1.txt"));
+    let signer = Signer::load(&private).unwrap();
+    let verifier = Verifier {
+        cluster: HERE,
+        signers: vec![signer.public()],
+        revoked: BTreeSet::new(),
+    };
+    let ticket = verifier.verify(&bytes, NOW).unwrap();
+    assert_eq!(
+        signer.sign(&ticket),
+        bytes,
+        "Ed25519 signs without randomness"
+    );
+    let grants: Vec<String> = ticket
+        .grants
+        .all()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(grants, ["read:photos/2024/", "status"]);
+    assert_eq!((ticket.key, ticket.issued_seconds), (KeyId(7), NOW));
+}
+
+fn hexadecimal(text: &str) -> Vec<u8> {
+    let text = text.trim();
+    let byte = |at| u8::from_str_radix(&text[at..at + 2], 16).unwrap();
+    (0..text.len()).step_by(2).map(byte).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_ticket_comes_back(
+        key: u64,
+        holder: [u8; 32],
+        start in "[a-z0-9]{0,8}",
+        prefix in "\\PC{0,20}",
+        verbs in proptest::sample::subsequence(vec!["read", "write", "list", "delete", "admin"], 1..5),
+    ) {
+        let world = world();
+        let grant = format!("{}:{start}*/{prefix}", verbs.join(","));
+        let grants = Grants::new(vec![grant.parse().unwrap()]).unwrap();
+        let ticket = Ticket::new(HERE, KeyId(key), grants, holder, NOW);
+        let bytes = world.signer.sign(&ticket);
+        prop_assert_eq!(world.verifier.verify(&bytes, NOW), Ok(ticket));
+    }
+
+    #[test]
+    fn any_fields_that_are_signed_are_read_or_refused(fields in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let world = world();
+        let refused = world.verifier.verify(&signed(&world, &fields), NOW);
+        prop_assert!(refused.is_err());
+    }
+}
