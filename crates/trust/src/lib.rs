@@ -12,6 +12,7 @@
 //! | [`ticket`] | what a client shows to every server, which judges it alone |
 //! | [`id`] | ids of tokens and keys |
 //! | [`secret`] | bytes that are never shown, and their encryption at rest |
+//! | [`fuzzing`] | what must hold for any bytes |
 //!
 //! # Clocks
 //!
@@ -21,6 +22,7 @@
 
 pub mod authority;
 pub mod certificate;
+pub mod fuzzing;
 pub mod grant;
 mod hexadecimal;
 pub mod id;

@@ -1,0 +1,111 @@
+//! What must hold for any bytes that a stranger sends or a disk returns. Each function takes one input, panics if a promise is
+//! broken, and returns whether the input was good.
+//!
+//! The targets in `fuzz/` call these, and so does a test that needs nothing but a stable toolchain (`crates/trust/tests/fuzz.rs`).
+
+use std::collections::BTreeSet;
+
+use rustls::pki_types::CertificateDer;
+
+use crate::certificate::{self, Usage};
+use crate::grant::Grant;
+use crate::key::{AccessKey, KeyRecord};
+use crate::roots::{Root, Roots};
+use crate::secret::{self, SECRET_BYTES, Secret};
+use crate::ticket::{Signer, Verifier};
+use crate::token::{JoinToken, TokenRecord};
+
+/// The clock of all targets, in seconds since 1970.
+pub const NOW_SECONDS: u64 = 1_800_000_000;
+/// The cluster of all targets.
+pub const CLUSTER: u128 = 0xc1;
+/// The purpose of sealed inputs.
+pub const PURPOSE: &str = "fuzzing";
+
+/// The key of sealed inputs.
+pub fn sealing_key() -> Secret {
+    Secret::new(vec![9; SECRET_BYTES])
+}
+
+/// A token, a key or a grant as text: what is read is written as the same text, but for space and the order of verbs.
+pub fn credential(input: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(input) else {
+        return false;
+    };
+    let token = JoinToken::parse(text).map(|token| token.expose_text());
+    let key = AccessKey::parse(text).map(|key| key.expose_text());
+    let grant = text.parse::<Grant>();
+    for error in [token.as_ref().err(), key.as_ref().err()]
+        .into_iter()
+        .flatten()
+    {
+        let sentence = error.to_string();
+        assert!(
+            !sentence.is_empty() && sentence.lines().count() == 1,
+            "{sentence}"
+        );
+    }
+    let texts = [token.as_ref().ok(), key.as_ref().ok()]
+        .into_iter()
+        .flatten();
+    for again in texts {
+        assert_eq!(again.as_str(), text.trim());
+    }
+    match &grant {
+        Ok(grant) => assert_eq!(grant.to_string().parse().as_ref(), Ok(grant)),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+    token.is_ok() || key.is_ok() || grant.is_ok()
+}
+
+/// A ticket, as it is and with its signature mended, so that what the signature protects is read too.
+pub fn ticket(input: &[u8]) -> bool {
+    let signer = Signer::of_fuzzing();
+    let verifier = Verifier {
+        cluster: CLUSTER,
+        signers: vec![signer.public()],
+        revoked: BTreeSet::new(),
+    };
+    let mended = signer.sign_anything(input.get(64..).unwrap_or_default());
+    assert!(verifier.verify(input, NOW_SECONDS).is_err() || input == mended);
+    let Ok(ticket) = verifier.verify(&mended, NOW_SECONDS) else {
+        return false;
+    };
+    let again = signer.sign(&ticket);
+    assert_eq!(verifier.verify(&again, NOW_SECONDS), Ok(ticket));
+    true
+}
+
+/// What the cluster keeps: the record of a token or of a key, the list of roots, a sealed secret.
+pub fn trust_record(input: &[u8]) -> bool {
+    let token = TokenRecord::decode(input);
+    if let Ok(record) = &token {
+        assert_eq!(TokenRecord::decode(&record.encode()).as_ref(), Ok(record));
+    }
+    let key = KeyRecord::decode(&Secret::new(input.to_vec()));
+    if let Ok(record) = &key {
+        assert_eq!(KeyRecord::decode(&record.encode()).as_ref(), Ok(record));
+    }
+    let roots = Roots::decode(input);
+    if let Ok(roots) = &roots {
+        assert_eq!(Roots::decode(&roots.encode()).as_ref(), Ok(roots));
+    }
+    let opened = secret::open(&sealing_key(), PURPOSE, input);
+    token.is_ok() || key.is_ok() || roots.is_ok() || opened.is_ok()
+}
+
+/// A certificate: as one that a stranger shows, which never counts unless `root` issued these very bytes, and as a root.
+pub fn certificate(root: &Root, issued: &[u8], input: &[u8]) -> bool {
+    let shown = CertificateDer::from(input);
+    let roots = std::slice::from_ref(root);
+    let chain = [root.certificate().clone()];
+    for usage in [Usage::Server, Usage::Client] {
+        let verified = certificate::verify(roots, &shown, &chain, usage, NOW_SECONDS);
+        assert!(
+            verified.is_err() || input == issued,
+            "a changed certificate counts"
+        );
+    }
+    let named = certificate::identity(&shown).is_ok();
+    named | Root::from_der(input).is_ok()
+}

@@ -1,0 +1,90 @@
+//! The fuzz targets on a stable toolchain: every entry point of `areo_trust::fuzzing` on mutations of known good inputs.
+
+use std::sync::OnceLock;
+
+use areo_core::config::ServerId;
+use areo_fuzzing::Driver;
+use areo_trust::authority::{Authority, ServerKey};
+use areo_trust::fuzzing::{self, CLUSTER, NOW_SECONDS, PURPOSE, sealing_key};
+use areo_trust::grant::Grants;
+use areo_trust::key::KeyRecord;
+use areo_trust::roots::{RootDigest, Roots};
+use areo_trust::secret::{Secret, seal};
+use areo_trust::token::JoinToken;
+
+fn drive(target: fn(&[u8]) -> bool, corpus: &[Vec<u8>], words: &[&str], seed: u64, cost: u32) {
+    Driver {
+        target,
+        corpus,
+        words,
+        seed,
+        cost,
+    }
+    .run();
+}
+
+#[test]
+fn credentials_of_any_bytes() {
+    let (token, _) = JoinToken::create(RootDigest([7; 32]), NOW_SECONDS).unwrap();
+    let (key, _) = KeyRecord::create("k", Grants::default()).unwrap();
+    let corpus = [
+        token.expose_text().as_bytes().to_vec(),
+        key.expose_text().as_bytes().to_vec(),
+        b"read,write:photos/2024/".to_vec(),
+        b"status,trace".to_vec(),
+    ];
+    let words = ["areo1", "areokey1", ".", ":", "/", ",", "*", "read", "keys"];
+    drive(fuzzing::credential, &corpus, &words, 1, 1);
+}
+
+#[test]
+fn tickets_of_any_bytes() {
+    let golden = include_str!("golden/ticket-1.txt").trim();
+    let byte = |at| u8::from_str_radix(&golden[at..at + 2], 16).unwrap();
+    let ticket: Vec<u8> = (0..golden.len()).step_by(2).map(byte).collect();
+    // Without its grants, which are its last fields.
+    let shorter = ticket[..ticket.len() - 35].to_vec();
+    drive(fuzzing::ticket, &[ticket, shorter], &[], 2, 10);
+}
+
+#[test]
+fn records_of_any_bytes() {
+    let (token, record) = JoinToken::create(RootDigest([7; 32]), NOW_SECONDS + 1).unwrap();
+    let used = record.redeem(token.id, &token.secret, ServerId(3), NOW_SECONDS);
+    let (_, mut key) = KeyRecord::create("camera", Grants::of_administrator()).unwrap();
+    key.rotate().unwrap();
+    let root = Authority::create(CLUSTER, NOW_SECONDS).unwrap();
+    let content = Secret::new(b"content".to_vec());
+    let corpus = [
+        record.encode().to_vec(),
+        used.unwrap().encode().to_vec(),
+        key.encode().expose().to_vec(),
+        Roots::new(root.root().clone()).encode().to_vec(),
+        seal(&sealing_key(), PURPOSE, &content).unwrap(),
+    ];
+    drive(fuzzing::trust_record, &corpus, &[], 3, 2);
+}
+
+/// A CA, a certificate that it issued, and another one.
+fn issued() -> &'static (Authority, [Vec<u8>; 2]) {
+    static ISSUED: OnceLock<(Authority, [Vec<u8>; 2])> = OnceLock::new();
+    ISSUED.get_or_init(|| {
+        let authority = Authority::create(CLUSTER, NOW_SECONDS).expect("a CA");
+        let key = ServerKey::create().expect("a key").public();
+        let issue = |server| authority.issue(ServerId(server), &key, NOW_SECONDS);
+        let certificates = [1, 2].map(|server| issue(server).expect("a certificate").to_vec());
+        (authority, certificates)
+    })
+}
+
+fn certificate(input: &[u8]) -> bool {
+    let (authority, certificates) = issued();
+    let issued = certificates.iter().find(|issued| *issued == input);
+    let issued = issued.unwrap_or(&certificates[0]);
+    fuzzing::certificate(authority.root(), issued, input)
+}
+
+#[test]
+fn certificates_of_any_bytes() {
+    drive(certificate, &issued().1, &[], 4, 5);
+}
