@@ -209,6 +209,27 @@ impl Client {
         Ok(planned.await?.into_iter().map(handle).collect())
     }
 
+    /// Marks a server as one that is to go, and returns what has to be done then, as [`Client::departures`] does. `confirm` is
+    /// given the plan of before, and decides whether the server is marked; `None`: it is not.
+    ///
+    /// The plan is made again after the mark: from then on no client chooses the server, and what was chosen before is seen. Of
+    /// two operators who each mark a server, the later one sees the mark of the other.
+    ///
+    /// # Errors
+    /// As with [`Client::departures`] and [`Client::mark_leaving`].
+    pub async fn begin_departure(
+        &self,
+        server: &str,
+        successor: &Successor,
+        confirm: impl FnOnce(&[Departure]) -> bool,
+    ) -> Result<Option<Vec<Departure>>, ReconfigError> {
+        if !confirm(&self.departures(server, successor).await?) {
+            return Ok(None);
+        }
+        self.mark_leaving(server, true).await?;
+        self.departures(server, successor).await.map(Some)
+    }
+
     /// Marks a server, by name or id, as one that is to go, or that is to stay after all. The cluster remembers it until the server
     /// is forgotten: no server that is to go is chosen for a domain, or for the root domain. `None`: it is in no directory, where
     /// no server is chosen from.

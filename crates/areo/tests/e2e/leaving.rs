@@ -5,7 +5,7 @@
 use crate::cluster::{Cluster, CommandOutput, areo, wait_until};
 use crate::command;
 use areo_client::blocking::wait;
-use areo_client::{Client, Progress, Successor};
+use areo_client::{Client, Departure, Progress, Successor};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -258,6 +258,52 @@ fn servers_that_cannot_leave() {
         .run(&["server", "replace", "s1"])
         .refused(2, &["no server is free"]);
     wait_until(|| named(&cluster, "default") == ["s1", "s2", "s3"]);
+}
+
+/// Two operators at once: while one reads the plan of a command, the other one takes the server of that plan out of all domains, and
+/// creates a domain on the server that is to go. What the command does is planned after its mark.
+#[test]
+fn what_others_do_while_a_plan_is_read_is_part_of_it() {
+    let mut cluster = Cluster::start(&["--servers", "3", "--dap", "abd"]);
+    put(&cluster, "default");
+    for name in ["s4", "s5"] {
+        cluster.join(name);
+    }
+    let coming = |planned: &[Departure], domain: &str| {
+        let departure = planned.iter().find(|it| it.domain().name() == domain);
+        let planned = departure.expect("it names s1").planned().unwrap();
+        let mut members = planned.members.iter().map(|it| it.name.clone());
+        members.find(|it| ["s4", "s5"].contains(&it.as_str()))
+    };
+    let client = wait(Client::connect(cluster.addresses().as_str())).unwrap();
+    let mut chosen = None;
+    let meanwhile = |planned: &[Departure]| {
+        chosen = coming(planned, "default");
+        let chosen = chosen.as_ref().unwrap();
+        cluster.run(&["server", "drain", chosen]).done();
+        create(&cluster, "late", "s1,s2,s3", &["--dap", "abd"]);
+        true
+    };
+    let departures = wait(client.begin_departure("s1", &Successor::FreeOrNone, meanwhile));
+    let departures = departures.unwrap().unwrap();
+    let other = if chosen.unwrap() == "s4" { "s5" } else { "s4" };
+    for domain in ["default", "late"] {
+        let coming = coming(&departures, domain);
+        assert_eq!(coming.as_deref(), Some(other), "{domain}");
+    }
+    for departure in &departures {
+        wait(departure.run(|_| {})).unwrap();
+    }
+    for domain in ["@root", "default", "late"] {
+        assert_whole(&cluster, domain, "s1");
+    }
+    // A plan that is not wanted marks no server.
+    cluster.run(&["server", "keep", "s1"]).done();
+    let refused = wait(client.begin_departure("s1", &Successor::FreeOrNone, |_| false));
+    assert!(refused.unwrap().is_none());
+    let status = cluster.run(&["status", "--json"]).done().objects();
+    let s1 = status.iter().find(|it| it["server"] == "s1").unwrap();
+    assert_eq!(s1["leaving"], false);
 }
 
 /// Two operators at once: one has chosen a server for a place when the other one takes that server out of all domains, and finds none

@@ -66,21 +66,15 @@ pub(super) fn run(session: &Session, args: &args::Departure, successor: &Success
 async fn leave(session: &Session, args: &args::Departure, successor: &Successor) -> Outcome {
     let (out, server) = (session.out, args.server.as_str());
     let client = session.connect().await?;
-    let root_failure = |error| reconfig_failure("@root", error);
-    let planned = client.departures(server, successor).await;
-    let planned = planned.map_err(root_failure)?;
-    if out.terminal && !args.yes && !planned.is_empty() {
-        let reports: Vec<_> = planned.iter().map(|it| begin(server, it)).collect();
-        print(out, &reports)?;
-        if !out.confirmed(&format!("\ntake '{server}' out of these domains?"))? {
-            return Err(Failure::new(Code::Interrupted, "nothing was done"));
-        }
-    }
-    // It can be done, and is wanted. From now on the server is chosen for nothing; what others chose until now is seen after that.
-    let marked = client.mark_leaving(server, true).await;
-    marked.map_err(root_failure)?;
-    let planned = client.departures(server, successor).await;
-    let departures = planned.map_err(root_failure)?;
+    let mut confirmed = Ok(());
+    let confirm = |planned: &[Departure]| {
+        confirmed = confirm(out, args, planned);
+        confirmed.is_ok()
+    };
+    let departures = client.begin_departure(server, successor, confirm).await;
+    let departures = departures.map_err(|error| reconfig_failure("@root", error))?;
+    confirmed?;
+    let departures = departures.expect("it is confirmed");
     let mut reports: Vec<_> = departures.iter().map(|it| begin(server, it)).collect();
     if departures.is_empty() {
         if !out.json && !out.quiet {
@@ -110,6 +104,20 @@ async fn leave(session: &Session, args: &args::Departure, successor: &Successor)
     }
     client.close().await;
     conclude(out, server, &reports, first)
+}
+
+/// Asks on a terminal whether this is to be done.
+fn confirm(out: Output, args: &args::Departure, planned: &[Departure]) -> Outcome {
+    if !out.terminal || args.yes || planned.is_empty() {
+        return Ok(());
+    }
+    let server = args.server.as_str();
+    let reports: Vec<_> = planned.iter().map(|it| begin(server, it)).collect();
+    print(out, &reports)?;
+    if out.confirmed(&format!("\ntake '{server}' out of these domains?"))? {
+        return Ok(());
+    }
+    Err(Failure::new(Code::Interrupted, "nothing was done"))
 }
 
 /// The report on a domain before it is changed.
