@@ -7,10 +7,16 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
+use areo_trust::tls::explain_io;
 use areo_wire::frame::Refusal;
 use areo_wire::hello::{self, Hello, HelloError, PREFIX_BYTES, Welcome};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
+
+/// How a record of TLS begins that refuses plain bytes, and one with the hello of TLS: then the version, of any TLS.
+const TLS_ALERT: u8 = 21;
+const TLS_HANDSHAKE: u8 = 22;
+const TLS_VERSION: u8 = 3;
 
 /// Why no connection came about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +30,15 @@ pub enum HandshakeError {
     TimedOut,
     /// The other side closed the connection instead of answering.
     Closed,
+    /// The other side closed the connection instead of agreeing on TLS.
+    ClosedInTls,
+    /// The other side speaks TLS, and this one does not.
+    Encrypted,
+    /// TLS refused the other side, or was refused by it.
+    Tls {
+        /// What is wrong, and what to do.
+        sentence: String,
+    },
     /// The other side does not speak this protocol.
     Malformed {
         /// The rule that was broken.
@@ -42,6 +57,9 @@ pub enum HandshakeError {
 
 impl From<io::Error> for HandshakeError {
     fn from(error: io::Error) -> HandshakeError {
+        if let Some(sentence) = explain_io(&error) {
+            return HandshakeError::Tls { sentence };
+        }
         match error.kind() {
             io::ErrorKind::UnexpectedEof => HandshakeError::Closed,
             kind => HandshakeError::Failed { kind },
@@ -61,6 +79,13 @@ impl fmt::Display for HandshakeError {
             HandshakeError::Failed { kind } => write!(formatter, "{kind}"),
             HandshakeError::TimedOut => formatter.write_str("no answer to the hello in time"),
             HandshakeError::Closed => formatter.write_str("closed instead of answering the hello"),
+            HandshakeError::ClosedInTls => formatter.write_str(
+                "closed instead of agreeing on TLS: the server was started without TLS, or refuses this caller",
+            ),
+            HandshakeError::Encrypted => formatter.write_str(
+                "the other end speaks TLS, and this one was started without it: give it the cluster's certificates",
+            ),
+            HandshakeError::Tls { sentence } => formatter.write_str(sentence),
             HandshakeError::Malformed { error } => write!(formatter, "{error}"),
             HandshakeError::Refused {
                 refusal,
@@ -166,6 +191,9 @@ where
 {
     let mut prefix = [0; PREFIX_BYTES];
     stream.read_exact(&mut prefix).await?;
+    if let [TLS_ALERT | TLS_HANDSHAKE, TLS_VERSION, ..] = prefix {
+        return Err(HandshakeError::Encrypted);
+    }
     let mut bytes = vec![0; hello::message_bytes(&prefix)?];
     bytes[..PREFIX_BYTES].copy_from_slice(&prefix);
     stream.read_exact(&mut bytes[PREFIX_BYTES..]).await?;

@@ -27,6 +27,7 @@
 )]
 
 pub mod connection;
+pub mod encryption;
 pub mod env;
 pub mod handshake;
 pub mod listener;
@@ -44,6 +45,7 @@ pub use areo_wire::checksum::crc32c;
 pub use areo_wire::frame::TraceContext;
 pub use areo_wire::hello::Role;
 pub use connection::{CloseReason, Connection, SendError};
+pub use encryption::Tls;
 pub use env::Counts;
 pub use listener::{Class, Identity, Listener, ListenerConfig, Places, Responder, Service};
 pub use message::{Body, Incoming, Outgoing, Segment};

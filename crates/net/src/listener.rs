@@ -32,6 +32,7 @@ use tokio::task::spawn_local;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout_at};
 
 use crate::connection::{CloseReason, Connection, ConnectionConfig, Handler, drive};
+use crate::encryption::Tls;
 use crate::message::Incoming;
 use crate::peer::Traffic;
 use crate::pool::Pool;
@@ -105,6 +106,8 @@ pub struct ListenerConfig {
     pub window_bytes: usize,
     /// Where receive buffers come from.
     pub pool: Pool,
+    /// What connections are encrypted with, if they are: then a plain caller is refused.
+    pub tls: Option<Tls>,
 }
 
 impl ListenerConfig {
@@ -122,6 +125,7 @@ impl ListenerConfig {
             hello_timeout: Duration::from_secs(5),
             window_bytes: 64 << 10,
             pool,
+            tls: None,
         }
     }
 }
@@ -296,7 +300,7 @@ impl<S: Service> Shared<S> {
     /// One connection, from its hello to its end.
     async fn serve(
         self: &Rc<Self>,
-        mut stream: TcpStream,
+        stream: TcpStream,
         remote: SocketAddr,
         (id, leave): (u64, Rc<Notify>),
     ) {
@@ -304,11 +308,11 @@ impl<S: Service> Shared<S> {
             tracing::debug!(%remote, %error, "options of a socket not set");
         }
         let greeted = tokio::select! {
-            greeted = self.greet(&mut stream, remote) => greeted,
+            greeted = self.greet(stream, remote) => greeted,
             () = leave.notified() => None,
         };
         self.waiting.borrow_mut().leave(id);
-        let Some((hello, class)) = greeted else {
+        let Some((stream, hello, class)) = greeted else {
             return;
         };
         let handler = ServerHandler {

@@ -16,6 +16,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
 use tracing::Span;
 
+use crate::encryption::Tls;
 use crate::message::Outgoing;
 use crate::metrics::{Calls, Peers};
 use crate::outside::DecideOutside;
@@ -35,6 +36,7 @@ pub struct Network {
 struct Shared {
     role: Role,
     own_id: u128,
+    tls: Option<Tls>,
     cluster: Cell<u128>,
     started: Instant,
     random: Cell<u64>,
@@ -100,14 +102,20 @@ impl fmt::Display for BootstrapError {
 impl std::error::Error for BootstrapError {}
 
 impl Network {
-    /// A network without servers. `own_id` names this process to servers.
+    /// A network without servers, whose connections are plain. `own_id` names this process to servers.
     pub fn new(role: Role, own_id: u128) -> Network {
+        Network::with_tls(role, own_id, None)
+    }
+
+    /// A network without servers, whose connections are encrypted if there is something to encrypt them with.
+    pub fn with_tls(role: Role, own_id: u128, tls: Option<Tls>) -> Network {
         // Ids of clients are drawn from it: without entropy two of them could be the same.
         let seed = getrandom::u64().expect("the operating system gives entropy");
         Network {
             shared: Rc::new(Shared {
                 role,
                 own_id,
+                tls,
                 cluster: Cell::new(0),
                 started: Instant::now(),
                 random: Cell::new(seed),
@@ -213,6 +221,7 @@ impl Network {
         PeerConfig {
             role: self.shared.role,
             cluster: self.shared.cluster.get(),
+            tls: self.shared.tls.clone(),
             ..PeerConfig::new(address.into(), self.shared.own_id, pool)
         }
     }

@@ -20,6 +20,7 @@ mod calls;
 mod known;
 mod link;
 mod liveness;
+mod opening;
 mod standing;
 
 use std::fmt;
@@ -31,6 +32,7 @@ use std::time::{Duration, Instant};
 use areo_wire::frame::{FrameError, Limits, Refusal};
 use areo_wire::hello::{Channel, Role};
 
+use crate::encryption::Tls;
 use crate::message::{Incoming, Outgoing};
 use crate::metrics::LinkMetrics;
 use crate::pool::Pool;
@@ -148,6 +150,8 @@ pub struct PeerConfig {
     pub window_bytes: usize,
     /// Where receive buffers come from.
     pub pool: Pool,
+    /// What the connection is encrypted with, if it is.
+    pub tls: Option<Tls>,
 }
 
 impl PeerConfig {
@@ -168,6 +172,7 @@ impl PeerConfig {
             silence_timeout: Duration::from_secs(15),
             window_bytes: 64 << 10,
             pool,
+            tls: None,
         }
     }
 }

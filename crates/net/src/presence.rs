@@ -8,6 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use crate::encryption::{Tls, connected};
 use crate::handshake::{HandshakeError, exchange};
 
 /// The answer at the address of a server.
@@ -30,10 +31,12 @@ pub enum Presence {
 pub async fn presence(
     address: &str,
     (cluster, server): (u128, u128),
+    tls: Option<&Tls>,
     patience: Duration,
 ) -> Presence {
     let asked = async {
-        let mut stream = TcpStream::connect(address).await?;
+        let tcp = TcpStream::connect(address).await?;
+        let mut stream = connected(tcp, server, tls).await?;
         ask(&mut stream, (cluster, server)).await
     };
     match timeout(patience, asked).await {

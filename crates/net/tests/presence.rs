@@ -23,29 +23,35 @@ fn a_process_is_told_from_another_server_from_silence_and_from_nothing() {
             process,
             is_stopping,
         };
-        assert_eq!(presence(&address, WHO, PATIENCE).await, answers(false));
+        assert_eq!(
+            presence(&address, WHO, None, PATIENCE).await,
+            answers(false)
+        );
         let another = (IDENTITY.cluster, IDENTITY.server + 1);
         assert_eq!(
-            presence(&address, another, PATIENCE).await,
+            presence(&address, another, None, PATIENCE).await,
             Presence::Absent
         );
         let elsewhere = (IDENTITY.cluster + 1, IDENTITY.server);
         assert_eq!(
-            presence(&address, elsewhere, PATIENCE).await,
+            presence(&address, elsewhere, None, PATIENCE).await,
             Presence::Absent
         );
         let listener = server.listener.clone();
         // It answers hellos until it owes nothing.
         let draining = tokio::task::spawn_local(async move { listener.drain(PATIENCE).await });
         tokio::task::yield_now().await;
-        assert_eq!(presence(&address, WHO, PATIENCE).await, answers(true));
+        assert_eq!(presence(&address, WHO, None, PATIENCE).await, answers(true));
         draining.abort();
 
         // As of a process that is stopped: the system takes the connection, and nothing answers.
         let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = silent.local_addr().unwrap().to_string();
-        assert_eq!(presence(&address, WHO, SHORT).await, Presence::Silent);
+        assert_eq!(presence(&address, WHO, None, SHORT).await, Presence::Silent);
         drop(silent);
-        assert_eq!(presence(&address, WHO, PATIENCE).await, Presence::Absent);
+        assert_eq!(
+            presence(&address, WHO, None, PATIENCE).await,
+            Presence::Absent
+        );
     });
 }

@@ -28,7 +28,7 @@ use crate::authority::ServerKey;
 use crate::certificate::{self, CertificateError, ServerIdentity, Usage};
 use crate::roots::{Root, RootDigest, Roots};
 
-pub use explanation::explain;
+pub use explanation::{explain, explain_io};
 pub use rustls::time_provider::{DefaultTimeProvider, TimeProvider};
 
 mod explanation;
@@ -170,6 +170,13 @@ pub enum Peer {
     Anonymous,
     /// A server with a certificate that was verified.
     Server(ServerIdentity),
+}
+
+impl Peer {
+    /// Whether it showed the certificate of this server.
+    pub fn is_server(&self, id: u128) -> bool {
+        matches!(self, Peer::Server(identity) if identity.server.0 == id)
+    }
 }
 
 /// The other end of a connection whose handshake is over.

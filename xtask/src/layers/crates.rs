@@ -87,7 +87,7 @@ const CRATES: &[Crate] = &[
     ),
     layer("areo-telemetry", &[]),
     layer("areo-client", &["areo-net", "areo-core"]),
-    layer("areo-net", &["areo-wire", "areo-core"]),
+    layer("areo-net", &["areo-wire", "areo-trust", "areo-core"]),
     Crate {
         name: "areo-node",
         ours: &["areo-store", "areo-core"],

@@ -89,10 +89,14 @@ where
     /// Writes, then reads and hands over, until there is nothing to do or it is time for others.
     fn turn(&mut self, context: &mut Context<'_>) -> Poll<CloseReason> {
         for _ in 0..READS_PER_TURN {
-            if let Poll::Ready(Err(error)) = self.write(context) {
-                return Poll::Ready(CloseReason::Failed { kind: error.kind() });
-            }
-            if let Some(reason) = self.asked_to_close() {
+            let is_flushed = match self.write(context) {
+                Poll::Ready(Err(error)) => {
+                    return Poll::Ready(CloseReason::Failed { kind: error.kind() });
+                }
+                Poll::Ready(Ok(())) => true,
+                Poll::Pending => false,
+            };
+            if let Some(reason) = self.asked_to_close(is_flushed) {
                 return Poll::Ready(reason);
             }
             match self.hand_over() {
@@ -112,12 +116,13 @@ where
         Poll::Pending
     }
 
-    fn asked_to_close(&self) -> Option<CloseReason> {
+    /// An encrypted stream holds bytes that the queue has given it, until they are flushed.
+    fn asked_to_close(&self, is_flushed: bool) -> Option<CloseReason> {
         let shared = &self.connection.shared;
         if let Some(reason) = shared.closing.borrow().as_ref() {
             return Some(reason.clone());
         }
-        let done = shared.finishing.get() && shared.outbox.borrow().is_empty();
+        let done = shared.finishing.get() && is_flushed;
         done.then_some(CloseReason::Finished)
     }
 

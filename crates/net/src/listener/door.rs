@@ -4,15 +4,18 @@ use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
+use areo_trust::tls::Peer;
 use areo_wire::frame::{self, Refusal};
-use areo_wire::hello::{self, Hello, KNOWN_FEATURES, Welcome};
+use areo_wire::hello::{self, Hello, KNOWN_FEATURES, Role, Welcome};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use super::places::{Class, displaceable};
 use super::{Service, Shared};
 use crate::connection::CloseReason;
-use crate::handshake::{read_hello, write_welcome};
+use crate::encryption::{Stream, accepted};
+use crate::handshake::{HandshakeError, read_hello, write_welcome};
 
 impl<S: Service> Shared<S> {
     /// Gives a caller a place before its hello. What tells it to leave.
@@ -27,26 +30,28 @@ impl<S: Service> Shared<S> {
     /// Hears the hello and answers it. `None`: it was refused, or there was none.
     pub(super) async fn greet(
         &self,
-        stream: &mut TcpStream,
+        tcp: TcpStream,
         remote: SocketAddr,
-    ) -> Option<(Hello, Class)> {
+    ) -> Option<(Stream, Hello, Class)> {
         let patience = self.config.hello_timeout;
-        let hello = match read_hello(stream, patience).await {
-            Ok(hello) => hello,
+        let heard = timeout(patience, self.hear(tcp)).await;
+        let heard = heard.unwrap_or(Err(HandshakeError::TimedOut));
+        let (mut stream, hello, shown) = match heard {
+            Ok(heard) => heard,
             Err(error) => {
                 self.counts.borrow_mut().without_hello += 1;
                 tracing::info!(%remote, %error, "no hello");
                 return None;
             }
         };
-        let judged = self.judge(&hello, remote);
+        let judged = self.judge(&hello, shown, remote);
         let welcome = self.welcome(judged.err());
-        if let Err(error) = write_welcome(stream, &welcome, patience).await {
+        if let Err(error) = write_welcome(&mut stream, &welcome, patience).await {
             tracing::info!(%remote, %error, "welcome not delivered");
             return None;
         }
         match judged {
-            Ok(class) => Some((hello, class)),
+            Ok(class) => Some((stream, hello, class)),
             Err(refusal) => {
                 self.counts.borrow_mut().refuse(refusal);
                 tracing::info!(%remote, %refusal, "caller refused");
@@ -55,9 +60,24 @@ impl<S: Service> Shared<S> {
         }
     }
 
-    fn judge(&self, hello: &Hello, remote: SocketAddr) -> Result<Class, Refusal> {
+    /// TLS if this server encrypts, and the hello. Who the caller is by its certificate; `None` of a plain connection.
+    async fn hear(&self, tcp: TcpStream) -> Result<(Stream, Hello, Option<Peer>), HandshakeError> {
+        let (mut stream, shown) = accepted(tcp, self.config.tls.as_ref()).await?;
+        let hello = read_hello(&mut stream, self.config.hello_timeout).await?;
+        Ok((stream, hello, shown))
+    }
+
+    fn judge(
+        &self,
+        hello: &Hello,
+        shown: Option<Peer>,
+        remote: SocketAddr,
+    ) -> Result<Class, Refusal> {
         if self.draining.get() {
             return Err(Refusal::Draining);
+        }
+        if hello.role == Role::Server && shown.is_some_and(|shown| !shown.is_server(hello.own_id)) {
+            return Err(Refusal::Unauthorised);
         }
         self.service.on_hello(hello, remote)?;
         let class = self.service.class_of(hello);

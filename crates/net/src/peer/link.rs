@@ -5,8 +5,7 @@ use std::rc::{Rc, Weak};
 use std::time::{Duration, Instant};
 
 use areo_wire::frame::{Header, Kind, Limits, Refusal};
-use areo_wire::hello::{Channel, Hello, Welcome};
-use tokio::net::TcpStream;
+use areo_wire::hello::Channel;
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
@@ -14,15 +13,15 @@ use tokio::time::{sleep, timeout};
 use crate::connection::{
     CloseReason, Connection, ConnectionConfig, Handler, SendError, drive, now,
 };
-use crate::handshake::{HandshakeError, greet};
+use crate::handshake::HandshakeError;
 use crate::message::{Incoming, Outgoing};
 use crate::peer::backoff::Backoff;
 use crate::peer::calls::{Calls, Entry};
-use crate::peer::known::{HelloAnswer, PeerKnowledge};
+use crate::peer::known::PeerKnowledge;
 use crate::peer::liveness::{Liveness, Verdict};
+use crate::peer::opening::{Opened, open};
 use crate::peer::standing::Standing;
 use crate::peer::{Answer, CallRefusal, PeerConfig, Sink, Status, Traffic};
-use crate::sockets;
 
 /// The longest interval between two looks at deadlines and silence.
 const TICK_PERIOD: Duration = Duration::from_secs(1);
@@ -237,9 +236,9 @@ impl Link {
         let seed = getrandom::u64().unwrap_or(self.config.own_id as u64);
         let mut backoff = Backoff::new(seed);
         while !self.stopped.get() {
-            match self.open().await {
-                Ok((stream, welcome)) => {
-                    let (reason, useful) = self.converse(stream, &welcome).await;
+            match open(self.channel, &self.config, &self.known).await {
+                Ok(opened) => {
+                    let (reason, useful) = self.converse(opened).await;
                     if useful {
                         backoff.reset();
                     }
@@ -263,41 +262,13 @@ impl Link {
         }
     }
 
-    /// Connects and says hello.
-    async fn open(&self) -> Result<(TcpStream, Welcome), HandshakeError> {
-        let address = self.known.address.borrow().clone();
-        let connecting = timeout(self.config.connect_timeout, TcpStream::connect(address));
-        let mut stream = connecting.await.map_err(|_| HandshakeError::TimedOut)??;
-        sockets::prepare(&stream, self.config.silence_timeout)?;
-        let hello = Hello {
-            cluster: self.config.cluster,
-            expected_server: self.config.server,
-            known_incarnation: self.known.highest_incarnation.get(),
-            ..Hello::new(self.config.role, self.channel, self.config.own_id)
-        };
-        let welcome = greet(&mut stream, &hello, self.config.hello_timeout).await?;
-        if self.config.server != 0 {
-            // An incarnation says nothing about an address.
-            self.known.learn(welcome.incarnation);
-        }
-        self.known.answered.set(HelloAnswer {
-            server: welcome.server,
-            cluster: welcome.cluster,
-            incarnation: welcome.incarnation,
-        });
-        Ok((stream, welcome))
-    }
-
     /// Sends what waits, then reads until the connection ends. Also says whether anything was ever received.
-    async fn converse(
-        self: &Rc<Self>,
-        stream: TcpStream,
-        welcome: &Welcome,
-    ) -> (CloseReason, bool) {
-        let remote = match stream.peer_addr() {
-            Ok(remote) => remote,
-            Err(error) => return (CloseReason::Failed { kind: error.kind() }, false),
-        };
+    async fn converse(self: &Rc<Self>, opened: Opened) -> (CloseReason, bool) {
+        let Opened {
+            stream,
+            remote,
+            welcome,
+        } = opened;
         let limits = Limits::default();
         let config = ConnectionConfig {
             window_bytes: match self.channel {

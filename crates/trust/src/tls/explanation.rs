@@ -1,8 +1,16 @@
 //! One sentence for each way a handshake fails: what is wrong, and what to do.
 
+use std::io;
+
 use rustls::{AlertDescription, Error};
 
 use crate::certificate::CertificateError;
+
+/// The sentence for an error of a stream over TLS; none if TLS is not its cause.
+pub fn explain_io(error: &io::Error) -> Option<String> {
+    let cause = error.get_ref()?.downcast_ref::<Error>()?;
+    Some(explain(cause))
+}
 
 /// The sentence for an error of a connection over TLS.
 pub fn explain(error: &Error) -> String {

@@ -267,10 +267,11 @@ fn a_peer_without_our_protocol_is_refused() {
 fn plain_bytes_and_an_older_tls_have_their_sentences() {
     let authority = authority();
     let config = server(&authority, THERE).server_config().unwrap();
-    // The first bytes of a hello without TLS; a hello of TLS 1.2, which offers one suite and nothing else.
-    let mut tls12 = vec![22, 3, 1, 0, 45, 1, 0, 0, 41, 3, 3];
+    // The first bytes of a hello without TLS; a hello of TLS 1.2, which offers one suite and one way to sign.
+    let mut tls12 = vec![22, 3, 1, 0, 55, 1, 0, 0, 51, 3, 3];
     tls12.extend_from_slice(&[7; 32]);
     tls12.extend_from_slice(&[0, 0, 2, 0xc0, 0x2b, 1, 0]);
+    tls12.extend_from_slice(&[0, 8, 0, 13, 0, 4, 0, 2, 4, 3]);
     for (bytes, sentence) in [
         (&b"AREO\x5c\0\x02\x02"[..], "does not speak TLS:"),
         (&tls12[..], "does not speak TLS 1.3"),

@@ -1,0 +1,60 @@
+//! A connection to a server, up to the answer to its hello.
+
+use std::net::SocketAddr;
+
+use areo_wire::hello::{Channel, Hello, Welcome};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::encryption::{Stream, connected};
+use crate::handshake::{HandshakeError, greet};
+use crate::peer::PeerConfig;
+use crate::peer::known::{HelloAnswer, PeerKnowledge};
+use crate::sockets;
+
+/// A stream on which the hello was exchanged.
+pub(crate) struct Opened {
+    /// The stream.
+    pub(crate) stream: Stream,
+    /// The address of the other end.
+    pub(crate) remote: SocketAddr,
+    /// The server's answer.
+    pub(crate) welcome: Welcome,
+}
+
+/// Connects, agrees on TLS if the process encrypts, and says hello.
+pub(crate) async fn open(
+    channel: Channel,
+    config: &PeerConfig,
+    known: &PeerKnowledge,
+) -> Result<Opened, HandshakeError> {
+    let address = known.address.borrow().clone();
+    let connecting = timeout(config.connect_timeout, TcpStream::connect(address));
+    let tcp = connecting.await.map_err(|_| HandshakeError::TimedOut)??;
+    sockets::prepare(&tcp, config.silence_timeout)?;
+    let remote = tcp.peer_addr()?;
+    let encrypting = connected(tcp, config.server, config.tls.as_ref());
+    let encrypting = timeout(config.hello_timeout, encrypting);
+    let mut stream = encrypting.await.map_err(|_| HandshakeError::TimedOut)??;
+    let hello = Hello {
+        cluster: config.cluster,
+        expected_server: config.server,
+        known_incarnation: known.highest_incarnation.get(),
+        ..Hello::new(config.role, channel, config.own_id)
+    };
+    let welcome = greet(&mut stream, &hello, config.hello_timeout).await?;
+    if config.server != 0 {
+        // An incarnation says nothing about an address.
+        known.learn(welcome.incarnation);
+    }
+    known.answered.set(HelloAnswer {
+        server: welcome.server,
+        cluster: welcome.cluster,
+        incarnation: welcome.incarnation,
+    });
+    Ok(Opened {
+        stream,
+        remote,
+        welcome,
+    })
+}
