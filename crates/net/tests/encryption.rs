@@ -247,7 +247,7 @@ fn a_stranger_that_is_silent_in_tls_has_the_time_of_a_hello() {
             config.hello_timeout = SHORT;
         })
         .await;
-        // One says nothing, one begins a record of TLS, one agrees on TLS and says nothing in it.
+        // One says nothing, and one begins a record of TLS.
         let mut silent = TcpStream::connect(server.address).await.unwrap();
         let mut begun = TcpStream::connect(server.address).await.unwrap();
         begun.write_all(&[22, 3, 1, 1]).await.unwrap();
