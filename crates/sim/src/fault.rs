@@ -230,6 +230,8 @@ pub struct Restriction {
 
 /// Tells the draw of how often leaders are killed apart from others.
 const LEADERS: u64 = 0x1ead0;
+/// Tells the draw of whether snapshots are put back apart from others.
+const SNAPSHOTS: u64 = 0x54a9;
 /// Tells the draw of how often descriptors run out apart from others.
 const DESCRIPTORS: u64 = 0xde5c;
 
@@ -255,6 +257,9 @@ impl Plan {
                 // In one of two steps or of four, where there are any.
                 Fault::LeaderKilled => return [500, 250][(random.beside(LEADERS) % 2) as usize],
                 Fault::GrowerKilled => return 400,
+                Fault::SnapshotRestored if may_strike(*fault, cluster) => {
+                    return [0, 300, 300][(random.beside(SNAPSHOTS) % 3) as usize];
+                }
                 Fault::Exhausted => return [0, 5, 20][(random.beside(DESCRIPTORS) % 3) as usize],
                 fault if is_drawn_beside(*fault) => return 0,
                 _ => {}
@@ -369,6 +374,7 @@ fn may_strike(fault: Fault, cluster: &Cluster) -> bool {
         Fault::DiskWiped
         | Fault::ServerTakenAway
         | Fault::DiskRolledBack
+        | Fault::SnapshotRestored
         | Fault::DiskCopied
         | Fault::BitFlip
         | Fault::ReadError

@@ -20,6 +20,7 @@ mod queue;
 mod repair;
 mod rest;
 mod rot;
+mod snapshot;
 mod trouble;
 
 use crate::cluster::Cluster;

@@ -80,7 +80,7 @@ impl Platter {
     }
 
     /// A copy, as of a moment at which nothing is being written: of a server that runs, too.
-    fn duplicate(&self) -> Platter {
+    pub(super) fn duplicate(&self) -> Platter {
         let disk = self.disk.duplicate();
         disk.crash(|_| Survive::All);
         Platter { disk, ..*self }
@@ -92,6 +92,8 @@ impl Platter {
 pub(super) struct Exchange {
     /// A copy that was made earlier.
     copy: Option<Platter>,
+    /// A copy that is put back within the start that runs.
+    pub(super) snapshot: Option<Platter>,
     /// The server's own disk while a copy is in its place.
     aside: Option<Platter>,
     /// How often the copy is still to be started.
@@ -104,6 +106,8 @@ pub(super) struct Exchange {
     is_twin_due: bool,
     /// Since the last confirmed start a second process has run, which may have taken the incarnation.
     pub(super) is_contended: bool,
+    /// The last start that a copy began in its place since then: a member that has registered it refuses the true directory.
+    pub(super) begun_by_copy: Option<u64>,
 }
 
 /// A start that the root domain has decided about.
@@ -309,6 +313,7 @@ impl World {
             }
             let exchange = &mut machines.list[server].exchange;
             exchange.is_contended = exchange.twin.is_some();
+            exchange.begun_by_copy = None;
             let is_copy = exchange.is_copy();
             let who = is_copy.then(|| self.who_knows_better(machines, server, started));
             let knows_better = who.flatten();
@@ -344,7 +349,12 @@ impl World {
     pub(super) fn put_back(&self, machines: &mut Machines, server: usize) {
         let machine = &mut machines.list[server];
         if let Some(own) = machine.exchange.aside.take() {
-            machine.platter = own;
+            let copy = std::mem::replace(&mut machine.platter, own);
+            let begun = machine
+                .exchange
+                .begun_by_copy
+                .max(Some(copy.starts.incarnation));
+            machine.exchange.begun_by_copy = begun;
             machines.copied_until = Some(self.now());
             machines.truth(server).put_back();
             self.remark(&format!("server {server} has its own disk again"));
@@ -385,29 +395,11 @@ impl World {
     /// Makes a copy of a server's disk; later, when the server has been started again, uses it. Or has the next start of the
     /// server copied while it is under way.
     pub(super) fn exchange(&self, server: usize, fault: Fault) {
-        let is_own = {
-            let machines = self.0.machines.borrow();
-            let platter = &machines.list[server].platter;
-            machines.losses.is_only(platter.id) && platter.id == id_of(server) && !platter.in_memory
-        };
-        if !is_own || !self.may_go(server) || self.is_any_copy() {
+        if !self.may_exchange(server) {
             return;
         }
-        let copy = {
-            let machine = &mut self.0.machines.borrow_mut().list[server];
-            let Starts {
-                incarnation: later,
-                unconfirmed,
-            } = machine.platter.starts;
-            // A snapshot of the start that runs tells as little of itself as one of an earlier start.
-            let may_be_of_this_start = fault == Fault::DiskRolledBack;
-            let is_older = |copy: &mut Platter| {
-                let copied = copy.starts.incarnation;
-                let is_before = copied < later || may_be_of_this_start && copied == later;
-                unconfirmed.is_none() && copy.starts.unconfirmed.is_none() && is_before
-            };
-            machine.exchange.copy.take_if(is_older)
-        };
+        // A snapshot of the start that runs tells as little of itself as one of an earlier start.
+        let copy = self.take_copy(server, fault == Fault::DiskRolledBack);
         let may_copy_a_start = fault == Fault::DiskCopied && self.random().chance(500);
         match copy {
             Some(copy) if fault == Fault::DiskRolledBack => self.roll_back(server, copy),
@@ -435,7 +427,31 @@ impl World {
         }
     }
 
-    fn roll_back(&self, server: usize, copy: Platter) {
+    pub(super) fn may_exchange(&self, server: usize) -> bool {
+        let is_own = {
+            let machines = self.0.machines.borrow();
+            let platter = &machines.list[server].platter;
+            machines.losses.is_only(platter.id) && platter.id == id_of(server) && !platter.in_memory
+        };
+        is_own && self.may_go(server) && !self.is_any_copy()
+    }
+
+    /// The copy of the server's disk, if it is of an earlier start, or of this one where that is wanted.
+    fn take_copy(&self, server: usize, may_be_of_this_start: bool) -> Option<Platter> {
+        let machine = &mut self.0.machines.borrow_mut().list[server];
+        let Starts {
+            incarnation: later,
+            unconfirmed,
+        } = machine.platter.starts;
+        let is_older = |copy: &mut Platter| {
+            let copied = copy.starts.incarnation;
+            let is_before = copied < later || may_be_of_this_start && copied == later;
+            unconfirmed.is_none() && copy.starts.unconfirmed.is_none() && is_before
+        };
+        machine.exchange.copy.take_if(is_older)
+    }
+
+    pub(super) fn roll_back(&self, server: usize, copy: Platter) {
         self.plan().note(Fault::DiskRolledBack);
         self.kill(server);
         let machines = &mut *self.0.machines.borrow_mut();

@@ -124,13 +124,16 @@ impl World {
     }
 
     fn refused_with_own_disk(&self, server: usize, outcome: &StartOutcome) {
-        let (is_contended, is_sound) = {
+        let (is_contended, begun_by_copy, is_sound) = {
             let machines = self.0.machines.borrow();
-            let is_contended = machines.list[server].exchange.is_contended;
-            (is_contended, machines.truths()[server].is_sound())
+            let exchange = &machines.list[server].exchange;
+            let is_sound = machines.truths()[server].is_sound();
+            (exchange.is_contended, exchange.begun_by_copy, is_sound)
         };
         match outcome {
-            StartOutcome::Outdated { registered } if is_contended => {
+            StartOutcome::Outdated { registered }
+                if is_contended || begun_by_copy == Some(*registered) =>
+            {
                 self.end_twin(server);
                 self.stop(server, |_| Survive::All);
                 self.remark(&format!(

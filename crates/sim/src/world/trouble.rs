@@ -25,6 +25,8 @@ pub(crate) enum Trouble {
     LeaderEnds(usize, u64),
     /// A server that changes the members of the root domain is killed. The number tells its lives apart.
     GrowerEnds(usize, u64),
+    /// The disk of a server is put back as it was earlier in this start. The number tells its lives apart.
+    SnapshotReturns(usize, u64),
 }
 
 /// Faults of processes, disks and links: what is drawn at each moment.
@@ -45,6 +47,7 @@ const DRAWN: &[Fault] = &[
     Fault::HintMissing,
     Fault::DiskWiped,
     Fault::DiskRolledBack,
+    Fault::SnapshotRestored,
     Fault::DiskCopied,
     Fault::DiskFull,
     Fault::DisksFull,
@@ -121,6 +124,7 @@ impl World {
             Trouble::Drained(server, life) => self.end_drained(server, life),
             Trouble::LeaderEnds(server, life) => self.end_leader(server, life),
             Trouble::GrowerEnds(server, life) => self.end_grower(server, life),
+            Trouble::SnapshotReturns(server, life) => self.restore_snapshot(server, life),
         }
     }
 
@@ -180,6 +184,7 @@ impl World {
             | Fault::HintMissing => self.harm_file(fault),
             Fault::DiskWiped => self.wipe(victim),
             Fault::DiskRolledBack | Fault::DiskCopied => self.exchange(victim, fault),
+            Fault::SnapshotRestored => self.take_snapshot(victim),
             Fault::ClockJump => self.jump(),
             Fault::DiskFull => {
                 self.plan().note(Fault::DiskFull);
