@@ -6,6 +6,7 @@ use crate::error::{Error, Operation};
 use crate::session::Context;
 use crate::{Version, view};
 use areo_core::config::Configuration;
+use areo_core::dap;
 use areo_core::dsm::redundancy::{
     Completion, Incomplete, MemberListing, ObjectRedundancy, RedundancyPage,
 };
@@ -82,8 +83,8 @@ pub struct ListedVersion {
 pub enum RepairState {
     /// It waits for the members that lack it, or are silent: they get it once they can take it.
     Waiting,
-    /// So many members have damage in it that those without, the silent ones included, are no quorum: no read returns it, and no
-    /// write replaces it.
+    /// So many members have damage in it that those without, the silent ones included, are too few to have its value: no read returns it
+    /// until it is written over.
     Unrecoverable,
 }
 
@@ -96,12 +97,12 @@ impl RepairState {
         }
     }
 
-    fn of(listed: &[MemberListing], quorum: usize) -> RepairState {
+    fn of(listed: &[MemberListing], needed: usize) -> RepairState {
         let sound = listed
             .iter()
             .filter(|it| **it != MemberListing::Damaged)
             .count();
-        match sound >= quorum {
+        match sound >= needed {
             true => RepairState::Waiting,
             false => RepairState::Unrecoverable,
         }
@@ -296,7 +297,7 @@ fn add(
         all.full += 1;
         return;
     }
-    let state = RepairState::of(&listed, c.quorums().quorum());
+    let state = RepairState::of(&listed, dap::needed_without_damage(c));
     all.unrecoverable += u64::from(state == RepairState::Unrecoverable);
     if all.below.len() < NAMED {
         let names = context.cluster().names();
@@ -378,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_unrecoverable_when_the_members_without_damage_are_no_quorum() {
+    fn an_object_is_unrecoverable_when_the_members_without_damage_are_too_few() {
         let of = |listed: &[MemberListing]| RepairState::of(listed, 4);
         let waiting = RepairState::Waiting;
         assert_eq!(of(&[Newest, Newest, Newest, Older, Unknown]), waiting);

@@ -18,6 +18,7 @@ mod found;
 pub mod headers;
 pub(crate) mod kind;
 pub mod listing;
+pub(crate) mod lost;
 pub mod many;
 mod offer;
 pub mod registered;
@@ -190,6 +191,7 @@ fn found<E: Env>(
         unaware,
         fence,
         lacking,
+        loss: _,
     } = collected;
     assert_eq!(lacking, None, "the elements make the value");
     let length = elements.first().map(|element| element.length);
@@ -238,6 +240,15 @@ pub fn finalizes(c: &Configuration) -> bool {
 /// Whether a further round says that a quorum has finalized a version, and servers tell each other so ([`casss`]).
 pub fn completes(c: &Configuration) -> bool {
     of_kind!(c, K => K::COMPLETES)
+}
+
+/// Members without damage that an object needs to be readable: those that make a value; where members abstain for what they lost, a
+/// quorum (`[X-40 named-loss]`).
+pub fn needed_without_damage(c: &Configuration) -> usize {
+    match of_kind!(c, K => K::NAMES_LOST) {
+        true => usize::from(c.dap().k()),
+        false => c.quorums().quorum(),
+    }
 }
 
 /// Whether clients of this configuration judge what is at a quorum, and tell its members.

@@ -14,6 +14,7 @@ mod interruption;
 pub mod large;
 mod largest;
 pub mod listing;
+mod losses;
 pub(crate) mod newest;
 mod propagated;
 pub mod redundancy;
@@ -219,7 +220,7 @@ impl<E: Env> Domain<E> {
     }
 
     /// Whether the object is a ranked register there. It may become one on the way.
-    pub(crate) fn is_ranked(&self, name: &Name) -> bool {
+    pub fn is_ranked(&self, name: &Name) -> bool {
         self.start().is_ranked(name)
     }
 

@@ -244,6 +244,17 @@ impl Unavailable {
         }
     }
 
+    /// The loss of a block that was left unreadable (`[X-40 named-loss]`).
+    pub(crate) fn left(name: &Name, tag: Tag) -> Unavailable {
+        let lost = LostVersion {
+            name: name.clone(),
+            tag,
+            found: 0,
+            needed: 1,
+        };
+        Unavailable::obstructed(Obstacle::Lost(vec![lost]), false)
+    }
+
     /// This failure as the loss of an object, if a quorum cannot come because members found their record of the object damaged. `tag`: the
     /// largest version that members list.
     pub(crate) fn of_lost(self, name: &Name, tag: Tag) -> Unavailable {
@@ -283,6 +294,21 @@ impl Unavailable {
             Some(Obstacle::Lost(lost)) => lost,
             _ => &[],
         }
+    }
+
+    /// The one that met the larger version, of two that met lost versions of one object.
+    pub(crate) fn later_lost(one: Option<Box<Unavailable>>, other: Unavailable) -> Unavailable {
+        let tag = |failed: &Unavailable| failed.lost_versions().first().map(|it| it.tag);
+        assert!(tag(&other).is_some(), "it names what is lost");
+        let one = one.filter(|one| tag(one) > tag(&other));
+        one.map_or(other, |one| *one)
+    }
+
+    /// True if no larger version was found than the one that is lost.
+    pub(crate) fn hides(&self, found: Option<Tag>) -> bool {
+        let lost = self.lost_versions().first().map(|it| it.tag);
+        assert!(lost.is_some(), "it names what is lost");
+        found <= lost
     }
 
     /// Whether it is that.

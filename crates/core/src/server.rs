@@ -83,6 +83,22 @@ pub(crate) struct Read {
     pub(crate) key: ConfigurationId,
     pub(crate) name: Name,
     pub(crate) tag: Tag,
+    /// The answer is one to a FIN: it acknowledges that, with the element or without.
+    pub(crate) acknowledges: bool,
+}
+
+impl Read {
+    /// Of an answer that is its element.
+    fn of_element(answer: usize, (key, name): (ConfigurationId, &Name), tag: Tag) -> Read {
+        assert!(!tag.is_initial(), "no member has an element of it");
+        Read {
+            answer,
+            key,
+            name: name.clone(),
+            tag,
+            acknowledges: false,
+        }
+    }
 }
 
 /// The state of a server.
@@ -402,6 +418,11 @@ impl Server {
     ) -> bool {
         let state = self.states.get_mut(&key);
         state.is_some_and(|state| state.damage(key, (name, tag), is_damaged, &mut self.ledger))
+    }
+
+    /// The version of the object that was lost, if its kind names it (`[X-40 named-loss]`).
+    pub(crate) fn lost(&self, key: ConfigurationId, name: &Name) -> Option<Tag> {
+        self.states.get(&key)?.named_loss(name)
     }
 
     /// No member lists these blocks of uploads any more: their tombstones go (`[X-30 dropped-tombstones]`), of those whose records no

@@ -5,7 +5,7 @@
 //! Pure: whoever owns a shard carries the steps to the disk, so that a simulator can crash between the two.
 
 use crate::config::{ConfigurationId, ServerId};
-use crate::element::{Element, Handle, ReplyElement};
+use crate::element::{Element, Form, Handle, ReplyElement};
 use crate::instant::{Instant, PastMoment};
 use crate::message::{
     Access, Answer, Body, CellRequest, DomainStanding, Enrolment, Note, Refusal, Reply, Request,
@@ -295,7 +295,8 @@ impl<C> Shard<C> {
                     if self.server.damage(read.key, &read.name, read.tag, is_lost) {
                         self.damaged.push(read.tag);
                     }
-                    answers[read.answer] = Answer::Refused(Refusal::Damaged);
+                    let lost = self.server.lost(read.key, &read.name);
+                    lose(&mut answers[read.answer], &read, lost);
                 }
             }
             taken = reads_end;
@@ -326,6 +327,24 @@ fn carry(answer: &mut Answer, heap: &impl Heap) -> Result<(), Handle> {
         *carried.expect("it was matched") = ReplyElement::Whole(element);
     }
     Ok(())
+}
+
+/// Takes the element that cannot be read from the answer. `lost`: the version that the object names as lost, so that this answer does, too
+/// (`[X-40 named-loss]`): where a quorum is all members, one that refuses keeps out a reader for whom enough elements are left.
+fn lose(answer: &mut Answer, read: &Read, lost: Option<Tag>) {
+    *answer = match std::mem::replace(answer, Answer::Refused(Refusal::Damaged)) {
+        _ if lost != Some(read.tag) => return,
+        Answer::Held(mut held) => {
+            let Some(largest) = held.stored.last_mut().filter(|it| it.0 == read.tag) else {
+                return;
+            };
+            assert!(largest.1 != Form::Trimmed, "its element was here");
+            (largest.1, held.element) = (Form::Trimmed, None);
+            Answer::Held(held)
+        }
+        Answer::Fetched(_) if read.acknowledges => Answer::Stored,
+        _ => return,
+    };
 }
 
 /// Whether handling the request needs room in the store, or asks for some.

@@ -144,6 +144,23 @@ impl Tag {
         }
     }
 
+    /// The tag of the mark that this version is lost: above it and all that were written beside it, and below each version whose writer
+    /// has seen it. The writer is no client's. `None`: it is such a mark itself.
+    pub fn mark_of_loss(self) -> Option<Tag> {
+        let mark = Tag {
+            number: self.number,
+            writer: Writer {
+                client: ClientId(u64::MAX),
+                counter: UPLOAD - 1,
+            },
+        };
+        assert!(
+            !self.is_initial(),
+            "nothing is lost of what was never written"
+        );
+        (self < mark).then_some(mark)
+    }
+
     fn numbered(self, number: Option<u64>, writer: Writer) -> Result<Tag, NumbersUsedUp> {
         let tag = number.map(|number| Tag { number, writer });
         tag.filter(Tag::is_possible)

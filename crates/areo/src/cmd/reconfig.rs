@@ -9,7 +9,7 @@ use crate::args::Reconfig;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::{Column, Output};
 use crate::session::{self, Session, choice_failure, failure};
-use areo_client::{Dap, ReconfigError, SequenceEntry};
+use areo_client::{ReconfigError, SequenceEntry};
 
 pub(super) fn run(session: &Session, command: Reconfig) -> Outcome {
     match command {
@@ -82,13 +82,9 @@ pub(super) fn reconfig_failure(name: &str, error: ReconfigError) -> Failure {
         ReconfigError::Unreachable { .. } | ReconfigError::NotBegun { .. } => {
             Failure::new(Code::Unavailable, error.to_string())
         }
-        ReconfigError::Pending { ref call } if !error.lost_objects().is_empty() => {
-            let way_out = match call.shape.dap() {
-                Dap::Conditional { .. } => {
-                    "write what is named again, remove it, or leave it unreadable (--leave-unreadable)"
-                }
-                _ => "no write replaces what is damaged so: copy the others into another domain",
-            };
+        ReconfigError::Pending { .. } if !error.lost_objects().is_empty() => {
+            let way_out =
+                "write what is named again, remove it, or leave it unreadable (--leave-unreadable)";
             let after = how_to_go_on(name);
             let sentence = format!("{error}; everything else was moved: {way_out}; {after}");
             Failure::new(Code::Unknown, sentence)

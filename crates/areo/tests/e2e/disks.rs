@@ -107,26 +107,81 @@ fn of_what_cannot_be_recovered_the_versions_are_named() {
     // A put may leave a server out. Its own repair fetches the version, so that repair is off only afterwards.
     wait_until(|| cluster.run(&["repair", "status"]).code == 0);
     cluster.stop().done();
-    for server in ["s1", "s2"] {
+    for server in ["s1", "s2", "s3"] {
         assert_eq!(rot(&cluster.data().join(server).join("log"), &value), 1);
     }
     let cluster = cluster.start_again(&[&up[..], &["--repair-rate", "0"]].concat());
-    wait_until(|| cluster.damaged("s1") + cluster.damaged("s2") == 2);
+    wait_until(|| ["s1", "s2", "s3"].iter().all(|it| cluster.damaged(it) == 1));
     let lost = cluster.run(&["repair", "ls", "--json"]).done().objects();
     assert_eq!(lost.len(), 1, "{lost:?}");
     assert_eq!(lost[0]["state"], "unrecoverable");
     let [version] = &lost[0]["versions"].as_array().unwrap()[..] else {
         panic!("{lost:?}");
     };
-    assert_eq!(version["sound"], json!(["s3"]), "{version}");
-    assert_eq!(version["damaged"], json!(["s1", "s2"]), "{version}");
+    assert_eq!(version["sound"], json!([]), "{version}");
+    assert_eq!(version["damaged"], json!(["s1", "s2", "s3"]), "{version}");
     assert!(version["version"].as_str().unwrap().starts_with("1-"));
     let shown = cluster.run(&["repair", "ls"]).done();
-    assert!(shown.text().contains(" at s3 s1 (damaged) s2 (damaged)"));
+    assert!(
+        shown
+            .text()
+            .contains(" at s1 (damaged) s2 (damaged) s3 (damaged)")
+    );
     let status = cluster.run(&["repair", "status"]);
     assert_eq!(status.code, 1, "{}", status.stderr);
     let said = "1 object of 'default' cannot be recovered";
     assert!(status.stderr.contains(said), "{}", status.stderr);
+}
+
+/// `[X-40 named-loss]`: it is an error by name, is written over, removed, or left so, and everything else goes on.
+#[test]
+fn an_object_that_cannot_be_read_stands_in_no_way() {
+    let up = ["--servers", "3", "--dap", "abd"];
+    let mut cluster = Cluster::start(&up);
+    let values = [("lost", 1), ("over", 2), ("gone", 3)];
+    let values = values.map(|(key, seed)| (key, bytes(300_000, seed)));
+    for (key, value) in &values {
+        cluster.run_with(&["put", key, "-"], value).done();
+    }
+    cluster.run_with(&["put", "sound", "-"], b"v").done();
+    wait_until(|| cluster.run(&["repair", "status"]).code == 0);
+    cluster.stop().done();
+    let servers = ["s1", "s2", "s3"];
+    for server in servers {
+        let log = cluster.data().join(server).join("log");
+        assert!(values.iter().all(|(_, value)| rot(&log, value) == 1));
+    }
+    let cluster = cluster.start_again(&[&up[..], &["--repair-rate", "0"]].concat());
+    wait_until(|| servers.iter().all(|it| cluster.damaged(it) == 3));
+
+    let is_lost = |key: &str| {
+        let read = cluster.run(&["get", key]);
+        assert_eq!((read.code, &read.stdout[..]), (7, &b""[..]), "{read:?}");
+        assert!(read.stderr.contains(&format!("'{key}'")), "{}", read.stderr);
+    };
+    is_lost("lost");
+    let listed = cluster.run(&["ls"]);
+    assert!(
+        ["gone", "lost", "over", "sound"]
+            .iter()
+            .all(|key| listed.text().contains(key))
+    );
+    cluster.run_with(&["put", "over", "-"], b"again").done();
+    assert_eq!(cluster.run(&["get", "over"]).done().stdout, b"again");
+    cluster.run(&["rm", "gone"]).done();
+    assert_eq!(cluster.run(&["get", "gone"]).code, 3);
+
+    let change = ["reconfig", "start", "default", "--yes"];
+    let pending = cluster.run(&[&change[..], &["--delta", "7"]].concat());
+    assert_eq!(pending.code, 8, "{pending:?}");
+    assert!(pending.stderr.contains("lost") && pending.stderr.contains("--leave-unreadable"));
+    assert_eq!(cluster.run(&["get", "sound"]).done().stdout, b"v");
+    is_lost("lost");
+    let resume = ["--resume", "--leave-unreadable"];
+    cluster.run(&[&change[..], &resume].concat()).done();
+    is_lost("lost");
+    cluster.run_with(&["put", "lost", "-"], b"new").done();
+    assert_eq!(cluster.run(&["get", "lost"]).done().stdout, b"new");
 }
 
 /// `[CASSS-9 agreed-end-of-abstention]`: where servers agree on what is left the object is there again, without any help.

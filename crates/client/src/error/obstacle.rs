@@ -3,6 +3,7 @@
 use crate::{ServerId, Shape, Version};
 use areo_core::config::Configuration;
 use areo_core::error;
+use areo_core::object::Name;
 use std::fmt;
 
 /// Why an operation was ended before its time: no further answer would help.
@@ -51,6 +52,8 @@ pub struct LostObject {
     pub found: usize,
     /// The number of elements that make the value.
     pub needed: usize,
+    /// The object itself.
+    pub(crate) name: Name,
 }
 
 impl fmt::Display for LostObject {
@@ -89,6 +92,7 @@ impl LostObject {
             version: lost.tag,
             found: lost.found,
             needed: lost.needed,
+            name: lost.name.clone(),
         }
     }
 }

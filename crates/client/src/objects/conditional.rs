@@ -115,7 +115,8 @@ impl Domain {
     }
 
     /// Writes in place of a version that cannot be read any more that it is lost, so that a change of the domain can be finished. Nothing is
-    /// written where another version has come since. Reads of the object say that it is lost until it is written over, or removed.
+    /// written where another version has come since, or this one can be read again. Reads of the object say that it is lost until it is
+    /// written over, or removed.
     ///
     /// # Errors
     /// As [`Domain::compare_and_put`], but for the conflict.
@@ -126,13 +127,16 @@ impl Domain {
             ..Metadata::default()
         };
         let mark = Value::new(metadata.encode()?, Bytes::new());
-        let (name, version) = (Name::user(&object.key)?, object.version);
+        let (name, version) = (object.name.clone(), object.version);
         let leave = move |context: Context| async move {
-            let domain = context.handle();
-            let left = domain.put_if(context.name(), &mark, Some(version)).await;
+            let (domain, name) = (context.handle(), context.name());
+            let left = match domain.is_ranked(name) {
+                true => domain.put_if(name, &mark, Some(version)).await.map(|_| ()),
+                false => domain.leave_lost(name, version).await.map(|_| ()),
+            };
             left.map_err(|error| context.write_error(&error))
         };
-        self.run(Operation::Put, name, leave).await.map(|_| ())
+        self.run(Operation::Put, name, leave).await
     }
 
     /// Changes the object by what is there: reads it, has `change` make the next value of it (`None`: leave it as it is), and writes

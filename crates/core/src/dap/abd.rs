@@ -56,8 +56,8 @@ impl Kind for Abd {
     }
 
     /// The largest tag that a majority lists. No member evicts its largest, so that whatever was
-    /// put at a majority is listed by every other, or something larger is. Where the largest is passed over, an older one may be
-    /// returned that is listed, as with erasure codes.
+    /// put at a majority is listed by every other, or something larger is. Where the largest is passed over, or all that list it have lost
+    /// its element (`[X-40 named-loss]`), an older one may be returned that is listed, as with erasure codes.
     fn accepted(
         c: &Configuration,
         held: &[&HeldVersions],
@@ -69,14 +69,15 @@ impl Kind for Abd {
             "the rule judges quorums"
         );
         let listed = held.iter().flat_map(|held| &held.stored);
-        let listed = listed.map(|(tag, _)| *tag).chain([Tag::INITIAL, have]);
-        let candidate = listed.filter(|tag| !passed.contains(*tag)).max()?;
+        let readable = listed.clone().filter(|(_, form)| form.is_whole());
+        let readable = readable.map(|(tag, _)| *tag).chain([Tag::INITIAL, have]);
+        let candidate = readable.filter(|tag| !passed.contains(*tag)).max()?;
+        let is_largest = listed.clone().all(|(tag, _)| *tag <= candidate);
         assert!(
             candidate >= have || passed.contains(have),
             "no older version is returned than the asker has"
         );
-        let accepted =
-            passed.unplaced.is_empty() || super::is_newest_complete(c, held, candidate, passed);
+        let accepted = is_largest || super::is_newest_complete(c, held, candidate, passed);
         accepted.then_some(candidate)
     }
 

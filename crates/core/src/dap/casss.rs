@@ -46,6 +46,8 @@ impl Kind for CasSs {
     const FINALIZES: bool = true;
     const COMPLETES: bool = true;
     const FENCES: bool = true;
+    /// Its members end abstentions themselves (`[CASSS-9 agreed-end-of-abstention]`).
+    const NAMES_LOST: bool = false;
 
     as_in!(Cas: wants decode elements listed);
     as_in!(Ec: is_busy);

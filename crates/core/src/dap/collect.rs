@@ -2,6 +2,7 @@
 //! says which version a quorum of answers allows to return; what is missing of it is fetched (`[X-5 single-reply]`).
 
 use super::kind::of_kind;
+use super::lost::Loss;
 use super::{PassedVersions, Scope, cas, single};
 use crate::config::Configuration;
 use crate::element::{Element, Form, ReplyElement};
@@ -17,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(super) mod elements;
+mod losses;
 mod member;
 
 /// What get-data needs to know.
@@ -45,6 +47,8 @@ pub(super) enum Outcome {
     Found(CollectedVersion),
     /// The answers fit no version, or one went away meanwhile: ask again (2.7).
     Restart,
+    /// A restart where members have lost elements; with a version that is lost, if these answers prove it (`[X-40 named-loss]`).
+    Damaged(Option<Box<Loss>>),
 }
 
 /// A version and its elements.
@@ -57,6 +61,8 @@ pub(super) struct CollectedVersion {
     /// Where these are not enough, and the caller needs more: which members sent them, by position. The round that finalizes the
     /// version brings the others ([`super::cas`]).
     pub(super) lacking: Option<Vec<bool>>,
+    /// The loss of the version, if by these answers there are not enough elsewhere either.
+    pub(super) loss: Option<Box<Loss>>,
     pub(super) complete: bool,
     pub(super) holders: Vec<bool>,
     pub(super) damaged: bool,
@@ -73,12 +79,12 @@ pub(super) async fn collect<E: Env>(
     (have, scope, passed): (Tag, Scope, &PassedVersions),
 ) -> Result<Option<CollectedVersion>, CallError> {
     let passes = !passed.unplaced.is_empty();
-    let mut attempt = 0;
+    let (mut attempt, mut lost, mut hears_all) = (0, None, false);
     loop {
         let wants = of_kind!(at.c(), K => K::wants(env, at.c(), name, scope, attempt));
         let mut tally = Collect::new(at.c(), name, scope, have, &wants);
         tally.passed = passed.clone();
-        tally.await_members();
+        tally.await_members(hears_all);
         // Whatever the round trip is: sooner or later an attempt waits long enough for it. An older version takes the answers
         // of more members than a quorum.
         tally.hope <<= if passes { PASSING_HOPE } else { attempt.min(8) };
@@ -88,12 +94,24 @@ pub(super) async fn collect<E: Env>(
             && !collects_unfinalized(at.c(), passed)
             && !cas::finalize(env, at, name, (scope, attempt), collected).await?
         {
-            outcome = Outcome::Restart;
+            outcome = match collected.damaged {
+                true => Outcome::Damaged(collected.loss.take()),
+                false => Outcome::Restart,
+            };
         }
+        let before = lost.take();
         match outcome {
             Outcome::Found(collected) => return Ok(Some(collected)),
-            Outcome::Restart if passes => return Ok(None),
-            Outcome::Restart => {
+            Outcome::Restart | Outcome::Damaged(_) if passes => return Ok(None),
+            // Once is not enough: an element may have been on its way.
+            Outcome::Damaged(Some(loss)) if before == Some(loss.tag) => {
+                return Err(loss.error(at.c(), name).into());
+            }
+            Outcome::Restart | Outcome::Damaged(_) => {
+                if let Outcome::Damaged(loss) = outcome {
+                    // A version that a round has finalized is accepted before all have said whether they have its element.
+                    (lost, hears_all) = (loss.map(|it| it.tag), is_accepted);
+                }
                 env.count(Work::AskedAgain);
                 // At once, then after a random while of up to about four round trips. A finalized version whose elements are not
                 // there may be one that no writer brings any more: two rounds of each attempt are for nothing.
@@ -130,6 +148,7 @@ impl Collect {
             patience: QUERY_PATIENCE,
             is_awaited: false,
             gone: false,
+            refused: None,
         };
         Collect {
             configuration: configuration.clone(),
@@ -150,10 +169,10 @@ impl Collect {
     }
 
     /// Gives the members that are to be waited for their time.
-    fn await_members(&mut self) {
+    fn await_members(&mut self, all: bool) {
         let ids = self.configuration.members().iter();
         for (member, id) in self.members.iter_mut().zip(ids) {
-            if self.passed.awaited.contains(id) {
+            if all || self.passed.awaited.contains(id) {
                 (member.is_awaited, member.patience) = (true, AWAITED_PATIENCE);
             }
         }
@@ -296,7 +315,7 @@ impl Collect {
         let may_answer = |member: &&Member| !member.gone && (patient || member.patience > 0);
         match self.members.iter().filter(may_answer).any(helps) {
             true => Decision::Pending,
-            false => Decision::Done(Outcome::Restart),
+            false => Decision::Done(self.ended(Outcome::Restart)),
         }
     }
 
@@ -329,6 +348,10 @@ impl Collect {
         let is_enough = self.needs_none(tag) || self.enough(&alike);
         let gave = || (0..self.members.len()).map(|position| alike.contains(&position));
         let lacking = (!is_enough).then(|| gave().collect());
+        let loss = match is_enough {
+            true => None,
+            false => self.loss(),
+        };
         let elements = alike.into_iter();
         let elements = elements.filter_map(|position| self.members[position].element.take());
         let elements = elements.map(|(_, element)| element).collect();
@@ -342,6 +365,7 @@ impl Collect {
             tag,
             elements,
             lacking,
+            loss,
             complete,
             holders,
             damaged: self.damaged,
@@ -361,6 +385,7 @@ impl Collect {
                     }
                     _ => None,
                 };
+                self.damaged |= self.names_lost(&held);
                 let member = &mut self.members[from];
                 member.element = element;
                 member.held = Some(held);
@@ -388,6 +413,7 @@ impl Collect {
     fn refused(&mut self, from: usize, refusal: Refusal) -> Decision<Outcome> {
         self.damaged |= refusal.is_damage();
         let member = &mut self.members[from];
+        member.refused = Some(refusal);
         if let (Asks::Fetch(tag), Some(held)) = (member.asks, &mut member.held) {
             // It cannot give what it said it holds. The version accepted stays: that was judged by what members remember
             // of it; but this one is no holder, so that a write-back goes there.

@@ -46,6 +46,9 @@ pub(crate) trait Kind {
     const COMPLETES: bool = false;
     /// Whether a cap refuses new versions, so that some can be fenced off and dropped (`[X-3 unconfirmed-cap]`).
     const FENCES: bool = false;
+    /// Naming of losses: a member that has lost the element of a version, and knows its tag, names it and speaks for the object
+    /// (`[X-40 named-loss]`). Without, it abstains.
+    const NAMES_LOST: bool = true;
     /// What clients remember.
     const REMEMBERS: Remembers = Remembers::Tags;
 

@@ -44,7 +44,7 @@ pub async fn get_data<E: Env>(
         // Another round is due.
         Some(Collected::Found(found)) if !super::cas::is_finalized(c, &found) => None,
         Some(Collected::Found(collected)) => Some(super::found(env, c, collected, None, scope)),
-        Some(Collected::Restart) | None => None,
+        Some(Collected::Restart | Collected::Damaged(_)) | None => None,
     };
     Ok(collected.into_iter().map(found).collect())
 }

@@ -123,6 +123,12 @@ impl Versions {
         self.damaged.map(|damaged| damaged.tag)
     }
 
+    /// The version of which the element was lost, where its tag is known: it is listed without an element, and what is below it
+    /// is spoken of as ever (`[X-40 named-loss]`).
+    pub fn lost(&self) -> Option<Tag> {
+        self.damaged().filter(|tag| *tag != Tag::LARGEST)
+    }
+
     /// The version of this tag, trimmed or not.
     pub fn find(&self, tag: Tag) -> Option<&StoredVersion> {
         self.stored.iter().find(|stored| stored.tag == tag)

@@ -3,7 +3,7 @@
 
 use super::Domain;
 use crate::config::{Configuration, Members};
-use crate::dap;
+use crate::dap::{self, lost};
 use crate::env::Env;
 use crate::gather;
 use crate::message::{Access, Answer, Body, Refusal, Reply, Request, Want};
@@ -119,6 +119,7 @@ fn holding(reply: Option<Reply>, tag: Tag) -> MemberHolding {
         _ => return MemberHolding::Silent,
     };
     match answers.pop() {
+        Some(Answer::Held(held)) if lost::named(&held) == Some(tag) => MemberHolding::Damaged,
         Some(Answer::Held(held)) => {
             let newest = held.stored.iter().rev().map(|(tag, _)| *tag);
             of_versions(newest, tag, |tag| held.stores(tag))
@@ -199,15 +200,14 @@ mod tests {
         assert_eq!(of(Some(held(&[]))), MemberHolding::Nothing);
         let both = [(1, Form::Copy), (2, Form::Copy)];
         assert_eq!(of(Some(held(&both))), MemberHolding::Version);
+        // The largest version without its element is one that was lost.
+        let lost = [(1, Form::Copy), (2, Form::Trimmed)];
+        assert_eq!(of(Some(held(&lost))), MemberHolding::Damaged);
         // Of a trimmed version the tag alone is there.
-        let trimmed = [(1, Form::Copy), (2, Form::Trimmed)];
-        assert_eq!(of(Some(held(&trimmed))), MemberHolding::Other(tag(1)));
         let later = [(2, Form::Trimmed), (3, Form::Copy)];
         assert_eq!(of(Some(held(&later))), MemberHolding::Other(tag(3)));
-        assert_eq!(
-            of(Some(held(&[(2, Form::Trimmed)]))),
-            MemberHolding::Nothing
-        );
+        let trimmed = [(2, Form::Trimmed)];
+        assert_eq!(of(Some(held(&trimmed))), MemberHolding::Damaged);
         let refused = |refusal| Some(Reply::Access(vec![Answer::Refused(refusal)]));
         assert_eq!(of(refused(Refusal::Damaged)), MemberHolding::Damaged);
         assert_eq!(

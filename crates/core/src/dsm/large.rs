@@ -92,8 +92,14 @@ impl<E: Env> Domain<E> {
         upload: Writer,
         index: u32,
     ) -> Result<Option<Value>, Unavailable> {
-        let found = self.read(&block_name(upload, index), None).await?;
-        Ok(found.value.filter(|value| !value.deleted))
+        let name = block_name(upload, index);
+        let found = self.read(&name, None).await?;
+        match found.value.filter(|value| !value.deleted) {
+            Some(_) if found.tag != block_tag(upload) => {
+                Err(Unavailable::left(&name, block_tag(upload)))
+            }
+            block => Ok(block),
+        }
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::interruption::{Departure, Detour, Interruption, found_of};
 use super::{Client, Domain};
+use crate::config::ConfigurationId;
 use crate::dap::{self, CachedVersion, FoundVersion, PassedVersions, Scope};
 use crate::env::Env;
-use crate::error::Unavailable;
+use crate::error::{CallError, Unavailable};
 use crate::gather::Visit;
 use crate::object::{Kind, Name};
 use crate::reconfig::walk::{Step, WalkOutcome};
@@ -22,6 +23,29 @@ pub(super) struct Newest {
 }
 
 impl Newest {
+    /// The version that a walk to this end found, in that configuration.
+    fn of(
+        found: FoundVersion,
+        last: Visit,
+        (exists, found_in): (bool, Option<ConfigurationId>),
+    ) -> Newest {
+        let in_last = found_in == Some(last.c().id());
+        assert!(
+            !in_last || found.holders.len() == last.c().n(),
+            "holders are members of the configuration where the version was found"
+        );
+        assert!(
+            exists || !found.tag.is_initial(),
+            "the initial version is everywhere"
+        );
+        Newest {
+            found,
+            last,
+            exists,
+            in_last,
+        }
+    }
+
     /// Whether a read may return the version as it is: the replies say that it is at a quorum, or this client brought it
     /// there itself (`[F-2 own-puts]`); all of that where no server knew a later configuration (`[F-4 last-configuration]`),
     /// and said so with the same replies; and no member is to be repaired by writing it back.
@@ -102,6 +126,8 @@ impl<E: Env> Domain<E> {
         let (mut best, mut exists, mut found_in): (Option<FoundVersion>, _, _) =
             (None, false, None);
         let mut era = self.start().era();
+        // A version that cannot be read any more, unless a larger one is found in a later configuration (`[X-40 named-loss]`).
+        let mut lost: Option<Box<Unavailable>> = None;
         let get_data = async |at: &Visit, version: Option<FoundVersion>| {
             if at.c().is_ranked(name) {
                 let left = Box::pin(self.depart(at.c(), name, false)).await?;
@@ -109,27 +135,33 @@ impl<E: Env> Domain<E> {
                     return Ok(Step::End(Detour::Ranked));
                 };
                 // It has what all earlier ones had.
-                (exists, found_in, era) = (last.is_some(), Some(at.c().id()), next.era());
+                (exists, found_in) = (last.is_some(), Some(at.c().id()));
+                (lost, era) = (None, next.era());
                 best = last.map(|last| found_of(*last, at.c()));
                 return Ok(Step::Again(next));
             }
             if at.c().era() > era && name.kind() == Kind::User {
                 // So does an object that was a register in between ([W-13 ceasing-to-be-conditional]).
-                (best, era) = (None, at.c().era());
+                (best, lost, era) = (None, None, at.c().era());
             }
             let here = if let (Some(version), Some(best)) = (version, &best) {
-                let Some(here) = version.with_value_of(best) else {
-                    return Ok(Step::Again(at.c().clone()));
-                };
-                here
+                match version.with_value_of(best) {
+                    Some(here) => here,
+                    None => return Ok(Step::Again(at.c().clone())),
+                }
             } else {
                 let own = self.client.last_propagated(at.c(), name);
                 let known = known.or(own.as_ref());
-                let here = dap::get_data_past(env, at, name, known, scope, passed);
-                let Some(here) = here.await? else {
-                    return Ok(Step::End(Detour::Ended(())));
-                };
-                here
+                match dap::get_data_past(env, at, name, known, scope, passed).await {
+                    Ok(Some(here)) => here,
+                    Ok(None) => return Ok(Step::End(Detour::Ended(()))),
+                    Err(CallError::Unavailable(failed)) if !failed.lost_versions().is_empty() => {
+                        let later = Unavailable::later_lost(lost.take(), failed);
+                        lost = Some(Box::new(later));
+                        return Ok(Step::GoOn);
+                    }
+                    Err(failed) => return Err(failed),
+                }
             };
             if best.as_ref().is_none_or(|best| here.tag >= best.tag) {
                 let held = here.tag.is_initial() || here.holders.contains(&true);
@@ -143,22 +175,11 @@ impl<E: Env> Domain<E> {
             WalkOutcome::Ended(Detour::Ended(())) => Ok(None),
             WalkOutcome::Ended(Detour::Ranked) => Err(Interruption::Ranked),
             WalkOutcome::ToTheEnd(last) => {
+                if let Some(failed) = lost.filter(|it| it.hides(best.as_ref().map(|it| it.tag))) {
+                    return Err(Interruption::Unavailable(*failed));
+                }
                 let found = best.expect("a configuration without a successor does not withhold");
-                let in_last = found_in == Some(last.c().id());
-                assert!(
-                    !in_last || found.holders.len() == last.c().n(),
-                    "holders are members of the configuration where the version was found"
-                );
-                assert!(
-                    exists || !found.tag.is_initial(),
-                    "the initial version is everywhere"
-                );
-                Ok(Some(Newest {
-                    found,
-                    last,
-                    exists,
-                    in_last,
-                }))
+                Ok(Some(Newest::of(found, last, (exists, found_in))))
             }
         }
     }

@@ -114,6 +114,10 @@ impl<E: Env> Walk<'_, E> {
                         let (at, answer) = asked.answer().await;
                         let step = match answer {
                             Ok(answer) => visit(&at, Some(answer)).await,
+                            // What becomes of a lost version the visit itself decides.
+                            Err(CallError::Unavailable(lost)) if lost.is_lost() => {
+                                Ok(Step::Again(current.clone()))
+                            }
                             Err(failed) => Err(failed),
                         };
                         if !matches!(step, Ok(Step::Again(_))) {

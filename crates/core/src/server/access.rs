@@ -28,12 +28,7 @@ impl Server {
         let of = (key, name);
         let max_unconfirmed = self.identity.max_unconfirmed;
         let state = self.states.get_mut(&key).expect("admitted");
-        let read = |tag| Read {
-            answer,
-            key,
-            name: name.clone(),
-            tag,
-        };
+        let read = |tag| Read::of_element(answer, of, tag);
         match access {
             Access::Query {
                 want,
@@ -149,11 +144,10 @@ impl Server {
         let Some(carried) = carried else {
             return Answer::Stored;
         };
+        let read = Read::of_element(answer, (key, name), tag);
         reads.push(Read {
-            answer,
-            key,
-            name: name.clone(),
-            tag,
+            acknowledges: true,
+            ..read
         });
         Answer::Fetched(carried)
     }

@@ -36,12 +36,7 @@ impl Server {
         let state = self.states.get_mut(&key).expect("admitted");
         match state.rank((key, name), ballot, wanted, &mut self.ledger) {
             Ok(ranked) => {
-                let read = |(tag, _): &(Tag, _)| Read {
-                    answer,
-                    key,
-                    name: name.clone(),
-                    tag: *tag,
-                };
+                let read = |(tag, _): &(Tag, _)| Read::of_element(answer, (key, name), *tag);
                 reads.extend(ranked.element.as_ref().map(read));
                 Answer::Ranked(Box::new(ranked))
             }

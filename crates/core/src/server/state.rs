@@ -1,6 +1,7 @@
 //! A server's part of one configuration: its objects and cells. Which versions of an object are taken in and which go is
 //! said by the server halves of the data access primitives; here it is carried out and recorded.
 
+mod asked;
 mod fence;
 mod floors;
 mod gossip;
@@ -18,20 +19,19 @@ use crate::consensus::mailbox::MAILBOX_CELL;
 use crate::consensus::paxos::Acceptor;
 use crate::consensus::{self, fate, keeps_joins};
 use crate::dap;
-use crate::dap::kind::of_kind;
-use crate::dap::versions::{Admission, Arrival, StoredVersion, Versions};
-use crate::element::{Element, Handle, ReplyElement};
+use crate::dap::versions::{Admission, Arrival, Versions};
+use crate::element::{Element, Handle};
 use crate::instant::Instant;
 use crate::limits;
-use crate::message::{CellReply, CellRequest, CellSummary, HeldVersions, Refusal, Want};
+use crate::message::{CellReply, CellRequest, CellSummary, Refusal};
 use crate::object::{Name, UPLOAD_PREFIX};
 use crate::pointer::{Pointer, Rank, Successors};
 use crate::tag::Tag;
 use bytes::Bytes;
 use floors::BallotFloors;
 use keeping::{
-    admission, bounds, enqueue, forget, forget_fates, handles, is_removed_block, mark, object,
-    tag_alone, take_in, trim,
+    admission, enqueue, forget, forget_fates, handles, is_removed_block, mark, object, tag_alone,
+    take_in, trim,
 };
 use ranked::KeptRegister;
 use recovery::RecoveryFindings;
@@ -144,77 +144,6 @@ impl ConfigurationState {
 
     // ---- objects ----
 
-    /// The object, unless it cannot speak (`[X-11 damage-abstains]`).
-    fn sound(&self, name: &Name) -> Result<Option<&Versions>, Refusal> {
-        match self.objects.get(name.as_bytes()) {
-            Some(versions) if versions.damaged().is_some() => {
-                self.unfrozen(name)?;
-                Err(Refusal::Damaged)
-            }
-            versions => Ok(versions),
-        }
-    }
-
-    /// What is here of the object. Where a version is announced, `announced` is the number of unconfirmed ones from which on it
-    /// would be refused, and so is the query (`[X-3 unconfirmed-cap]`).
-    pub(super) fn query(
-        &self,
-        name: &Name,
-        (want, have): (Want, Tag),
-        announced: Option<usize>,
-    ) -> Result<HeldVersions, Refusal> {
-        let c = self.configuration().expect(ADMITTED);
-        let Some(versions) = self.sound(name)? else {
-            // An object never touched is not an error: it holds the initial value ([C-7 describe-unknown]).
-            return Ok(HeldVersions::default());
-        };
-        // With a successor known the version goes there.
-        let announced = announced.filter(|_| self.next.is_empty());
-        if announced.is_some() {
-            self.unfrozen(name)?;
-        }
-        let is_busy = |cap| of_kind!(c, K => K::is_busy(versions, bounds(c, cap)));
-        if announced.is_some_and(is_busy) {
-            return Err(Refusal::Busy);
-        }
-        let bounds = bounds(c, usize::MAX);
-        let held = of_kind!(c, K => K::held(versions, want, have, bounds));
-        let newest = held.element.as_ref().map(|(tag, _)| *tag);
-        assert!(newest.is_none_or(|it| it > have), "none goes to who has it");
-        Ok(held)
-    }
-
-    pub(super) fn fetch(
-        &self,
-        name: &Name,
-        tag: Tag,
-        payload: bool,
-    ) -> Result<Option<ReplyElement>, Refusal> {
-        let stored = self
-            .sound(name)?
-            .and_then(|versions| versions.with_element(tag));
-        Ok(stored.map(|stored| ReplyElement::Stored {
-            handle: stored.handle,
-            payload,
-        }))
-    }
-
-    /// The version, if it is held and the object can speak.
-    pub(super) fn find(&self, name: &Name, tag: Tag) -> Option<&StoredVersion> {
-        self.sound(name).ok()??.with_element(tag)
-    }
-
-    /// Whether a write-back of this version would be acknowledged as it is.
-    pub(super) fn supersedes(&self, name: &Name, tag: Tag) -> Result<bool, Refusal> {
-        if self.is_ranked(name) {
-            return Err(Refusal::Malformed);
-        }
-        let c = self.configuration().expect(ADMITTED);
-        let arrival = (Arrival::WriteBack, usize::MAX);
-        let admission = |versions| admission(c, versions, tag, arrival);
-        Ok(self.sound(name)?.map(admission) == Some(Admission::Acknowledge))
-    }
-
     /// Takes a version in. Returns the object's newest version if it is to wait for its quiet time.
     pub(super) fn put(
         &mut self,
@@ -239,7 +168,9 @@ impl ConfigurationState {
             unfrozen?;
         }
         let element = match admission {
-            Admission::Acknowledge if versions.damaged().is_some() => return Err(Refusal::Damaged),
+            Admission::Acknowledge if versions.damaged().is_some() && versions.lost().is_none() => {
+                return Err(Refusal::Damaged);
+            }
             Admission::Acknowledge => return Ok(None),
             Admission::Busy => return Err(Refusal::Busy),
             Admission::Fenced => return Err(Refusal::Fenced),
@@ -305,7 +236,7 @@ impl ConfigurationState {
         (tag, complete): (Tag, bool),
         ledger: &mut Ledger,
     ) -> Result<Option<Tag>, Refusal> {
-        self.sound(name)?;
+        self.speaking(name)?;
         let (c, _) = self.configuration.as_ref().expect(ADMITTED);
         if !dap::finalizes(c) || complete && !dap::completes(c) {
             return Err(Refusal::Malformed);
@@ -322,20 +253,6 @@ impl ConfigurationState {
         let versions = object(&mut self.objects, name);
         assert!(versions.stable() >= tag, "reads find it from now on");
         Ok(enqueue(versions))
-    }
-
-    /// What of the element of this version goes with the answer to its FIN.
-    pub(super) fn given(&self, name: &Name, tag: Tag, want: Want) -> Option<ReplyElement> {
-        let stored = self.find(name, tag)?;
-        let payload = match want {
-            Want::Tags => return None,
-            Want::Fragment if stored.form.is_whole() => return None,
-            Want::Metadata => false,
-            Want::Fragment | Want::Element => true,
-        };
-        assert_eq!(stored.tag, tag, "an element of no other version");
-        let handle = stored.handle;
-        Some(ReplyElement::Stored { handle, payload })
     }
 
     /// The quiet time of the object has come. Returns its newest version if it was not quiet and has to wait again.

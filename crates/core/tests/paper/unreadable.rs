@@ -5,10 +5,12 @@ use crate::paper::redundancy::round;
 use crate::world::{Actor, World, configuration, name, server, successor, text};
 use areo_core::config::{Configuration, Dap};
 use areo_core::dsm::coverable::CoverableOutcome;
+use areo_core::dsm::holdings::MemberHolding;
 use areo_core::element::ReplyElement;
 use areo_core::error::{Unavailable, WriteError};
 use areo_core::manager::Deletion;
 use areo_core::message::{Access, Answer, Reply};
+use areo_core::object::Metadata;
 use areo_core::pointer::Pointer;
 use areo_core::reconfig::ares::AresError;
 use areo_core::server::record::Header;
@@ -307,24 +309,208 @@ fn an_older_version_does_not_come_back_in_place_of_a_lost_one() {
     );
 }
 
-/// In the other kinds a member whose record is damaged abstains, so that two of four are enough to keep an object from being read.
+/// The kinds in which a member names what it has lost, with members of four of which too few elements are left.
+fn lossy() -> [(Dap, &'static [usize]); 5] {
+    [
+        (Dap::Ec { k: 2 }, &[0, 1, 2]),
+        (Dap::Cas { k: 2 }, &[0, 1, 2]),
+        (Dap::CasGc { k: 2 }, &[0, 1, 2]),
+        (Dap::Abd, &[0, 1, 2, 3]),
+        (Dap::AbdPublished, &[0, 1, 2, 3]),
+    ]
+}
+
+/// Where a quorum does without the elements of the others, or the others have enough, members that have lost theirs say so and keep
+/// no reader out; reading mends them.
 #[test]
-fn an_object_for_which_no_quorum_speaks_holds_up_no_listing_and_no_other_object() {
-    for dap in [Dap::Ec { k: 2 }, Dap::Cas { k: 2 }, Dap::Abd] {
-        let damaged: &[usize] = if dap == Dap::Abd { &[0, 1, 2] } else { &[0, 1] };
+fn an_object_is_read_where_enough_elements_are_left() {
+    for (dap, damaged) in [
+        (Dap::Ec { k: 2 }, &[0, 1][..]),
+        (Dap::Cas { k: 2 }, &[1, 2]),
+        (Dap::CasGc { k: 2 }, &[0, 3]),
+        (Dap::Abd, &[0, 1, 3]),
+    ] {
         let (world, c, actor, tag) = rotten_of(dap, damaged);
-        assert_eq!(actor.keys(), ["b", "k"], "{dap:?}");
-        let next = successor(&c, 4, 4, dap);
-        let ended = world.run(reconfigure(actor.client(), &c, &next));
-        let Err(AresError::Pending(failed)) = ended else {
-            panic!("{dap:?}: it has not everything: {ended:?}")
-        };
-        let lost = lost(&failed);
-        assert_eq!(lost.len(), 1, "{dap:?}: {failed:?}");
-        assert_eq!((&*lost[0].0, lost[0].1), ("k", tag), "{dap:?}");
-        let other = world.actor(&c);
-        assert_eq!(other.keys(), ["b", "k"], "{dap:?}");
-        let value = other.get("b").1;
-        assert_eq!(value.as_deref(), Some("another object, which is long"));
+        let read = world.run(actor.read("k"));
+        let read = read.map(|found| (found.tag, found.value.as_ref().map(text)));
+        let expected = Some("the value that is lost, long".to_owned());
+        assert_eq!(read, Ok((tag, expected)), "{dap:?}");
+        world.settle();
+        let held = world.run(async move {
+            let domain = actor.client().domain(&c);
+            domain.holdings(&c, &name("k"), tag).await
+        });
+        let holds = |it: &MemberHolding| *it == MemberHolding::Version;
+        assert!(
+            held.iter().filter(|it| holds(it)).count() >= 3,
+            "{dap:?}: {held:?}"
+        );
     }
+}
+
+/// A majority of which one has lost its copy, beside one that is away.
+#[test]
+fn one_lost_copy_and_one_member_away_of_three() {
+    let c = configuration(3, Dap::Abd, 1, 8);
+    let world = World::of(&c, 6, 1);
+    let actor = world.actor(&c);
+    let tag = actor.put("k", "a value");
+    world.settle();
+    world.disk(0, |disk| disk.rot(|h| matches!(h, Header::Element(_))));
+    world.crash(0);
+    world.restart(0, false);
+    world.crash(2);
+    world.settle();
+    let read = world.run(world.actor(&c).read("k")).map(|found| found.tag);
+    assert_eq!(read, Ok(tag));
+}
+
+#[test]
+fn a_lost_value_is_an_error_by_name_in_every_kind_and_is_written_over_or_removed() {
+    for (dap, damaged) in lossy() {
+        for removes in [false, true] {
+            let (world, _, actor, tag) = rotten_of(dap, damaged);
+            let failed = world.run(actor.read("k")).expect_err("it is lost");
+            let found = 4 - damaged.len();
+            assert_eq!(lost(&failed), [("k".into(), tag, found)], "{dap:?}");
+            assert_eq!(actor.keys(), ["b", "k"], "{dap:?}: it is listed");
+            if removes {
+                let removed = world.run(actor.delete("k"));
+                assert!(
+                    matches!(removed, Ok(Deletion::Deleted(it)) if it > tag),
+                    "{removed:?}"
+                );
+                assert_eq!(actor.get("k").1.as_deref(), Some(""), "{dap:?}");
+            } else {
+                let over = actor.put("k", "written over");
+                assert!(over > tag, "{dap:?}: {over} is above {tag}");
+                assert_eq!(actor.get("k").1.as_deref(), Some("written over"), "{dap:?}");
+            }
+            assert_eq!(
+                actor.get("b").1.as_deref(),
+                Some("another object, which is long")
+            );
+        }
+    }
+}
+
+/// A member that is away may have an element.
+#[test]
+fn what_a_member_away_may_have_is_not_called_lost() {
+    for (dap, damaged) in lossy() {
+        let (away, damaged) = damaged.split_last().expect("several");
+        let (world, _, actor, tag) = rotten_of(dap, damaged);
+        world.crash(*away);
+        let failed = world.run(actor.read("k")).expect_err("too few are there");
+        assert_eq!(lost(&failed), [], "{dap:?}: another one may come back");
+        world.restart(*away, false);
+        let read = world.run(actor.read("k")).map(|found| found.tag);
+        assert_eq!(read, Ok(tag), "{dap:?}");
+    }
+}
+
+/// A version that its writer left at one member, which has lost it: it is not complete, and does not hide the one before it.
+#[test]
+fn an_unfinished_version_that_is_lost_hides_nothing() {
+    for dap in [Dap::Abd, Dap::Ec { k: 2 }, Dap::Cas { k: 2 }] {
+        let c = configuration(4, dap, 1, 8);
+        let world = World::of(&c, 10, 1);
+        let first = dies_half_way(&world, dap);
+        for member in [0, 1] {
+            let is_newer = |h: &Header| matches!(h, Header::Element(it) if it.tag > first);
+            assert_eq!(world.disk(member, |disk| disk.rot(is_newer)), 1);
+            world.crash(member);
+            world.restart(member, false);
+            world.settle();
+        }
+        let read = world.run(world.actor(&c).read("k")).map(|found| found.tag);
+        assert_eq!(read, Ok(first), "{dap:?}");
+    }
+}
+
+#[test]
+fn a_change_of_any_kind_goes_on_where_a_lost_object_was_written_over() {
+    for (dap, damaged) in lossy() {
+        for removes in [true, false] {
+            let (world, c, actor, tag) = rotten_of(dap, damaged);
+            let next = successor(&c, 4, 4, dap);
+            let ended = world.run(reconfigure(actor.client(), &c, &next));
+            let Err(AresError::Pending(failed)) = ended else {
+                panic!("{dap:?}: it has not everything: {ended:?}")
+            };
+            assert_eq!(lost(&failed)[0].1, tag, "{dap:?}");
+            let other = world.actor(&c);
+            assert_eq!(other.keys(), ["b", "k"], "{dap:?}");
+            let failed = world.run(other.read("k")).expect_err("it is lost");
+            assert_eq!(lost(&failed)[0].1, tag, "{dap:?}");
+            if removes {
+                let removed = world.run(other.delete("k"));
+                assert!(matches!(removed, Ok(Deletion::Deleted(_))), "{removed:?}");
+            } else {
+                other.put("k", "written over, while it is pending");
+                let read = other.get("k").1;
+                assert_eq!(read.as_deref(), Some("written over, while it is pending"));
+            }
+            let ended = world.run(reconfigure(actor.client(), &c, &next));
+            assert!(ended.is_ok(), "{dap:?}: {ended:?}");
+            let after = world.actor(&next);
+            let expected = match removes {
+                true => "",
+                false => "written over, while it is pending",
+            };
+            assert_eq!(after.get("k").1.as_deref(), Some(expected), "{dap:?}");
+            assert_eq!(
+                after.get("b").1.as_deref(),
+                Some("another object, which is long")
+            );
+        }
+    }
+}
+
+/// An object that a person leaves unreadable does not come back with a member, and keeps no write out.
+#[test]
+fn what_is_left_unreadable_ends_the_change_and_hides_no_write() {
+    for (dap, damaged) in lossy() {
+        for faster in [false, true] {
+            let (world, c, actor, tag) = rotten_of(dap, damaged);
+            let next = successor(&c, 4, 4, dap);
+            let ended = world.run(reconfigure(actor.client(), &c, &next));
+            assert!(matches!(ended, Err(AresError::Pending(_))), "{ended:?}");
+            let leave = |from: &Arc<Configuration>| {
+                let domain = world.actor(from).domain();
+                world.run(async move { domain.leave_lost(&name("k"), tag).await })
+            };
+            if faster {
+                let over = world.actor(&c).put("k", "a faster write");
+                assert!(tag.mark_of_loss().is_some_and(|mark| mark < over));
+            }
+            assert_eq!(leave(&c), Ok(!faster), "{dap:?}");
+            // Another reconfigurer does so at the same time.
+            assert_eq!(leave(&c), Ok(false), "{dap:?}");
+            let ended = world.run(reconfigure(actor.client(), &c, &next));
+            assert!(ended.is_ok(), "{dap:?}: {ended:?}");
+            let after = world.actor(&next);
+            let found = world
+                .run(after.read("k"))
+                .expect("it is the mark, or the write");
+            let metadata = found.value.as_ref().map(|it| it.metadata.clone());
+            let metadata = Metadata::decode(&metadata.expect("it is a value"));
+            let expected = (!faster).then_some(tag);
+            assert_eq!(metadata.map(|it| it.lost), Ok(expected), "{dap:?}");
+            assert_eq!(after.keys(), ["b", "k"]);
+            let over = after.put("k", "again");
+            assert!(over > found.tag);
+            assert_eq!(after.get("k"), (over, Some("again".into())));
+        }
+    }
+}
+
+/// It can be read again: its disk was found.
+#[test]
+fn what_can_be_read_is_not_left_unreadable() {
+    let (world, _, actor, tag) = rotten_of(Dap::Ec { k: 2 }, &[0, 1]);
+    let domain = actor.domain();
+    let left = world.run(async move { domain.leave_lost(&name("k"), tag).await });
+    assert_eq!(left, Ok(false));
+    assert_eq!(actor.get("k").0, tag);
 }

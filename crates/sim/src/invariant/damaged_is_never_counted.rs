@@ -1,7 +1,9 @@
 //! `[X-11 damage-abstains]`: a server whose newest element of an object was found damaged says nothing about that object,
-//! least of all an older version, until that or a newer version is stored there again.
+//! least of all an older version, until that or a newer version is stored there again; unless it names the version that it lost
+//! (`[X-40 named-loss]`).
 
 use super::{Context, Invariant, Observation};
+use areo_core::element::Form;
 
 #[derive(Default)]
 pub(super) struct Rule;
@@ -12,7 +14,12 @@ impl Invariant for Rule {
     }
 
     fn observe(&mut self, observation: &Observation<'_>, context: &Context<'_>) -> Option<String> {
-        let Observation::Shown { server, object, .. } = *observation else {
+        let Observation::Shown {
+            server,
+            object,
+            held,
+        } = *observation
+        else {
             return None;
         };
         let truth = &context.truths[server];
@@ -24,7 +31,8 @@ impl Invariant for Rule {
                 described()
             ));
         }
-        (sound < damaged).then(|| {
+        let names_it = held.stored.last() == Some(&(damaged, Form::Trimmed));
+        (sound < damaged && !names_it).then(|| {
             format!(
                 "server {server} speaks for {}, of which {damaged} is damaged there",
                 described()

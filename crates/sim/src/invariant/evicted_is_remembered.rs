@@ -39,9 +39,9 @@ impl Invariant for Rule {
                 let tags = self.acknowledged.at(server, object);
                 tags.retain(|tag| {
                     *tag > held.floor
-                        && (held.stores(*tag) || !context.is_dropped(server, object, *tag))
+                        && (held.supports(*tag) || !context.is_dropped(server, object, *tag))
                 });
-                let forgotten = tags.iter().find(|tag| !held.stores(**tag))?;
+                let forgotten = tags.iter().find(|tag| !held.supports(**tag))?;
                 let (object, floor) = (context.objects.describe(object), held.floor);
                 Some(format!(
                     "server {server} neither lists {forgotten} of {object} nor remembers it: its floor is {floor}"

@@ -116,6 +116,9 @@ fn a_damaged_server_that_speaks_is_caught() {
     assert!(!repaired.shows(&mut rule, &held(&[2], 0)));
     let newest = Scene::new(&[(1, false), (2, true)]);
     assert!(newest.shows(&mut rule, &held(&[1], 0)));
+    let mut named = held(&[1], 0);
+    named.stored.push((tag(2), Form::Trimmed));
+    assert!(!newest.shows(&mut rule, &named), "it names what it lost");
     let mut unreadable = Scene::new(&[]);
     unreadable.truths[0].unreadable = true;
     assert!(unreadable.shows(&mut rule, &held(&[], 0)));

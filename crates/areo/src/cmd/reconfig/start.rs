@@ -9,7 +9,9 @@ use crate::output::Output;
 use crate::progress;
 use crate::session::{Session, failure};
 use crate::units::{show_count, show_size};
-use areo_client::{ConfigurationInfo, Domain, ReconfigError, ReconfigOutcome, Statistics};
+use areo_client::{
+    ConfigurationInfo, Domain, LostObject, ReconfigError, ReconfigOutcome, Statistics,
+};
 use serde::Serialize;
 
 /// The output with `--json`.
@@ -43,8 +45,9 @@ async fn resume(out: Output, name: &str, domain: &Domain, args: &args::Start) ->
     let (domain, moved) = TransferReport::measured(domain);
     let bar = progress::spinner(out, "resuming");
     let mut resumed = domain.resume(follow(&bar, &moved)).await;
+    let mut left = Vec::new();
     while let Err(error) = &resumed
-        && leave(out, &domain, error, args).await?
+        && leave(out, &domain, (error, &mut left), args).await?
     {
         resumed = domain.resume(follow(&bar, &moved)).await;
     }
@@ -81,8 +84,9 @@ async fn start(out: Output, name: &str, domain: &Domain, args: &args::Start) -> 
     }
     let bar = progress::count(out, "starting", planned.objects.max(1));
     let mut ended = domain.reconfigure(&change, follow(&bar, &moved)).await;
+    let mut left = Vec::new();
     while let Err(error) = &ended
-        && leave(out, &domain, error, args).await?
+        && leave(out, &domain, (error, &mut left), args).await?
     {
         let resumed = domain.resume(follow(&bar, &moved)).await;
         ended = match resumed {
@@ -95,17 +99,20 @@ async fn start(out: Output, name: &str, domain: &Domain, args: &args::Start) -> 
     conclude(out, name, &ended.map_err(failed)?, &moved)
 }
 
-/// Leaves the objects unreadable that keep the change from its end, if that is wanted. False: there are none, or it is not.
+/// Leaves the objects unreadable that keep the change from its end, if that is wanted. False: there are none that were not left before, or
+/// it is not.
 async fn leave(
     out: Output,
     domain: &Domain,
-    error: &ReconfigError,
+    (error, left): (&ReconfigError, &mut Vec<LostObject>),
     args: &args::Start,
 ) -> Outcome<bool> {
-    let lost = error.lost_objects();
+    let lost = error.lost_objects().iter();
+    let lost: Vec<&LostObject> = lost.filter(|object| !left.contains(object)).collect();
     if !args.leave_unreadable || lost.is_empty() {
         return Ok(false);
     }
+    left.extend(lost.iter().map(|object| (*object).clone()));
     for object in lost {
         domain.leave_unreadable(object).await.map_err(failure)?;
         out.note(&format!("'{}' is left unreadable: {object}", object.key));

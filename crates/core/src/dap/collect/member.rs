@@ -1,8 +1,10 @@
 //! What get-data knows of one member.
 
 use crate::dap::Scope;
+use crate::dap::lost::Known;
 use crate::element::Element;
-use crate::message::{HeldVersions, Want};
+use crate::error::Response;
+use crate::message::{HeldVersions, Refusal, Want};
 use crate::tag::Tag;
 use crate::timing;
 
@@ -19,6 +21,8 @@ pub(super) struct Member {
     pub(super) is_awaited: bool,
     /// It refused or is out of reach: nothing more is to be expected of it, for now.
     pub(super) gone: bool,
+    /// Why it did not answer, if it said so.
+    pub(super) refused: Option<Refusal>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -65,6 +69,17 @@ impl Member {
     pub(super) fn may_be_asked_for(&self, tag: Tag) -> bool {
         let holds = self.held.as_ref().is_some_and(|held| held.stores(tag));
         holds && !self.has(tag) && !matches!(self.asks, Asks::Fetch(_))
+    }
+
+    /// What it says about versions that cannot be read.
+    pub(super) fn known(&self) -> Known<'_> {
+        match (&self.held, self.refused) {
+            (Some(held), _) => Known::Held(held),
+            (None, Some(Refusal::Damaged)) => Known::Abstains,
+            (None, Some(refusal)) => Known::Open(Response::Refused(refusal)),
+            (None, None) if self.gone => Known::Open(Response::Unreachable),
+            (None, None) => Known::Open(Response::Silent),
+        }
     }
 
     /// An answer is to come that it has not given.

@@ -288,7 +288,7 @@ fn an_element_that_does_not_come_is_fetched_elsewhere() {
                         assert!(collected.damaged);
                     }
                 }
-                Some(Decision::Done(Outcome::Restart)) => {
+                Some(Decision::Done(Outcome::Restart | Outcome::Damaged(None))) => {
                     assert!(
                         does.iter().any(|does| *does != Does::Answer),
                         "{happened:?}"

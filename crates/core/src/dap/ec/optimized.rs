@@ -20,6 +20,7 @@ pub(crate) enum EcOptimized {}
 
 impl Kind for EcOptimized {
     const CONFIRMS: bool = EcPublished::CONFIRMS;
+    const NAMES_LOST: bool = EcPublished::NAMES_LOST;
     const REMEMBERS: Remembers = Remembers::Pairs;
 
     as_in!(EcPublished: wants accepted decode elements admit trim);

@@ -30,6 +30,8 @@ pub(crate) enum EcPublished {}
 
 impl Kind for EcPublished {
     const CONFIRMS: bool = false;
+    /// No naming: in its lists a tag without an element is one that was trimmed.
+    const NAMES_LOST: bool = false;
     const REMEMBERS: Remembers = Remembers::Nothing;
 
     as_in!(Ec: wants decode elements);

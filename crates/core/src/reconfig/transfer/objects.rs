@@ -183,8 +183,8 @@ impl<E: Env> Source<'_, E> {
         found.into_iter().collect()
     }
 
-    /// Nothing is moved of an object that cannot be read here. `tag`: the largest version of it that members list. One that was written over,
-    /// or removed, has a larger one in the target.
+    /// Nothing is moved of an object that cannot be read here. `tag`: the largest version of it that members list, if it is not known which
+    /// one was lost. One that was written over, removed, or left unreadable has a larger one in the target.
     async fn instead_of_lost(
         &self,
         name: &Name,
@@ -192,6 +192,7 @@ impl<E: Env> Source<'_, E> {
         failed: Unavailable,
     ) -> Result<(), Stop> {
         assert!(failed.is_lost(), "otherwise it is asked for again");
+        let tag = failed.lost_versions().first().map_or(tag, |lost| lost.tag);
         let to = Visit::new(self.target);
         let there = dap::get_data(self.env, &to, name, None, Scope::Version).await;
         let there = there.map_err(|failed| stop(failed, &to))?;
@@ -237,6 +238,7 @@ impl<E: Env> Source<'_, E> {
 
     /// Reads the values that turned out to be needed.
     async fn read(&self, moved: &mut Vec<MovedObject<'_>>) -> Result<(), Stop> {
+        let mut lost = Vec::new();
         let unread = |moved: &&MovedObject<'_>| moved.value.is_none();
         let names = moved.iter().filter(unread).map(|moved| moved.name.clone());
         let names: Vec<Name> = names.collect();
@@ -244,9 +246,12 @@ impl<E: Env> Source<'_, E> {
         assert_eq!(found.len(), names.len(), "each was read");
         let unread = moved.iter_mut().filter(|moved| moved.value.is_none());
         for (moved, found) in unread.zip(found) {
-            let Ok(found) = found else {
-                // It was lost since then; the next transfer says so.
-                return Err(Stop::Unavailable(found.expect_err("it is no version")));
+            let found = match found {
+                Ok(found) => found,
+                Err(failed) => {
+                    lost.push((moved.name, moved.tag, failed));
+                    continue;
+                }
             };
             if found.tag != moved.tag {
                 // It was evicted, or is no longer the one to be moved: whoever adopted it did not adopt this one.
@@ -254,7 +259,10 @@ impl<E: Env> Source<'_, E> {
             }
             (moved.tag, moved.value) = (found.tag, found.value);
         }
-        moved.retain(|moved| !moved.tag.is_initial());
+        moved.retain(|moved| !moved.tag.is_initial() && moved.value.is_some());
+        for (name, tag, failed) in lost {
+            self.instead_of_lost(name, tag, failed).await?;
+        }
         Ok(())
     }
 

@@ -19,21 +19,7 @@ fn write_back(object: u32, payload_bytes: usize) -> Request {
     request
 }
 
-fn query(object: u32) -> Request {
-    let name = Name::user(&object.to_string()).expect("a key");
-    Request::Configured {
-        configuration: root().id(),
-        descriptor: None,
-        successors: Successors::default(),
-        body: Body::Access(vec![(name, Access::query(Want::Element, Tag::INITIAL))]),
-    }
-}
-
-fn ask(
-    node: &mut Node<Records<MemoryDisk>, u32>,
-    request: Request,
-    watch: &mut Damaged,
-) -> Option<Refusal> {
+fn ask(node: &mut Node<Records<MemoryDisk>, u32>, request: Request, watch: &mut Damaged) -> Reply {
     push(node, 9, request);
     let turn = node.turn(NOW, watch).expect("the disk works");
     let mut replies = turn.released.replies;
@@ -45,11 +31,11 @@ fn ask(
                 .replies,
         );
     }
-    match &replies[..] {
-        [(_, Ok(reply))] => reply.refusal(),
-        [(_, Err(refusal))] => Some(*refusal),
-        others => panic!("{others:?}"),
-    }
+    let [(_, Ok(_))] = &replies[..] else {
+        panic!("{replies:?}")
+    };
+    let (_, reply) = replies.remove(0);
+    reply.expect("it was looked at")
 }
 
 #[test]
@@ -62,24 +48,16 @@ fn what_was_repaired_is_not_taken_for_damaged_again() {
         upkeep(&mut node, now, &mut damaged);
         assert!(now < 100);
     }
-    assert_eq!(
-        ask(&mut node, query(0), &mut damaged),
-        Some(Refusal::Damaged)
-    );
-    assert_eq!(
-        ask(&mut node, write_back(0, 10 << 10), &mut damaged),
-        None,
-        "it is repaired"
-    );
+    let said = ask(&mut node, query(0), &mut damaged);
+    assert_eq!(said_by(&said), Said::Loss);
+    let said = ask(&mut node, write_back(0, 10 << 10), &mut damaged);
+    assert_eq!(said.refusal(), None, "it is repaired");
     // No request comes before the store is looked after.
     for _ in 0..3 {
         now += 1;
         upkeep(&mut node, now, &mut damaged);
     }
-    assert_eq!(
-        ask(&mut node, query(0), &mut damaged),
-        None,
-        "and goes on to"
-    );
+    let said = ask(&mut node, query(0), &mut damaged);
+    assert_eq!(said_by(&said), Said::Element, "and stays so");
     assert_eq!(damaged.0, 1);
 }
