@@ -179,6 +179,8 @@ faults! {
     ArbitraryState = "arbitrary state",
     /// A server has no descriptor or no memory for a file, for seconds, as have any number of others.
     Exhausted = "descriptors run out",
+    /// So many elements of an object rot that too few are left to make its value.
+    ObjectLost = "object lost",
 }
 
 /// Counts of everything that fired.
@@ -253,7 +255,7 @@ impl Plan {
         let rate = |fault: &Fault| {
             // At the end of one of five seeds, beside all else that they draw.
             match fault {
-                Fault::ArbitraryState => return 200,
+                Fault::ArbitraryState | Fault::ObjectLost => return 200,
                 // In one of two steps or of four, where there are any.
                 Fault::LeaderKilled => return [500, 250][(random.beside(LEADERS) % 2) as usize],
                 Fault::GrowerKilled => return 400,
@@ -361,6 +363,7 @@ fn is_drawn_beside(fault: Fault) -> bool {
             | Fault::ArbitraryState
             | Fault::LeaderKilled
             | Fault::Exhausted
+            | Fault::ObjectLost
             | Fault::SnapshotRestored
             | Fault::RootGrown
             | Fault::GrowersMeet

@@ -5,6 +5,7 @@ use crate::fault::{Fault, FaultCounts, Restriction};
 use crate::opinion;
 use crate::random::{Random, mix};
 use crate::workload::arbitrary::stabilize;
+use crate::workload::losing::lose;
 use crate::workload::{self, PROCESSES, Workload};
 use crate::world::{Setup, World};
 use areo_core::instant::Instant;
@@ -54,6 +55,8 @@ pub enum Work {
     Registers,
     /// Nothing goes wrong, and clients do nothing, before servers come to remember anything ([`Fault::ArbitraryState`]).
     Stabilizing,
+    /// Nothing goes wrong, and clients do nothing, before an object is lost ([`Fault::ObjectLost`]).
+    Losing,
 }
 
 /// What to run.
@@ -247,7 +250,7 @@ pub fn restricted(
     let cluster = match options.work {
         Work::Registers => Cluster::USUAL,
         Work::Drawn | Work::Settled => Cluster::drawn(seed),
-        Work::Stabilizing => Cluster::drawn(seed).on_disks(),
+        Work::Stabilizing | Work::Losing => Cluster::drawn(seed).on_disks(),
     };
     let root = workload::root(&cluster);
     let setup = Setup {
@@ -262,10 +265,13 @@ pub fn restricted(
     let world = World::new(seed, &root, setup);
     let work = Workload::new(&world, &root, options);
     let ended = catch_unwind(AssertUnwindSafe(|| match options.work {
-        Work::Stabilizing => {
+        Work::Stabilizing | Work::Losing => {
             world.heal();
             start_all(&world);
-            stabilize(&work);
+            match options.work {
+                Work::Losing => lose(&work),
+                _ => stabilize(&work),
+            }
         }
         _ => safety_then_liveness(&world, &work, options.planted),
     }));
@@ -323,6 +329,7 @@ fn broken(seed: u64, panic: &str, world: &World) -> Outcome {
 fn safety_then_liveness(world: &World, work: &Rc<Workload>, planted: Option<Fault>) {
     // It strikes when all else is over, and not where clients are busy with other things.
     let is_arbitrary = world.plan().draws(Fault::ArbitraryState);
+    let is_losing = world.plan().draws(Fault::ObjectLost);
     for process in 0..PROCESSES {
         work.start(process);
     }
@@ -357,6 +364,9 @@ fn safety_then_liveness(world: &World, work: &Rc<Workload>, planted: Option<Faul
     grow(world);
     if world.violation().is_none() {
         close(world, work);
+    }
+    if is_losing && world.violation().is_none() {
+        lose(work);
     }
     if is_arbitrary && world.violation().is_none() {
         stabilize(work);

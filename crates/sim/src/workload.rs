@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+mod apart;
 pub(crate) mod arbitrary;
 mod deciding;
 mod files;
@@ -26,6 +27,7 @@ mod finale;
 mod large;
 pub(crate) mod lattice;
 mod leaving;
+pub(crate) mod losing;
 mod merging;
 mod moving;
 mod operation;
@@ -318,11 +320,8 @@ impl Workload {
                 ),
             };
             let (what, domain, key) = choice;
-            let is_conditional = client
-                .sequences()
-                .start(&domains[domain])
-                .dap()
-                .is_conditional();
+            let start = client.sequences().start(&domains[domain]);
+            let is_conditional = start.dap().is_conditional();
             let least = is_conditional.then_some(self.shape.least_conditional);
             let timeout = self.shape.timeout.max(least.unwrap_or_default());
             let operation = One {

@@ -2,14 +2,12 @@
 //! (`world/arbitrary.rs`). Within a bound it is a register again: every operation that begins later succeeds, and what clients
 //! see from then on is linearizable (`[CASSS-4 stabilization-bound]`).
 
-use super::operation::One;
-use super::{End, PATIENT, PROCESSES, TASKS, Workload, configuration, moving};
+use super::apart::{Begun, name};
+use super::{End, PATIENT, Workload, configuration, moving};
 use crate::cluster::Cluster;
 use crate::fault::Fault;
 use crate::run::{mend, pass, start_all};
-use crate::world::call::SimEnv;
 use areo_core::config::{Configuration, Dap, Descriptor};
-use areo_core::dsm::Client;
 use areo_core::env::Env;
 use areo_core::object::{DomainId, Name};
 use areo_core::timing;
@@ -28,21 +26,13 @@ const RESTARTS: usize = 12;
 /// How long one takes, at most.
 const RESTART: Duration = Duration::from_secs(8);
 
-/// A client of the domain.
-struct Begun {
-    client: Client<SimEnv>,
-    c: Arc<Configuration>,
-    process: usize,
-    who: usize,
-}
-
 /// Makes the state of a domain arbitrary, and judges what comes after.
 pub(crate) fn stabilize(work: &Rc<Workload>) {
     let world = &work.world;
     let Some(c) = work.to_be_struck() else {
         return;
     };
-    let before = work.begin(&c);
+    let before = work.begin(DOMAIN, &c);
     work.each(&before[..1], Workload::prepare);
     work.each(&before, Workload::meet_anything);
     if world.violation().is_some() {
@@ -57,7 +47,7 @@ pub(crate) fn stabilize(work: &Rc<Workload>) {
     // What clients remember of versions may be of none that is there now.
     let clients = match world.random().chance(500) {
         true => before,
-        false => work.begin(&c),
+        false => work.begin(DOMAIN, &c),
     };
     work.each(&clients, Workload::meet_anything);
     pass(world, timing::GOSSIP * PERIODS);
@@ -68,13 +58,9 @@ pub(crate) fn stabilize(work: &Rc<Workload>) {
         return;
     }
     world.judge_anew();
-    work.each(&clients, Workload::go_on);
+    work.each(&clients, async |work, it| work.go_on(it, 0..KEYS).await);
     pass(world, Duration::from_secs(5));
     mend(world);
-}
-
-fn name(key: usize) -> Name {
-    Name::user(&format!("key-{key}")).expect("keys are short")
 }
 
 impl Workload {
@@ -99,68 +85,11 @@ impl Workload {
         self.world.want(c.members()).then_some(c)
     }
 
-    /// Clients that begin now.
-    fn begin(&self, c: &Arc<Configuration>) -> Rc<[Rc<Begun>]> {
-        let begun = |process| Begun {
-            client: Client::new(self.env(process, PATIENT)),
-            c: c.clone(),
-            process,
-            who: self.live(),
-        };
-        (0..PROCESSES)
-            .map(|process| Rc::new(begun(process)))
-            .collect()
-    }
-
-    /// Has these clients do this at once, until all are done.
-    fn each(
-        self: &Rc<Self>,
-        clients: &[Rc<Begun>],
-        run: impl AsyncFn(&Workload, &Begun) + Copy + 'static,
-    ) {
-        for client in clients {
-            self.busy.set(self.busy.get() + 1);
-            let (work, client) = (Rc::clone(self), Rc::clone(client));
-            self.world.spawn(async move {
-                Box::pin(run(&work, &client)).await;
-                work.busy.set(work.busy.get() - 1);
-            });
-        }
-        while self.is_busy() && self.world.violation().is_none() {
-            if !self.world.step() {
-                let sentence = "liveness: nothing happens any more";
-                return self.world.violate(sentence.to_owned());
-            }
-        }
-    }
-
-    /// The client's next operation, on this key.
-    fn one(&self, begun: &Begun, key: usize) -> One<'_> {
-        One {
-            work: self,
-            client: begun.client.with(self.env(begun.process, PATIENT)),
-            c: begun.c.clone(),
-            object: (DOMAIN, format!("key-{key}")),
-            process: begun.process,
-            who: begun.who,
-            task: begun.process * TASKS,
-        }
-    }
-
-    fn must_end(&self, what: &str, begun: &Begun, end: &End) {
-        if matches!(end, End::TimedOut) {
-            self.stuck(&format!("{what} after an arbitrary state"), begun.process);
-        }
-    }
-
     /// Creates the domain, and writes each key some times.
     async fn prepare(&self, begun: &Begun) {
-        let root = begun.client.root(&self.root);
-        let created = root.create_domain("arbitrary", &begun.c).await;
-        if created.is_err() {
-            return self.stuck("create", begun.process);
+        if !self.found(begun, "arbitrary").await {
+            return;
         }
-        self.world.know(&begun.c);
         for key in (0..KEYS).cycle().take(4 * KEYS) {
             let one = self.one(begun, key);
             let (value, _) = one.any_value();
@@ -198,26 +127,6 @@ impl Workload {
                 }
             }
             self.must_end("the first put", begun, &end);
-        }
-    }
-
-    /// Everything on every key.
-    async fn go_on(&self, begun: &Begun) {
-        for key in 0..KEYS {
-            let one = || self.one(begun, key);
-            let ends = [
-                ("get", one().get().await),
-                ("put", one().put().await),
-                ("put --if-version", one().cover().await),
-                ("stat", one().stat().await),
-                ("list", one().list().await),
-                ("delete", one().delete().await),
-                ("put", one().put().await),
-                ("get", one().get().await),
-            ];
-            for (what, end) in ends {
-                self.must_end(what, begun, &end);
-            }
         }
     }
 }

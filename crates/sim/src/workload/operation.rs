@@ -129,7 +129,11 @@ impl One<'_> {
     }
 
     pub(super) async fn put(&self) -> End {
-        let (value, hash) = self.any_value();
+        self.put_value(self.any_value()).await
+    }
+
+    /// `value`: with its hash.
+    pub(super) async fn put_value(&self, (value, hash): (Value, u64)) -> End {
         let operation = self.begin(Kind::Write, Some(hash));
         let written = self.domain().put(&self.name(), &value).await;
         self.end_write(&operation, &written)

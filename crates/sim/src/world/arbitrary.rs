@@ -40,7 +40,7 @@ struct DrawnRecord {
 }
 
 /// What is on one disk.
-struct Contents {
+pub(super) struct Contents {
     records: Records<MemoryDisk>,
     /// By handle.
     found: Vec<Header>,
@@ -120,7 +120,7 @@ impl World {
     }
 
     /// What is on the disk of a server that is down.
-    fn open(&self, server: usize) -> Contents {
+    pub(super) fn open(&self, server: usize) -> Contents {
         let (disk, options) = {
             let platter = &self.0.machines.borrow().list[server].platter;
             (platter.disk.clone(), platter.log_options())
@@ -211,7 +211,7 @@ impl World {
 
 impl Contents {
     /// The elements of the configuration.
-    fn elements(&self, key: ConfigurationId) -> Vec<(ElementHeader, Element)> {
+    pub(super) fn elements(&self, key: ConfigurationId) -> Vec<(ElementHeader, Element)> {
         let found = self.found.iter().enumerate();
         let elements = found.filter_map(|(at, header)| match header {
             Header::Element(header) if header.key == key => {

@@ -1,9 +1,13 @@
 //! Data files of one server that rot or go missing.
 
-use super::World;
 use super::trouble::ROTTEN;
+use super::{World, server_of};
 use crate::fault::Fault;
 use crate::truth::Harm;
+use areo_core::config::Configuration;
+use areo_core::element::Form;
+use areo_core::object::Name;
+use areo_core::tag::Tag;
 use areo_store::Disk;
 
 impl World {
@@ -81,5 +85,55 @@ impl World {
             Fault::HintFlip | Fault::HintMissing => Harm::LacksHints,
             _ => Harm::Rotten,
         });
+    }
+
+    /// The elements of this version rot at so many members that too few are left. These members start again.
+    pub(crate) fn lose_elements(&self, c: &Configuration, name: &Name, tag: Tag) {
+        assert!(
+            self.is_arbitrary(),
+            "an invariant would be broken, and rightly so"
+        );
+        let mut members: Vec<usize> = c.members().iter().map(|it| server_of(*it)).collect();
+        let mut spared = None;
+        while !members.is_empty() {
+            let server = members.swap_remove(self.random().index(members.len()));
+            self.kill(server);
+            let elements = self.open(server).elements(c.id());
+            let mut elements = elements.into_iter();
+            let of_version = elements.find(|(it, _)| it.name == *name && it.tag == tag);
+            let Some((header, element)) = of_version else {
+                continue;
+            };
+            // As many fragments as are not enough; of copies one is.
+            let spared = spared.get_or_insert_with(|| match header.form {
+                Form::Fragment { k, .. } => self.random().index(usize::from(k)),
+                _ => 0,
+            });
+            if *spared > 0 {
+                *spared -= 1;
+                continue;
+            }
+            assert!(!element.payload.is_empty(), "it has something that can rot");
+            self.flip_all(server, &element.payload);
+            self.remark(&format!("server {server} loses its element of {tag}"));
+        }
+    }
+
+    /// Flips a bit of these bytes wherever they are on a disk.
+    fn flip_all(&self, server: usize, bytes: &[u8]) {
+        let disk = &self.0.machines.borrow().list[server].platter.disk;
+        let mut flipped = 0;
+        for name in disk.list().expect("the disk works") {
+            let content = disk.content(&name).expect("it was listed");
+            let mut from = 0;
+            while let Some(at) = content[from..]
+                .windows(bytes.len())
+                .position(|it| it == bytes)
+            {
+                disk.flip(&name, from + at, 1);
+                (flipped, from) = (flipped + 1, from + at + bytes.len());
+            }
+        }
+        assert!(flipped > 0, "the disk has what was read of it");
     }
 }
