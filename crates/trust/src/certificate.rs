@@ -17,6 +17,11 @@ use crate::roots::{MAX_CERTIFICATE_BYTES, Root, RootDigest};
 const SCHEME: &str = "areo://";
 const PATH: &str = "/server/";
 
+/// Certificates that may follow the one of the server: two CAs of an operator's own PKI, and the root.
+///
+/// A stranger shows as many as fit into 64 KiB. `webpki` tries their orders, and would keep a thread busy with them for long.
+pub const MAX_INTERMEDIATES: usize = 3;
+
 /// The server that a certificate is for: `areo://CLUSTER/server/ID`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerIdentity {
@@ -60,6 +65,22 @@ pub enum CertificateError {
         "the certificate cannot be read: the other end is no areo server, or its file is damaged"
     )]
     Unreadable,
+    /// More certificates follow than any PKI needs.
+    #[error(
+        "{count} certificates follow the one of the server, and at most {MAX_INTERMEDIATES} are read: have it show the CAs up to its root alone"
+    )]
+    TooMany {
+        /// Certificates after the first.
+        count: usize,
+    },
+    /// One of them is longer than any that is read.
+    #[error(
+        "a certificate of {bytes} bytes was shown, and at most {MAX_CERTIFICATE_BYTES} are read: have a shorter one issued"
+    )]
+    TooLong {
+        /// Its length.
+        bytes: usize,
+    },
     /// No trusted root issued it.
     #[error(
         "the certificate was issued by a CA that this cluster does not trust: look whether the address is that of a server of this cluster"
@@ -128,6 +149,7 @@ pub fn verify(
     usage: Usage,
     now_seconds: u64,
 ) -> Result<ServerIdentity, CertificateError> {
+    check_size(leaf, intermediates)?;
     let anchors: Vec<TrustAnchor<'_>> = roots.iter().map(Root::anchor).collect();
     let at = |seconds| chain_at(&anchors, leaf, intermediates, usage, seconds);
     let verified = match at(now_seconds) {
@@ -139,7 +161,28 @@ pub fn verify(
     identity(leaf)
 }
 
-/// Verifies a chain at one time, without skew and names.
+/// Bounds the work that a stranger's certificates make, before anything reads them.
+///
+/// # Errors
+/// [`CertificateError::TooMany`], [`CertificateError::TooLong`].
+pub(crate) fn check_size(
+    leaf: &CertificateDer<'_>,
+    intermediates: &[CertificateDer<'_>],
+) -> Result<(), CertificateError> {
+    let count = intermediates.len();
+    if count > MAX_INTERMEDIATES {
+        return Err(CertificateError::TooMany { count });
+    }
+    let mut lengths = std::iter::once(leaf)
+        .chain(intermediates)
+        .map(|der| der.len());
+    match lengths.find(|bytes| *bytes > MAX_CERTIFICATE_BYTES) {
+        Some(bytes) => Err(CertificateError::TooLong { bytes }),
+        None => Ok(()),
+    }
+}
+
+/// Verifies a chain at one time, without skew and names. Its size must have been checked.
 pub(crate) fn chain_at(
     anchors: &[TrustAnchor<'_>],
     leaf: &CertificateDer<'_>,
@@ -151,9 +194,6 @@ pub(crate) fn chain_at(
         Usage::Server => KeyUsage::server_auth(),
         Usage::Client => KeyUsage::client_auth(),
     };
-    if leaf.len() > MAX_CERTIFICATE_BYTES {
-        return Err(webpki::Error::BadDer);
-    }
     let time = UnixTime::since_unix_epoch(std::time::Duration::from_secs(seconds));
     EndEntityCert::try_from(leaf)?
         .verify_for_usage(
@@ -211,6 +251,38 @@ pub(crate) fn duration(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::authority::{Authority, ServerKey};
+
+    const NOW: u64 = 1_800_000_000;
+
+    #[test]
+    fn a_chain_is_refused_by_its_size_before_it_is_read() {
+        let authority = Authority::create(0xab, NOW).unwrap();
+        let key = ServerKey::create().unwrap().public();
+        let leaf = authority.issue(ServerId(1), &key, NOW).unwrap();
+        let root = authority.root();
+        let judge = |leaf: &CertificateDer<'_>, intermediates: &[CertificateDer<'_>]| {
+            let roots = std::slice::from_ref(root);
+            verify(roots, leaf, intermediates, Usage::Client, NOW)
+        };
+        let four = vec![root.certificate().clone(); MAX_INTERMEDIATES + 1];
+        assert!(judge(&leaf, &four[1..]).is_ok());
+        let refused = judge(&leaf, &four).unwrap_err();
+        assert_eq!(refused, CertificateError::TooMany { count: 4 });
+        let sentence = refused.to_string();
+        assert!(sentence.contains("at most 3 are read"), "{sentence}");
+
+        let bytes = MAX_CERTIFICATE_BYTES + 1;
+        let long = CertificateDer::from(vec![0x30; bytes]);
+        let too_long = CertificateError::TooLong { bytes };
+        let shown = [root.certificate().clone(), long.clone()];
+        assert_eq!(judge(&leaf, &shown), Err(too_long.clone()));
+        assert_eq!(judge(&long, &[]), Err(too_long.clone()));
+        let sentence = too_long.to_string();
+        assert!(sentence.contains("4097 bytes"), "{sentence}");
+        let longest = CertificateDer::from(vec![0x30; bytes - 1]);
+        assert!(judge(&leaf, &[longest]).is_ok());
+    }
 
     #[test]
     fn an_identity_has_one_uri() {
