@@ -5,25 +5,31 @@
 //! [`TokenRecord`], which has the hash of the secret: what is read out of a record lets no machine in.
 //!
 //! The record decides that a token is used once: [`TokenRecord::redeem`] returns the record as it is to be, and the caller
-//! writes it on condition that it is still the one that it read. A server that repeats its request is let in again, because the
-//! answer to its first one may have been lost. The expiry is judged by one clock and without tolerated skew: an operator who asks
-//! for ten minutes gets ten minutes.
+//! writes it on condition that it is still the one that it read. The answer to the first request may have been lost: a server
+//! that repeats it is let in again, with the key of its first request alone, and until [`REPETITION_SECONDS`] after the expiry. A
+//! token that is found later, in a history of a shell or on a disk, lets no machine in, not even as the server that used it.
+//!
+//! The expiry is judged by one clock and without tolerated skew: an operator who asks for ten minutes gets ten minutes.
 
 use std::fmt;
 
 use bytes::{Bytes, BytesMut};
-use ring::digest::{Context, SHA256};
+use ring::digest::{Context, SHA256, digest};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use areo_core::config::ServerId;
 use areo_core::tlv::{self, MUST_UNDERSTAND, TlvError};
 
+use crate::authority::PublicKey;
 use crate::certificate::duration;
 use crate::id::TokenId;
 use crate::roots::RootDigest;
 use crate::secret::{NoRandomness, SECRET_BYTES, Secret};
 use crate::text::{Form, TextError};
+
+/// Seconds after the expiry in which a server may repeat its request.
+pub const REPETITION_SECONDS: u64 = 10 * 60;
 
 const FORM: Form = Form {
     what: "join token",
@@ -34,6 +40,7 @@ const ID: u16 = MUST_UNDERSTAND | 1;
 const SECRET_HASH: u16 = MUST_UNDERSTAND | 2;
 const EXPIRES: u16 = MUST_UNDERSTAND | 3;
 const USED_BY: u16 = MUST_UNDERSTAND | 4;
+const USED_KEY: u16 = MUST_UNDERSTAND | 5;
 
 /// A token as its owner has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +71,7 @@ impl JoinToken {
             id: token.id,
             secret_hash: hash(token.id, &token.secret),
             expires_seconds,
-            used_by: None,
+            used: None,
         };
         Ok((token, record))
     }
@@ -89,6 +96,26 @@ impl JoinToken {
     }
 }
 
+/// The first use of a token: the server and the key for which it may be repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenUse {
+    /// The server that the token has let in.
+    pub by: ServerId,
+    /// SHA-256 of that server's public key.
+    pub key_digest: [u8; 32],
+}
+
+impl TokenUse {
+    fn new(by: ServerId, key: &PublicKey) -> TokenUse {
+        let digest = digest(&SHA256, key.as_bytes());
+        let key_digest = digest.as_ref().try_into();
+        TokenUse {
+            by,
+            key_digest: key_digest.expect("SHA-256 has 32 bytes"),
+        }
+    }
+}
+
 /// What the cluster keeps of a token. A revoked one has no record.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TokenRecord {
@@ -98,8 +125,8 @@ pub struct TokenRecord {
     secret_hash: [u8; 32],
     /// From when on it lets in no server, in seconds since 1970.
     pub expires_seconds: u64,
-    /// The server that it has let in.
-    pub used_by: Option<ServerId>,
+    /// Its first use.
+    pub used: Option<TokenUse>,
 }
 
 impl fmt::Debug for TokenRecord {
@@ -107,7 +134,7 @@ impl fmt::Debug for TokenRecord {
         f.debug_struct("TokenRecord")
             .field("id", &self.id)
             .field("expires_seconds", &self.expires_seconds)
-            .field("used_by", &self.used_by)
+            .field("used", &self.used)
             .finish_non_exhaustive()
     }
 }
@@ -133,6 +160,16 @@ pub enum RedeemError {
         /// The server that used it.
         by: ServerId,
     },
+    /// The server that used it has another key by now, or a stranger calls itself by that server's id.
+    #[error(
+        "the join token {id} was used by server {by} with another key, and counts for that key alone: make a new one with `areo token create`"
+    )]
+    OtherKey {
+        /// The id of the token.
+        id: TokenId,
+        /// The server that used it.
+        by: ServerId,
+    },
     /// Its time is over.
     #[error("the join token {id} expired {} ago: make a new one with `areo token create --ttl`", duration(*.seconds))]
     Expired {
@@ -146,6 +183,10 @@ pub enum RedeemError {
 impl TokenRecord {
     /// Lets a server in that shows this id and secret: the record as it is to be written if it has not changed since.
     ///
+    /// The first use must come from an id that no server is registered under, because a certificate for a registered id would
+    /// make the new machine that server. The record does not know the registered ids: the caller checks this before it redeems a
+    /// record whose `used` is `None`. A repetition comes from the id that the first use registered.
+    ///
     /// # Errors
     /// [`RedeemError`].
     pub fn redeem(
@@ -153,23 +194,30 @@ impl TokenRecord {
         id: TokenId,
         secret: &Secret,
         server: ServerId,
+        key: &PublicKey,
         now_seconds: u64,
     ) -> Result<TokenRecord, RedeemError> {
         let is_secret: bool = hash(id, secret).ct_eq(&self.secret_hash).into();
         if id != self.id || !is_secret {
             return Err(RedeemError::Unknown { id });
         }
-        match self.used_by {
-            Some(by) if by == server => return Ok(self.clone()),
-            Some(by) => return Err(RedeemError::Used { id, by }),
-            None => {}
-        }
-        if now_seconds >= self.expires_seconds {
+        let this_use = TokenUse::new(server, key);
+        let counts_until = match self.used {
+            None => self.expires_seconds,
+            Some(used) if used == this_use => {
+                self.expires_seconds.saturating_add(REPETITION_SECONDS)
+            }
+            Some(TokenUse { by, .. }) if by == server => {
+                return Err(RedeemError::OtherKey { id, by });
+            }
+            Some(TokenUse { by, .. }) => return Err(RedeemError::Used { id, by }),
+        };
+        if now_seconds >= counts_until {
             let seconds = now_seconds - self.expires_seconds;
             return Err(RedeemError::Expired { id, seconds });
         }
         Ok(TokenRecord {
-            used_by: Some(server),
+            used: Some(this_use),
             ..self.clone()
         })
     }
@@ -180,8 +228,9 @@ impl TokenRecord {
         tlv::put_field(&mut out, ID, &self.id.0.to_le_bytes());
         tlv::put_field(&mut out, SECRET_HASH, &self.secret_hash);
         tlv::put_field(&mut out, EXPIRES, &self.expires_seconds.to_le_bytes());
-        if let Some(server) = self.used_by {
-            tlv::put_field(&mut out, USED_BY, &server.0.to_le_bytes());
+        if let Some(used) = &self.used {
+            tlv::put_field(&mut out, USED_BY, &used.by.0.to_le_bytes());
+            tlv::put_field(&mut out, USED_KEY, &used.key_digest);
         }
         out.freeze()
     }
@@ -191,7 +240,8 @@ impl TokenRecord {
     /// # Errors
     /// [`TlvError`].
     pub fn decode(bytes: &[u8]) -> Result<TokenRecord, TlvError> {
-        let (mut id, mut secret_hash, mut expires, mut used_by) = (None, None, None, None);
+        let (mut id, mut secret_hash, mut expires) = (None, None, None);
+        let (mut used_by, mut used_key) = (None, None);
         for field in tlv::fields(bytes) {
             let (kind, value) = field?;
             match kind {
@@ -201,15 +251,22 @@ impl TokenRecord {
                 USED_BY => {
                     used_by = Some(ServerId(u128::from_le_bytes(tlv::number(kind, value)?)));
                 }
+                USED_KEY => used_key = Some(tlv::number(kind, value)?),
                 _ => tlv::unknown(kind)?,
             }
         }
         let missing = |kind| TlvError::Missing { kind };
+        let used = match (used_by, used_key) {
+            (None, None) => None,
+            (Some(by), Some(key_digest)) => Some(TokenUse { by, key_digest }),
+            (Some(_), None) => return Err(missing(USED_KEY)),
+            (None, Some(_)) => return Err(missing(USED_BY)),
+        };
         Ok(TokenRecord {
             id: id.ok_or(missing(ID))?,
             secret_hash: secret_hash.ok_or(missing(SECRET_HASH))?,
             expires_seconds: expires.ok_or(missing(EXPIRES))?,
-            used_by,
+            used,
         })
     }
 }
@@ -231,9 +288,17 @@ mod tests {
     const NOW: u64 = 1_800_000_000;
     const FIRST: ServerId = ServerId(1);
     const SECOND: ServerId = ServerId(2);
+    const EXPIRY: u64 = NOW + 3600;
 
     fn create() -> (JoinToken, TokenRecord) {
-        JoinToken::create(RootDigest([0xab; 32]), NOW + 3600).unwrap()
+        JoinToken::create(RootDigest([0xab; 32]), EXPIRY).unwrap()
+    }
+
+    /// The public key of a server, which differs in its last byte.
+    fn key(last: u8) -> PublicKey {
+        let mut point = [4; 65];
+        point[64] = last;
+        PublicKey::new(&point).unwrap()
     }
 
     #[test]
@@ -297,21 +362,41 @@ mod tests {
     #[test]
     fn a_token_lets_one_server_in_once_and_again_when_it_repeats() {
         let (token, record) = create();
-        let redeem =
-            |record: &TokenRecord, server, now| record.redeem(token.id, &token.secret, server, now);
-        let used = redeem(&record, FIRST, NOW).unwrap();
-        assert_eq!(used.used_by, Some(FIRST));
+        let redeem = |record: &TokenRecord, server, last, now| {
+            record.redeem(token.id, &token.secret, server, &key(last), now)
+        };
+        let used = redeem(&record, FIRST, 1, NOW).unwrap();
+        assert_eq!(used.used, Some(TokenUse::new(FIRST, &key(1))));
         let (id, by) = (token.id, FIRST);
-        assert_eq!(
-            redeem(&used, SECOND, NOW),
-            Err(RedeemError::Used { id, by })
-        );
-        let later = NOW + 100_000;
-        assert_eq!(
-            redeem(&used, FIRST, later),
-            Ok(used.clone()),
-            "its answer was lost"
-        );
+        let second = Err(RedeemError::Used { id, by });
+        assert_eq!(redeem(&used, SECOND, 2, NOW), second);
+        assert_eq!(redeem(&used, SECOND, 1, NOW), second);
+        let other_key = Err(RedeemError::OtherKey { id, by });
+        assert_eq!(redeem(&used, FIRST, 2, NOW), other_key);
+        let repeated = redeem(&used, FIRST, 1, NOW + 1);
+        assert_eq!(repeated, Ok(used), "its answer was lost");
+    }
+
+    #[test]
+    fn a_use_is_repeated_until_ten_minutes_after_the_expiry() {
+        let (token, record) = create();
+        let redeem = |record: &TokenRecord, last, now| {
+            record.redeem(token.id, &token.secret, FIRST, &key(last), now)
+        };
+        let used = redeem(&record, 1, EXPIRY - 1).unwrap();
+        let end = EXPIRY + REPETITION_SECONDS;
+        assert_eq!(redeem(&used, 1, end - 1), Ok(used.clone()));
+        let (id, seconds) = (token.id, REPETITION_SECONDS);
+        let expired = Err(RedeemError::Expired { id, seconds });
+        assert_eq!(redeem(&used, 1, end), expired);
+        assert!(redeem(&used, 2, EXPIRY).is_err(), "another key");
+        let first = redeem(&record, 1, EXPIRY);
+        assert_eq!(first, Err(RedeemError::Expired { id, seconds: 0 }));
+        let endless = TokenRecord {
+            expires_seconds: u64::MAX,
+            ..used
+        };
+        assert!(redeem(&endless, 1, u64::MAX - 1).is_ok());
     }
 
     #[test]
@@ -319,7 +404,7 @@ mod tests {
         let (token, record) = create();
         let (other, _) = create();
         let id = token.id;
-        let at = |now| record.redeem(id, &token.secret, FIRST, now);
+        let at = |now| record.redeem(id, &token.secret, FIRST, &key(1), now);
         assert!(at(NOW + 3599).is_ok());
         let expired = at(NOW + 3600 + 180).unwrap_err();
         assert_eq!(expired, RedeemError::Expired { id, seconds: 180 });
@@ -327,25 +412,33 @@ mod tests {
             expired.to_string().contains("expired 3 min ago"),
             "{expired}"
         );
-        let foreign = record.redeem(id, &other.secret, FIRST, NOW);
+        let foreign = record.redeem(id, &other.secret, FIRST, &key(1), NOW);
         assert_eq!(foreign, Err(RedeemError::Unknown { id }));
         let id = other.id;
-        let foreign = record.redeem(id, &token.secret, FIRST, NOW);
+        let foreign = record.redeem(id, &token.secret, FIRST, &key(1), NOW);
         assert_eq!(foreign, Err(RedeemError::Unknown { id }));
     }
 
     #[test]
     fn a_record_comes_back_from_bytes_and_has_no_secret() {
         let (token, record) = create();
-        let used = record.redeem(token.id, &token.secret, SECOND, NOW).unwrap();
-        for record in [record, used] {
+        let used = record.redeem(token.id, &token.secret, SECOND, &key(1), NOW);
+        let used = used.unwrap();
+        let long = used.encode();
+        for record in [record.clone(), used] {
             let bytes = record.encode();
             assert_eq!(TokenRecord::decode(&bytes), Ok(record.clone()));
             let secret = token.secret.expose();
             assert!(bytes.windows(8).all(|window| window != &secret[..8]));
         }
-        for missing in [&b""[..], &create().1.encode()[..14]] {
-            assert!(TokenRecord::decode(missing).is_err());
-        }
+        let unused = record.encode().len();
+        let ends: Vec<usize> = (0..=long.len())
+            .filter(|end| TokenRecord::decode(&long[..*end]).is_ok())
+            .collect();
+        assert_eq!(ends, [unused, long.len()], "a use has both its fields");
+        let key_alone = [&long[..unused], &long[unused + tlv::HEAD_BYTES + 16..]].concat();
+        let kind = USED_BY;
+        let missing = Err(TlvError::Missing { kind });
+        assert_eq!(TokenRecord::decode(&key_alone), missing);
     }
 }

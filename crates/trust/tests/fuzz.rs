@@ -50,7 +50,8 @@ fn tickets_of_any_bytes() {
 #[test]
 fn records_of_any_bytes() {
     let (token, record) = JoinToken::create(RootDigest([7; 32]), NOW_SECONDS + 1).unwrap();
-    let used = record.redeem(token.id, &token.secret, ServerId(3), NOW_SECONDS);
+    let public = ServerKey::create().unwrap().public();
+    let used = record.redeem(token.id, &token.secret, ServerId(3), &public, NOW_SECONDS);
     let (_, mut key) = KeyRecord::create("camera", Grants::of_administrator()).unwrap();
     key.rotate().unwrap();
     let root = Authority::create(CLUSTER, NOW_SECONDS).unwrap();
