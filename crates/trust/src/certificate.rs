@@ -208,6 +208,19 @@ pub(crate) fn chain_at(
         .map(|_| ())
 }
 
+/// Says whether a certificate is that of a CA.
+///
+/// `webpki` has no question for that: it judges the time first and refuses a CA as the end of a chain next, before it looks for an issuer. So
+/// the certificate is judged at the first second of its life, which the first refusal names.
+pub(crate) fn is_ca(certificate: &CertificateDer<'_>) -> bool {
+    let at = |seconds| chain_at(&[], certificate, &[], Usage::Server, seconds);
+    let judged = match at(0) {
+        Err(webpki::Error::CertNotValidYet { not_before, .. }) => at(not_before.as_secs()),
+        judged => judged,
+    };
+    judged == Err(webpki::Error::CaUsedAsEndEntity)
+}
+
 /// The one server that a certificate names. A certificate with two such names is refused, because a reader could mean
 /// either.
 pub(crate) fn identity(leaf: &CertificateDer<'_>) -> Result<ServerIdentity, CertificateError> {

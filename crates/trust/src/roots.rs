@@ -16,6 +16,7 @@ use rustls::pki_types::{CertificateDer, TrustAnchor};
 
 use areo_core::tlv::{self, TlvError};
 
+use crate::certificate;
 use crate::hexadecimal;
 
 /// Roots that are trusted at one time: a rotation needs two, and an operator's own PKI may have one more.
@@ -63,17 +64,21 @@ pub struct Root {
 impl Root {
     /// Takes the certificate of a CA in DER.
     ///
+    /// A certificate of a server is refused: as a root it would make that server a CA, which issues for any id.
+    ///
     /// # Errors
-    /// [`RootsError::Unreadable`].
+    /// [`RootsError::Unreadable`], [`RootsError::NoCa`].
     pub fn from_der(der: &[u8]) -> Result<Root, RootsError> {
         let certificate = CertificateDer::from(der.to_vec());
         let is_readable = der.len() <= MAX_CERTIFICATE_BYTES
             && webpki::anchor_from_trusted_cert(&certificate).is_ok();
-        if is_readable {
-            Ok(Root { certificate })
-        } else {
-            Err(RootsError::Unreadable)
+        if !is_readable {
+            return Err(RootsError::Unreadable);
         }
+        if !certificate::is_ca(&certificate) {
+            return Err(RootsError::NoCa);
+        }
+        Ok(Root { certificate })
     }
 
     /// The certificate.
@@ -106,6 +111,11 @@ pub enum RootsError {
         "this is no certificate of a CA: a root is one X.509 certificate of at most 4096 bytes in DER"
     )]
     Unreadable,
+    /// The certificate does not say that it is that of a CA.
+    #[error(
+        "this certificate is not that of a CA (its basic constraints do not say so), and as a root it would make its owner one: trust the certificate of the CA that issued it"
+    )]
+    NoCa,
     /// The list cannot be read.
     #[error("the list of trusted CAs cannot be read: {0}")]
     List(#[from] TlvError),
@@ -236,7 +246,8 @@ impl Roots {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::authority::Authority;
+    use crate::authority::{Authority, ServerKey};
+    use areo_core::config::ServerId;
 
     fn root() -> Root {
         Authority::create(7, 1_800_000_000).unwrap().root().clone()
@@ -281,6 +292,24 @@ mod tests {
             assert!(Roots::decode(&one[..length]).is_err(), "{length} bytes");
         }
         assert_eq!(Root::from_der(b"rubbish"), Err(RootsError::Unreadable));
+    }
+
+    #[test]
+    fn the_certificate_of_a_server_is_no_root() {
+        let now = 1_800_000_000;
+        let authority = Authority::create(7, now).unwrap();
+        let key = ServerKey::create().unwrap().public();
+        let leaf = authority.issue(ServerId(1), &key, now).unwrap();
+        let refused = Root::from_der(&leaf).unwrap_err();
+        assert_eq!(refused, RootsError::NoCa);
+        assert!(
+            refused.to_string().contains("not that of a CA"),
+            "{refused}"
+        );
+        assert!(Root::from_der(authority.root().certificate()).is_ok());
+        let mut list = BytesMut::new();
+        tlv::put_field(&mut list, ROOT, &leaf);
+        assert_eq!(Roots::decode(&list), Err(RootsError::NoCa));
     }
 
     #[test]
