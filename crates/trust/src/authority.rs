@@ -260,10 +260,17 @@ impl std::fmt::Debug for Authority {
 
 /// Whether a certificate is to be renewed: a third of its life is left at most, or another root issues by now, so that the
 /// one that issued it can be dropped once no certificate is due.
-pub fn is_due(certificate: &CertificateDer<'_>, roots: &Roots, now_seconds: u64) -> bool {
+///
+/// The certificate is the first of its chain, as a server shows it: an operator's own PKI may have CAs between it and the root. A
+/// chain that other servers refuse for its size is due too.
+pub fn is_due(chain: &[CertificateDer<'_>], roots: &Roots, now_seconds: u64) -> bool {
+    let Some((leaf, intermediates)) = chain.split_first() else {
+        return true;
+    };
     let issuing = [roots.issuing().anchor()];
     let later = now_seconds.saturating_add(RENEWAL_SECONDS);
-    certificate::chain_at(&issuing, certificate, &[], Usage::Server, later).is_err()
+    certificate::check_size(leaf, intermediates).is_err()
+        || certificate::chain_at(&issuing, leaf, intermediates, Usage::Server, later).is_err()
 }
 
 /// What all certificates of a CA say of their issuer. The name follows from the key, so that a CA that is taken back from disk

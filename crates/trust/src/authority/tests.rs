@@ -127,26 +127,62 @@ fn a_clock_that_is_an_hour_wrong_locks_nothing_out() {
 #[test]
 fn a_certificate_is_due_at_two_thirds_of_its_life_or_when_another_root_issues() {
     let (authority, certificate) = issued();
+    let chain = [certificate.clone()];
     let mut roots = Roots::new(authority.root().clone());
-    assert!(!is_due(&certificate, &roots, NOW));
-    assert!(!is_due(&certificate, &roots, NOW + 60 * DAY - 1));
-    assert!(is_due(&certificate, &roots, NOW + 60 * DAY + 1));
+    assert!(!is_due(&chain, &roots, NOW));
+    assert!(!is_due(&chain, &roots, NOW + 60 * DAY - 1));
+    assert!(is_due(&chain, &roots, NOW + 60 * DAY + 1));
 
     let next = Authority::create(CLUSTER, NOW).unwrap();
     roots.trust(next.root().clone()).unwrap();
-    assert!(!is_due(&certificate, &roots, NOW));
+    assert!(!is_due(&chain, &roots, NOW));
     roots.issue_from(next.root().digest()).unwrap();
-    assert!(is_due(&certificate, &roots, NOW));
+    assert!(is_due(&chain, &roots, NOW));
     let still = verify(roots.all(), &certificate, &[], Usage::Server, NOW);
     assert!(still.is_ok(), "both roots are trusted: {still:?}");
 
     let key = ServerKey::create().unwrap().public();
     let renewed = next.issue(SERVER, &key, NOW).unwrap();
-    assert!(!is_due(&renewed, &roots, NOW));
+    assert!(!is_due(std::slice::from_ref(&renewed), &roots, NOW));
     roots.drop_root(authority.root().digest()).unwrap();
     assert!(verify(roots.all(), &renewed, &[], Usage::Server, NOW).is_ok());
     let dropped = verify(roots.all(), &certificate, &[], Usage::Server, NOW);
     assert_eq!(dropped, Err(CertificateError::OtherAuthority));
+}
+
+#[test]
+fn a_chain_with_a_ca_below_the_root_is_due_at_its_time() {
+    let pair = Pair::create().unwrap();
+    let mut params = root_params(CLUSTER, &pair);
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let root = Root::from_der(params.self_signed(&*pair.0).unwrap().der()).unwrap();
+    let issuer = Issuer::new(params, &*pair.0);
+    let pair = Pair::create().unwrap();
+    let params = root_params(CLUSTER, &pair);
+    let public = PublicKey::new(pair.0.der_bytes()).unwrap();
+    let certificate = params.signed_by(&public, &issuer).unwrap();
+    let below = Authority {
+        cluster: CLUSTER,
+        root: Root::from_der(certificate.der()).unwrap(),
+        pair,
+    };
+    let key = ServerKey::create().unwrap().public();
+    let leaf = below.issue(SERVER, &key, NOW).unwrap();
+    let chain = [leaf, below.root().certificate().clone()];
+    let mut roots = Roots::new(root);
+    let taken = verify(roots.all(), &chain[0], &chain[1..], Usage::Server, NOW);
+    assert!(taken.is_ok(), "{taken:?}");
+    assert!(!is_due(&chain, &roots, NOW + 60 * DAY - 1));
+    assert!(is_due(&chain, &roots, NOW + 60 * DAY + 1));
+    assert!(is_due(&chain[..1], &roots, NOW), "the CA below is missing");
+    assert!(is_due(&[], &roots, NOW));
+    let long = [&chain[..], &vec![chain[1].clone(); 3]].concat();
+    assert!(is_due(&long, &roots, NOW), "no server takes it");
+
+    let next = Authority::create(CLUSTER, NOW).unwrap();
+    roots.trust(next.root().clone()).unwrap();
+    roots.issue_from(next.root().digest()).unwrap();
+    assert!(is_due(&chain, &roots, NOW));
 }
 
 #[test]
