@@ -5,7 +5,7 @@
 //! life is left, or when another root issues: [`is_due`].
 //!
 //! ECDSA P-256 for both, because every TLS implementation takes it. What is written to disk is PKCS #8, sealed by the caller. `ring`
-//! does not wipe the copy of a key that it computes with; the encoded form is wiped when dropped.
+//! wipes neither the copy of a key that it computes with nor the document in which it makes a new one; the encoded form is wiped when dropped.
 
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,

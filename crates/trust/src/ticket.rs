@@ -17,9 +17,7 @@
 use std::collections::BTreeSet;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use ring::rand::SystemRandom;
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
-use zeroize::Zeroizing;
 
 use areo_core::config::ServerId;
 use areo_core::tlv::{self, MUST_UNDERSTAND, TlvError};
@@ -29,7 +27,7 @@ use crate::certificate::duration;
 use crate::grant::{Grant, GrantError, Grants, MAX_GRANT_BYTES, MAX_GRANTS};
 use crate::id::KeyId;
 use crate::key::NONCE_BYTES;
-use crate::secret::{NoRandomness, Secret};
+use crate::secret::{NoRandomness, SECRET_BYTES, Secret};
 
 /// The life of a ticket, in seconds.
 pub const TICKET_SECONDS: u64 = 60 * 60;
@@ -61,13 +59,15 @@ pub type PublicKey = [u8; PUBLIC_BYTES];
 
 /// Bytes that are no key of Ed25519.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this is no private key: Ed25519 in PKCS #8 is needed")]
+#[error("this is no signing key: a seed of Ed25519 has {SECRET_BYTES} bytes")]
 pub struct NoSigningKey;
 
 /// The key with which a cluster signs tickets.
+///
+/// It is kept as its seed, which [`Secret`] wipes: the library's own document with a new key in PKCS #8 is not wiped.
 pub struct Signer {
     pair: Ed25519KeyPair,
-    private: Secret,
+    seed: Secret,
 }
 
 impl Signer {
@@ -76,25 +76,23 @@ impl Signer {
     /// # Errors
     /// [`NoRandomness`].
     pub fn create() -> Result<Signer, NoRandomness> {
-        let document =
-            Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).map_err(|_| NoRandomness)?;
-        let private = Secret::new(document.as_ref().to_vec());
-        Ok(Signer::load(&private).expect("the library reads what it wrote"))
+        let seed = Secret::random()?;
+        Ok(Signer::load(&seed).expect("a seed has 32 bytes"))
     }
 
-    /// Takes a key back from PKCS #8.
+    /// Takes a key back from its seed.
     ///
     /// # Errors
     /// [`NoSigningKey`].
-    pub fn load(private: &Secret) -> Result<Signer, NoSigningKey> {
-        let pair = Ed25519KeyPair::from_pkcs8(private.expose()).map_err(|_| NoSigningKey)?;
-        let private = private.clone();
-        Ok(Signer { pair, private })
+    pub fn load(seed: &Secret) -> Result<Signer, NoSigningKey> {
+        let pair = Ed25519KeyPair::from_seed_unchecked(seed.expose()).map_err(|_| NoSigningKey)?;
+        let seed = seed.clone();
+        Ok(Signer { pair, seed })
     }
 
-    /// The key as PKCS #8, to be sealed and kept.
+    /// The seed, to be sealed and kept.
     pub fn private(&self) -> &Secret {
-        &self.private
+        &self.seed
     }
 
     /// Its public half, which every server has.
@@ -120,11 +118,7 @@ impl Signer {
 
     /// The signer of inputs for `fuzzing`, which has to be one and the same in every run.
     pub(crate) fn of_fuzzing() -> Signer {
-        let pair = Ed25519KeyPair::from_seed_unchecked(&[7; 32]);
-        Signer {
-            pair: pair.expect("a seed has 32 bytes"),
-            private: Secret::new(Vec::new()),
-        }
+        Signer::load(&Secret::new(vec![7; SECRET_BYTES])).expect("a seed has 32 bytes")
     }
 }
 
@@ -143,8 +137,8 @@ impl Holder {
     /// # Errors
     /// [`NoRandomness`].
     pub fn create() -> Result<Holder, NoRandomness> {
-        let seed = Zeroizing::new(crate::secret::random::<32>()?);
-        let pair = Ed25519KeyPair::from_seed_unchecked(&*seed);
+        let seed = Secret::random()?;
+        let pair = Ed25519KeyPair::from_seed_unchecked(seed.expose());
         Ok(Holder(pair.expect("a seed has 32 bytes")))
     }
 

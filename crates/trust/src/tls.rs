@@ -14,9 +14,11 @@ use std::sync::Arc;
 
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::ring::sign::any_ecdsa_type;
 use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::sign::{CertifiedKey, SigningKey, SingleCertAndKey};
 use rustls::{
     ClientConfig, CommonState, DigitallySignedStruct, DistinguishedName, Error, ServerConfig,
     SignatureScheme,
@@ -50,7 +52,7 @@ pub fn server_name() -> ServerName<'static> {
 #[derive(Debug)]
 pub struct Credentials {
     chain: Vec<CertificateDer<'static>>,
-    key: PrivatePkcs8KeyDer<'static>,
+    key: Arc<dyn SigningKey>,
 }
 
 impl Credentials {
@@ -61,12 +63,17 @@ impl Credentials {
 
     /// A chain that an operator's own PKI issued, the server's certificate first.
     pub fn from_chain(chain: Vec<CertificateDer<'static>>, key: &ServerKey) -> Credentials {
-        let key = PrivatePkcs8KeyDer::from(key.private().expose().to_vec());
+        let private = key.private();
+        // A borrowed form: one that `rustls` owns is not wiped.
+        let borrowed = PrivatePkcs8KeyDer::from(private.expose()).into();
+        let key = any_ecdsa_type(&borrowed).expect("a server's key is ECDSA P-256 in PKCS #8");
         Credentials { chain, key }
     }
 
-    fn key(&self) -> PrivateKeyDer<'static> {
-        PrivateKeyDer::Pkcs8(self.key.clone_key())
+    fn certified(&self) -> Result<Arc<SingleCertAndKey>, Error> {
+        let certified = CertifiedKey::new(self.chain.clone(), Arc::clone(&self.key));
+        certified.keys_match()?;
+        Ok(Arc::new(SingleCertAndKey::from(certified)))
     }
 }
 
@@ -96,7 +103,7 @@ impl Endpoint {
         let mut config = ServerConfig::builder_with_details(provider(), clock)
             .with_protocol_versions(&[&rustls::version::TLS13])?
             .with_client_cert_verifier(self.verifier(None))
-            .with_single_cert(credentials.chain.clone(), credentials.key())?;
+            .with_cert_resolver(credentials.certified()?);
         config.alpn_protocols = vec![ALPN.to_vec()];
         config.send_tls13_tickets = 0;
         Ok(Arc::new(config))
@@ -113,7 +120,7 @@ impl Endpoint {
             .dangerous()
             .with_custom_certificate_verifier(self.verifier(expected));
         let config = match &self.credentials {
-            Some(shown) => builder.with_client_auth_cert(shown.chain.clone(), shown.key())?,
+            Some(shown) => builder.with_client_cert_resolver(shown.certified()?),
             None => builder.with_no_client_auth(),
         };
         Ok(Arc::new(as_caller(config)))

@@ -49,7 +49,9 @@ fn a_ticket_is_verified_with_the_public_key_alone() {
             .allow(&Need::keys(Verb::Read, "photos", "2024/a"))
     );
 
-    let again = Signer::load(world.signer.private()).unwrap();
+    let seed = world.signer.private();
+    assert_eq!(seed.expose().len(), SECRET_BYTES, "no other form is made");
+    let again = Signer::load(seed).unwrap();
     assert_eq!(again.sign(&ticket), bytes);
     assert_eq!(
         Signer::load(&Secret::new(vec![0; 48])).err(),
