@@ -260,8 +260,8 @@ fn confirms(c: &Configuration) -> bool {
 /// `[X-1 support-threshold]`).
 ///
 /// A put that completed before the answers left its tag at q members, of which at most n - r are not among the r that
-/// answered. Each of the others still lists it or has trimmed up to it. So a tag with less support than q - (n - r) is not
-/// complete; if q answered, that is what two quorums share.
+/// answered. Each of the others still lists it, has trimmed up to it, or lists a larger one that hides it (`Kind::supports`). So a tag
+/// with less support than q - (n - r) is not complete; if q answered, that is what two quorums share.
 fn is_newest_complete(
     c: &Configuration,
     replies: &[&HeldVersions],
@@ -272,7 +272,8 @@ fn is_newest_complete(
     assert!(answered >= quorum, "the rule judges quorums");
     let threshold = quorum + answered - c.n();
     assert!(threshold >= c.quorums().intersection(), "two quorums meet");
-    let support = |tag: Tag| replies.iter().filter(|held| held.supports(tag)).count();
+    let supports = |held: &HeldVersions, tag| of_kind!(c, K => K::supports(held, tag));
+    let support = |tag: Tag| replies.iter().filter(|held| supports(held, tag)).count();
     let listed = replies.iter().flat_map(|held| &held.stored);
     assert!(answered <= c.n(), "each member answers once");
     let above = listed.map(|(tag, _)| *tag).filter(|listed| *listed > tag);

@@ -35,6 +35,12 @@ pub(crate) enum Abd {}
 impl Kind for Abd {
     // ---- client half ----
 
+    /// Each tag up to the largest one: a put of a smaller one is acknowledged and leaves no trace ([`Abd::admit`]).
+    fn supports(held: &HeldVersions, tag: Tag) -> bool {
+        let largest = held.stored.last().map(|(largest, _)| *largest);
+        held.supports(tag) || largest.is_some_and(|largest| largest >= tag)
+    }
+
     /// One member is asked for the value, the others for their tags.
     fn wants<E: Env>(
         env: &E,

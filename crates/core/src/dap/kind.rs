@@ -3,7 +3,7 @@
 //!
 //! | procedure | what the kind decides |
 //! |---|---|
-//! | get-data | [`Kind::wants`], [`Kind::accepted`], [`Kind::decode`] |
+//! | get-data | [`Kind::wants`], [`Kind::supports`], [`Kind::accepted`], [`Kind::decode`] |
 //! | put-data | [`Kind::elements`] |
 //! | get-tag | [`Kind::largest`] |
 //! | CONFIRM, FIN, FIN2 | [`Kind::CONFIRMS`], [`Kind::FINALIZES`], [`Kind::COMPLETES`], [`Kind::is_complete`], [`Kind::REMEMBERS`] |
@@ -53,6 +53,11 @@ pub(crate) trait Kind {
     const REMEMBERS: Remembers = Remembers::Tags;
 
     // ---- client half ----
+
+    /// Whether a member that answers this may have acknowledged a put of the tag (`[EC-11 acceptance-test]`, `[X-1 support-threshold]`).
+    fn supports(held: &HeldVersions, tag: Tag) -> bool {
+        held.supports(tag)
+    }
 
     /// What get-data asks each member at this attempt, counted from 0; by position.
     fn wants<E: Env>(
@@ -158,6 +163,11 @@ macro_rules! as_in {
             attempt: u32,
         ) -> Vec<$crate::message::Want> {
             <$of>::wants(env, c, name, scope, attempt)
+        }
+    };
+    (@supports $of:ty) => {
+        fn supports(held: &$crate::message::HeldVersions, tag: $crate::tag::Tag) -> bool {
+            <$of>::supports(held, tag)
         }
     };
     (@accepted $of:ty) => {

@@ -56,7 +56,7 @@ pub(super) fn loss<'a>(c: &Configuration, members: &[Known<'a>]) -> Option<Loss>
     assert_eq!(members.len(), c.n(), "known of each member");
     let held = |member: &Known<'a>| match member {
         Known::Held(held) => Some(*held),
-        _ => None,
+        Known::Abstains | Known::Open(_) => None,
     };
     let replies: Vec<&HeldVersions> = members.iter().filter_map(held).collect();
     let quorum = c.quorums().quorum();
@@ -68,7 +68,8 @@ pub(super) fn loss<'a>(c: &Configuration, members: &[Known<'a>]) -> Option<Loss>
     let stable = replies.iter().map(|held| held.stable).max()?;
     let listed = replies.iter().flat_map(|held| &held.stored);
     let listed: Vec<Tag> = listed.map(|(tag, _)| *tag).collect();
-    let supporting = |tag: Tag| replies.iter().filter(|held| held.supports(tag)).count();
+    let supports = |held: &HeldVersions, tag| of_kind!(c, K => K::supports(held, tag));
+    let supporting = |tag: Tag| replies.iter().filter(|held| supports(held, tag)).count();
     // Where a round finalizes versions, one that is above the mark is not there for readers.
     let is_there = |tag: &Tag| !super::finalizes(c) && supporting(*tag) >= quorum;
     let complete = listed.iter().copied().filter(is_there);

@@ -2,8 +2,9 @@
 
 use crate::paper::reconfiguration::{announce, reconfigure};
 use crate::paper::redundancy::round;
-use crate::world::{Actor, World, configuration, name, server, successor, text};
+use crate::world::{Actor, World, configuration, name, server, successor, text, value};
 use areo_core::config::{Configuration, Dap};
+use areo_core::dap;
 use areo_core::dsm::coverable::CoverableOutcome;
 use areo_core::dsm::holdings::MemberHolding;
 use areo_core::element::ReplyElement;
@@ -425,6 +426,61 @@ fn an_unfinished_version_that_is_lost_hides_nothing() {
         }
         let read = world.run(world.actor(&c).read("k")).map(|found| found.tag);
         assert_eq!(read, Ok(first), "{dap:?}");
+    }
+}
+
+/// An `abd` member acknowledges a put below its largest version, and keeps no trace of it. Where it loses the element of that version it
+/// still speaks for the smaller one.
+#[test]
+fn an_acknowledged_copy_below_a_lost_one_hides_what_is_older() {
+    for (dap, n) in [Dap::Abd, Dap::AbdPublished]
+        .into_iter()
+        .flat_map(|dap| [(dap, 3), (dap, 5)])
+    {
+        let c = configuration(n, dap, 1, 8);
+        let world = World::of(&c, n, 1);
+        let actor = world.actor(&c);
+        let first = actor.put("k", "the first value");
+        world.settle();
+        let next = |tag: Tag| {
+            tag.next(actor.client().next_writer())
+                .expect("far from the end")
+        };
+        let (written, unfinished) = (next(first), next(next(first)));
+        let put = |member: usize, tag: Tag| {
+            let element = dap::elements(&c, &name("k"), &value("a newer value"))[0].clone();
+            let put = Access::Put {
+                tag,
+                element,
+                write_back: false,
+            };
+            assert_eq!(world.access(member, "k", put), Ok(Answer::Stored));
+        };
+        // A quorum acknowledges it: of five, member 2 has its element as well.
+        put(0, unfinished);
+        (0..=n / 2).for_each(|member| put(member, written));
+        for member in [0, 1] {
+            let is_newer = |h: &Header| matches!(h, Header::Element(it) if it.tag > first);
+            assert_eq!(world.disk(member, |disk| disk.rot(is_newer)), 1);
+            world.crash(member);
+            world.restart(member, false);
+            world.settle();
+        }
+        if n == 5 {
+            world.hold(|message| message.at(&[2]));
+        }
+        let reader = world.actor(&c);
+        let read = world.spawn(reader.read("k"));
+        world.settle();
+        world.release();
+        let read = world.finish(&read).map(|found| found.tag);
+        match n {
+            3 => assert_eq!(
+                lost(&read.expect_err("no copy is left")),
+                [("k".into(), written, 0)]
+            ),
+            _ => assert_eq!(read, Ok(written), "{dap:?}"),
+        }
     }
 }
 

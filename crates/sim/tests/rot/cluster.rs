@@ -2,6 +2,7 @@
 //! production client, and messages that arrive at once, through the codec.
 
 use areo_core::config::{Configuration, Dap, Decider, Descriptor, Members, Options, ServerId};
+use areo_core::element::Form;
 use areo_core::env::Env;
 use areo_core::error::Unavailable;
 use areo_core::gather::{Call, Deadline};
@@ -253,10 +254,11 @@ impl Cluster {
         let reply = self.0.servers.borrow_mut()[server].ask(now, &request)?;
         match reply {
             Reply::Access(answers) => match answers.into_iter().next() {
-                Some(Answer::Held(held)) => {
-                    let (tag, _) = held.element.ok_or(Refusal::Damaged)?;
-                    Ok(tag)
-                }
+                Some(Answer::Held(held)) => match (held.stored.last(), held.element) {
+                    // It names the largest version as lost (`[X-40 named-loss]`); an element beside that is of an older one.
+                    (Some((_, Form::Trimmed)), _) | (_, None) => Err(Refusal::Damaged),
+                    (_, Some((tag, _))) => Ok(tag),
+                },
                 Some(Answer::Refused(refusal)) => Err(refusal),
                 other => panic!("the answer to a query: {other:?}"),
             },

@@ -11,5 +11,5 @@ impl Kind for AbdPublished {
     const CONFIRMS: bool = false;
     const REMEMBERS: Remembers = Remembers::Nothing;
 
-    as_in!(Abd: wants accepted decode elements admit trim);
+    as_in!(Abd: wants supports accepted decode elements admit trim);
 }

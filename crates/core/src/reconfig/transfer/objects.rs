@@ -184,7 +184,8 @@ impl<E: Env> Source<'_, E> {
     }
 
     /// Nothing is moved of an object that cannot be read here. `tag`: the largest version of it that members list, if it is not known which
-    /// one was lost. One that was written over, removed, or left unreadable has a larger one in the target.
+    /// one was lost. One that was written over, removed, or left unreadable has a larger one in the target. That version is brought to a
+    /// quorum there: its writer may have died with it at one member, after the sources had it, which are left then.
     async fn instead_of_lost(
         &self,
         name: &Name,
@@ -194,9 +195,21 @@ impl<E: Env> Source<'_, E> {
         assert!(failed.is_lost(), "otherwise it is asked for again");
         let tag = failed.lost_versions().first().map_or(tag, |lost| lost.tag);
         let to = Visit::new(self.target);
-        let there = dap::get_data(self.env, &to, name, None, Scope::Version).await;
+        let there = dap::get_data(self.env, &to, name, None, Scope::Whole).await;
         let there = there.map_err(|failed| stop(failed, &to))?;
-        match there.tag > tag {
+        if there.tag <= tag {
+            return self.lost.add(name, tag, failed);
+        }
+        if there.complete {
+            return Ok(());
+        }
+        let put = Put {
+            name,
+            tag: there.tag,
+            value: there.value.as_ref().expect("all of it was wanted"),
+            holders: &there.holders,
+        };
+        match self.put(&to, put).await? {
             true => Ok(()),
             false => self.lost.add(name, tag, failed),
         }
@@ -269,12 +282,17 @@ impl<E: Env> Source<'_, E> {
     /// Not a new version: it is taken in however many are there. False where members have a fence above it. Clients raise
     /// fences only in configurations that are final, so that another transfer has brought this version, or a larger one.
     pub(super) async fn put_data(&self, to: &Visit, moved: &MovedObject<'_>) -> Result<bool, Stop> {
+        self.put(to, moved.put()).await
+    }
+
+    /// False: a fence holds the version back.
+    async fn put(&self, to: &Visit, put: Put<'_>) -> Result<bool, Stop> {
         let Put {
             name,
             tag,
             value,
             holders,
-        } = moved.put();
+        } = put;
         loop {
             match dap::put_data(self.env, to, name, tag, value, holders).await {
                 Ok(()) => return Ok(true),
