@@ -3,20 +3,39 @@
 
 use super::keeping::{admission, bounds};
 use super::{ADMITTED, ConfigurationState};
+use crate::config::Configuration;
 use crate::dap::kind::of_kind;
 use crate::dap::versions::{Admission, Arrival, StoredVersion, Versions};
 use crate::element::{Form, ReplyElement};
 use crate::message::{HeldVersions, Refusal, Want};
 use crate::object::Name;
 use crate::tag::Tag;
+use std::sync::Arc;
 
 impl ConfigurationState {
     /// The object, unless it abstains: what was lost is not known, or its kind does not name it (`[X-11 damage-abstains]`,
     /// `[X-40 named-loss]`).
     pub(super) fn speaking(&self, name: &Name) -> Result<Option<&Versions>, Refusal> {
+        self.unless(name, |versions| !self.names_lost(versions))
+    }
+
+    /// The object, unless a version of it was lost.
+    pub(super) fn sound(&self, name: &Name) -> Result<Option<&Versions>, Refusal> {
+        self.unless(name, |_| true)
+    }
+
+    /// The object, unless a version of it was lost and `abstains` says that it keeps silent for that.
+    fn unless(
+        &self,
+        name: &Name,
+        abstains: impl Fn(&Versions) -> bool,
+    ) -> Result<Option<&Versions>, Refusal> {
         match self.objects.get(name.as_bytes()) {
-            Some(versions) if self.names_lost(versions) => Ok(Some(versions)),
-            _ => self.sound(name),
+            Some(versions) if versions.damaged().is_some() && abstains(versions) => {
+                self.unfrozen(name)?;
+                Err(Refusal::Damaged)
+            }
+            versions => Ok(versions),
         }
     }
 
@@ -28,24 +47,11 @@ impl ConfigurationState {
 
     /// True if a version of the object was lost that is named.
     fn names_lost(&self, versions: &Versions) -> bool {
-        let Some(c) = self.configuration() else {
-            return false;
-        };
-        versions.lost().is_some() && of_kind!(c, K => K::NAMES_LOST)
+        let names = |c: &Arc<Configuration>| of_kind!(c, K => K::NAMES_LOST);
+        versions.lost().is_some() && self.configuration().is_some_and(names)
     }
 
-    /// The object, unless a version of it was lost.
-    pub(super) fn sound(&self, name: &Name) -> Result<Option<&Versions>, Refusal> {
-        match self.objects.get(name.as_bytes()) {
-            Some(versions) if versions.damaged().is_some() => {
-                self.unfrozen(name)?;
-                Err(Refusal::Damaged)
-            }
-            versions => Ok(versions),
-        }
-    }
-
-    /// What is here of the object. Where a version is announced, `announced` is the number of unconfirmed ones from which on it
+    /// The versions of the object that are here. Where one is announced, `announced` is the number of unconfirmed ones from which on it
     /// would be refused, and so is the query (`[X-3 unconfirmed-cap]`).
     pub(in crate::server) fn query(
         &self,
@@ -107,7 +113,7 @@ impl ConfigurationState {
         self.speaking(name).ok()??.with_element(tag)
     }
 
-    /// Whether a write-back of this version would be acknowledged as it is.
+    /// True if a write-back of this version would be acknowledged without being stored.
     pub(in crate::server) fn supersedes(&self, name: &Name, tag: Tag) -> Result<bool, Refusal> {
         if self.is_ranked(name) {
             return Err(Refusal::Malformed);
@@ -118,7 +124,7 @@ impl ConfigurationState {
         Ok(self.sound(name)?.map(admission) == Some(Admission::Acknowledge))
     }
 
-    /// What of the element of this version goes with the answer to its FIN.
+    /// The part of this version's element that goes with the answer to its FIN.
     pub(in crate::server) fn given(
         &self,
         name: &Name,
