@@ -14,7 +14,7 @@ mod interruption;
 pub mod large;
 mod largest;
 pub mod listing;
-mod losses;
+pub(crate) mod losses;
 pub(crate) mod newest;
 mod propagated;
 pub mod redundancy;

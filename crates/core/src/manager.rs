@@ -8,6 +8,7 @@ use crate::dap::FoundVersion;
 use crate::dsm::conditional::{Condition, Wish, WriteDecision};
 use crate::dsm::coverable::CoverableOutcome;
 use crate::dsm::listing::Page;
+use crate::dsm::losses::mark_of_loss;
 use crate::dsm::{Client, Domain};
 use crate::element::Value;
 use crate::env::Env;
@@ -124,6 +125,20 @@ impl<E: Env> Domain<E> {
                 covered @ CoverableOutcome::Unchanged(_) => return Ok(covered),
             }
         }
+    }
+
+    /// Writes a mark in place of a version that cannot be read any more, so that a change of the domain can end. False: another version
+    /// has come since, or this one can be read again, and nothing was written. Source: `[X-40 named-loss]`; in a conditional domain the mark
+    /// is a write on that version (`[W-18 lost-version]`).
+    ///
+    /// # Errors
+    /// [`WriteError`] says whether the mark may have been written.
+    pub async fn leave_unreadable(&self, name: &Name, lost: Tag) -> Result<bool, WriteError> {
+        if !self.is_ranked(name) {
+            return self.leave_lost(name, lost).await;
+        }
+        let left = self.put_if(name, &mark_of_loss(lost), Some(lost)).await?;
+        Ok(matches!(left, CoverableOutcome::Changed(_)))
     }
 
     /// Writes an object of a conditional domain if the wish's condition holds; blocks of what it replaces are removed.

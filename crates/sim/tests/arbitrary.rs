@@ -3,7 +3,7 @@
 //! `AREO_ARBITRARY_SEEDS` says how many seeds.
 
 use areo_sim::fault::Fault;
-use areo_sim::{Options, Scheduler, Work, run};
+use areo_sim::{Options, Work, run};
 
 const VARIABLE: &str = "AREO_ARBITRARY_SEEDS";
 /// On every change.
@@ -13,16 +13,11 @@ const USUAL: u64 = 300;
 fn a_domain_in_any_state_is_a_register_again() {
     let seeds = std::env::var(VARIABLE).map_or(Ok(USUAL), |text| text.parse());
     let options = Options {
-        first_seed: 0,
         seeds: seeds.expect("a number of seeds"),
         operations: 0,
-        faults: true,
         work: Work::Stabilizing,
-        scheduler: Scheduler::Mixed,
-        twice: false,
-        planted: None,
         threads: 2,
-        stop_at_first: false,
+        ..Options::default()
     };
     let report = run(&options, |_| {});
     let broken = report.violations.iter();

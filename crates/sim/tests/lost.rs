@@ -3,7 +3,7 @@
 //! `AREO_LOST_SEEDS` says how many seeds.
 
 use areo_sim::fault::Fault;
-use areo_sim::{Options, Scheduler, Work, run};
+use areo_sim::{Options, Work, run};
 
 const VARIABLE: &str = "AREO_LOST_SEEDS";
 /// On every change.
@@ -13,16 +13,11 @@ const USUAL: u64 = 300;
 fn a_lost_object_is_named_and_stands_in_no_way() {
     let seeds = std::env::var(VARIABLE).map_or(Ok(USUAL), |text| text.parse());
     let options = Options {
-        first_seed: 0,
         seeds: seeds.expect("a number of seeds"),
         operations: 0,
-        faults: true,
         work: Work::Losing,
-        scheduler: Scheduler::Mixed,
-        twice: false,
-        planted: None,
         threads: 2,
-        stop_at_first: false,
+        ..Options::default()
     };
     let report = run(&options, |_| {});
     let broken = report.violations.iter();

@@ -114,26 +114,17 @@ impl Domain {
         }
     }
 
-    /// Writes in place of a version that cannot be read any more that it is lost, so that a change of the domain can be finished. Nothing is
-    /// written where another version has come since, or this one can be read again. Reads of the object say that it is lost until it is
-    /// written over, or removed.
+    /// Writes in place of a version that cannot be read any more that it is lost, so that a change of the domain can be finished. Reads of the
+    /// object say that it is lost until it is written over, or removed. False: another version has come since, or this one can be read
+    /// again, and nothing was written.
     ///
     /// # Errors
     /// As [`Domain::compare_and_put`], but for the conflict.
-    pub async fn leave_unreadable(&self, object: &LostObject) -> Result<(), Error> {
-        let metadata = Metadata {
-            written_at_ms: now_ms(),
-            lost: Some(object.version),
-            ..Metadata::default()
-        };
-        let mark = Value::new(metadata.encode()?, Bytes::new());
+    pub async fn leave_unreadable(&self, object: &LostObject) -> Result<bool, Error> {
         let (name, version) = (object.name.clone(), object.version);
         let leave = move |context: Context| async move {
-            let (domain, name) = (context.handle(), context.name());
-            let left = match domain.is_ranked(name) {
-                true => domain.put_if(name, &mark, Some(version)).await.map(|_| ()),
-                false => domain.leave_lost(name, version).await.map(|_| ()),
-            };
+            let domain = context.handle();
+            let left = domain.leave_unreadable(context.name(), version).await;
             left.map_err(|error| context.write_error(&error))
         };
         self.run(Operation::Put, name, leave).await

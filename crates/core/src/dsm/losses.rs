@@ -18,7 +18,7 @@ impl<E: Env> Domain<E> {
     ///
     /// # Errors
     /// [`WriteError`] says whether the mark may have been written.
-    pub async fn leave_lost(&self, name: &Name, lost: Tag) -> Result<bool, WriteError> {
+    pub(crate) async fn leave_lost(&self, name: &Name, lost: Tag) -> Result<bool, WriteError> {
         let Some(tag) = lost.mark_of_loss().filter(|_| !self.is_ranked(name)) else {
             return Ok(false);
         };
@@ -27,13 +27,7 @@ impl<E: Env> Domain<E> {
             Err(failed) if failed.lost_versions().iter().any(|it| it.tag == lost) => {}
             Err(failed) => return Err(WriteError::NotApplied(failed)),
         }
-        // Every writer of it writes these bytes: a tag belongs to one value.
-        let metadata = Metadata {
-            lost: Some(lost),
-            ..Metadata::default()
-        };
-        let metadata = metadata.encode().expect("it has no pair");
-        let mark = Value::new(metadata, Bytes::new());
+        let mark = mark_of_loss(lost);
         match self.put_from(&self.start(), name, (tag, &mark)).await {
             Ok(()) => {
                 self.client.env.progressed();
@@ -43,4 +37,14 @@ impl<E: Env> Domain<E> {
             Err(PutInterruption::Ranked { .. }) => Ok(false),
         }
     }
+}
+
+/// The value that says that this version is lost. All that write it write these bytes: a tag belongs to one value.
+pub(crate) fn mark_of_loss(lost: Tag) -> Value {
+    let metadata = Metadata {
+        lost: Some(lost),
+        ..Metadata::default()
+    };
+    let metadata = metadata.encode().expect("it has no pair");
+    Value::new(metadata, Bytes::new())
 }

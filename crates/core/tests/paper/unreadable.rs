@@ -321,8 +321,7 @@ fn lossy() -> [(Dap, &'static [usize]); 5] {
     ]
 }
 
-/// Where a quorum does without the elements of the others, or the others have enough, members that have lost theirs say so and keep
-/// no reader out; reading mends them.
+/// Members that have lost their elements say so. They keep no reader out where the others have enough elements, and reading mends them.
 #[test]
 fn an_object_is_read_where_enough_elements_are_left() {
     for (dap, damaged) in [
@@ -534,7 +533,7 @@ fn what_is_left_unreadable_ends_the_change_and_hides_no_write() {
             assert!(matches!(ended, Err(AresError::Pending(_))), "{ended:?}");
             let leave = |from: &Arc<Configuration>| {
                 let domain = world.actor(from).domain();
-                world.run(async move { domain.leave_lost(&name("k"), tag).await })
+                world.run(async move { domain.leave_unreadable(&name("k"), tag).await })
             };
             if faster {
                 let over = world.actor(&c).put("k", "a faster write");
@@ -566,7 +565,7 @@ fn what_is_left_unreadable_ends_the_change_and_hides_no_write() {
 fn what_can_be_read_is_not_left_unreadable() {
     let (world, _, actor, tag) = rotten_of(Dap::Ec { k: 2 }, &[0, 1]);
     let domain = actor.domain();
-    let left = world.run(async move { domain.leave_lost(&name("k"), tag).await });
+    let left = world.run(async move { domain.leave_unreadable(&name("k"), tag).await });
     assert_eq!(left, Ok(false));
     assert_eq!(actor.get("k").0, tag);
 }

@@ -16,10 +16,11 @@ use areo_core::env::Env;
 use areo_core::error::LostVersion;
 use areo_core::hash::stable_hash;
 use areo_core::object::{DomainId, Metadata};
-use areo_core::reconfig::ares::AresError;
+use areo_core::reconfig::ares::{AresError, ReconfigOutcome};
 use areo_core::reconfig::change::Change;
 use areo_core::tag::Tag;
 use bytes::Bytes;
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,14 +43,43 @@ enum WayOut {
     Leave,
 }
 
-/// The result of a read of the object that is lost, or was.
+/// The state of the object that is lost.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Lost,
+    /// A client has begun to have done with it.
+    Begun,
+    Done,
+}
+
+/// The object that is lost.
+struct Loss {
+    tag: Tag,
+    way: WayOut,
+    stage: Cell<Stage>,
+}
+
+/// The result of a read of the object.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Seen {
     /// A version, which the history has judged.
     Version,
-    /// It says that it is lost: the version, or the mark of who left it so.
+    /// An error that names the object and the lost version, and nothing else.
     Lost,
-    /// Neither in time.
+    /// The mark of a client that left it unreadable.
+    Mark,
+    /// Another error.
     Nothing,
+}
+
+impl Loss {
+    /// The version that a read finds after the client has done with the object.
+    fn in_its_place(&self) -> Seen {
+        match self.way {
+            WayOut::Leave => Seen::Mark,
+            WayOut::WriteOver | WayOut::Remove => Seen::Version,
+        }
+    }
 }
 
 /// Makes an object of a domain unreadable, and judges what comes after.
@@ -64,26 +94,31 @@ pub(crate) fn lose(work: &Rc<Workload>) {
     if world.violation().is_some() {
         return;
     }
-    let lost = (DOMAIN, format!("key-{LOST}"));
-    let lost = work.history.borrow().version(&lost, 0);
+    let ways = [WayOut::WriteOver, WayOut::Remove, WayOut::Leave];
+    let object = (DOMAIN, format!("key-{LOST}"));
+    let loss = Rc::new(Loss {
+        tag: work.history.borrow().version(&object, 0),
+        way: ways[world.random().index(ways.len())],
+        stage: Cell::new(Stage::Lost),
+    });
     world.cease_to_judge();
     world.plan().note(Fault::ObjectLost);
-    world.lose_elements(&c, &name(LOST), lost);
+    world.lose_elements(&c, &name(LOST), loss.tag);
     start_all(world);
     // Clients that begin now remember no version of it, and no value.
     let clients = work.begin(DOMAIN, &c);
+    let it_is_lost = loss.clone();
     work.each(&clients, async move |work, it| {
-        work.meet_lost(it, lost).await;
+        work.meet_lost(it, &it_is_lost).await;
     });
-    let ways = [WayOut::WriteOver, WayOut::Remove, WayOut::Leave];
-    let way = ways[world.random().index(ways.len())];
+    let meanwhile = loss.clone();
     work.each(&clients, async move |work, it| match it.process {
-        0 => work.change_past(it, next.descriptor(), lost).await,
-        1 => work.have_done(it, way, lost).await,
-        _ => work.read_meanwhile(it).await,
+        0 => work.change_past(it, next.descriptor(), &meanwhile).await,
+        1 => work.have_done(it, &meanwhile).await,
+        _ => work.read_meanwhile(it, &meanwhile).await,
     });
     work.each(&clients[..1], async move |work, it| {
-        work.end_change_past(it, way).await;
+        work.end_change_past(it, &loss).await;
     });
     if world.violation().is_some() {
         return;
@@ -154,15 +189,10 @@ impl Workload {
         (Value::new(Bytes::new(), words.into()), hash)
     }
 
-    /// What each client sees as long as the object is as it is.
-    async fn meet_lost(&self, begun: &Begun, lost: Tag) {
+    /// Each client meets the lost object, before another one has done anything about it.
+    async fn meet_lost(&self, begun: &Begun, loss: &Loss) {
         let one = |key| self.one(begun, key);
-        match one(LOST).see(Some(lost)).await {
-            Seen::Lost => {}
-            Seen::Version | Seen::Nothing => {
-                self.stuck("an error that names the lost version", begun.process);
-            }
-        }
+        self.see(begun, loss).await;
         for key in LOST + 1..KEYS {
             self.must_end("get", begun, &one(key).get().await);
         }
@@ -171,11 +201,9 @@ impl Workload {
     }
 
     /// Reads while others write and change the domain.
-    async fn read_meanwhile(&self, begun: &Begun) {
+    async fn read_meanwhile(&self, begun: &Begun, loss: &Loss) {
         for _ in 0..READS {
-            if let Seen::Nothing = self.one(begun, LOST).see(None).await {
-                self.stuck("a read of what was lost", begun.process);
-            }
+            self.see(begun, loss).await;
             for key in LOST + 1..KEYS {
                 self.must_end("get", begun, &self.one(begun, key).get().await);
             }
@@ -184,12 +212,27 @@ impl Workload {
         }
     }
 
-    /// Begins a change that meets the lost object: it ends, or stays pending and names it, and nothing else.
-    async fn change_past(&self, begun: &Begun, wanted: &Descriptor, lost: Tag) {
+    /// Reads the object that is lost: a read that ends before a client begins to have done with it must name it, and one that begins
+    /// after that must find what is in its place.
+    async fn see(&self, begun: &Begun, loss: &Loss) {
+        let before = loss.stage.get();
+        let seen = self.one(begun, LOST).see(loss.tag).await;
+        let is_right = match (before, loss.stage.get()) {
+            (_, Stage::Lost) => seen == Seen::Lost,
+            (Stage::Done, _) => seen == loss.in_its_place(),
+            _ => seen == Seen::Lost || seen == loss.in_its_place(),
+        };
+        if !is_right {
+            self.stuck("a read of a lost object, as it is to end,", begun.process);
+        }
+    }
+
+    /// Begins a change that meets the lost object: it stays pending and names it, and nothing else, or ends where a client has begun to have
+    /// done with it.
+    async fn change_past(&self, begun: &Begun, wanted: &Descriptor, loss: &Loss) {
         self.pause(begun).await;
         let one = self.one(begun, LOST);
         one.client.env.goes_over_many();
-        // The drawn one may be the one that there is.
         let Ok(change) = Change::new(&begun.c, wanted) else {
             return;
         };
@@ -197,31 +240,37 @@ impl Workload {
         let domain = one.domain();
         let moved = domain.reconfigure(&self.root, &change, &approves, &progress);
         match moved.await {
-            Ok(_) => {}
-            Err(AresError::Pending(failed)) if names(failed.lost_versions(), lost) => {}
-            Err(error) => {
-                self.world.remark(&format!("{error:?}"));
+            // The drawn configuration may be the one that there is.
+            Ok(ReconfigOutcome::Unchanged(_)) => {}
+            Ok(_) if loss.stage.get() > Stage::Lost => {}
+            Err(AresError::Pending(failed)) if names(failed.lost_versions(), loss.tag) => {}
+            ended => {
+                self.world.remark(&format!("{ended:?}"));
                 self.stuck("a change past a lost object", begun.process);
             }
         }
     }
 
-    /// A person has done with the object.
-    async fn have_done(&self, begun: &Begun, way: WayOut, lost: Tag) {
+    /// The client has done with the object.
+    async fn have_done(&self, begun: &Begun, loss: &Loss) {
         self.pause(begun).await;
         let one = self.one(begun, LOST);
-        match way {
+        loss.stage.set(Stage::Begun);
+        match loss.way {
             WayOut::WriteOver => self.must_end("put", begun, &one.put().await),
             WayOut::Remove => self.must_end("delete", begun, &one.delete().await),
-            WayOut::Leave if !one.leave_lost(lost).await => {
-                self.stuck("leaving an object", begun.process);
+            WayOut::Leave => {
+                let (domain, name) = (one.domain(), one.name());
+                if domain.leave_unreadable(&name, loss.tag).await != Ok(true) {
+                    self.stuck("leaving an object", begun.process);
+                }
             }
-            WayOut::Leave => {}
         }
+        loss.stage.set(Stage::Done);
     }
 
     /// The change ends, now that a client has done with the object.
-    async fn end_change_past(&self, begun: &Begun, way: WayOut) {
+    async fn end_change_past(&self, begun: &Begun, loss: &Loss) {
         let one = self.one(begun, LOST);
         one.client.env.goes_over_many();
         let resumed = one.domain().resume(&self.root, &|_| ()).await;
@@ -229,13 +278,10 @@ impl Workload {
             self.world.remark(&format!("{error:?}"));
             return self.stuck("reconfig --resume past a lost object", begun.process);
         }
-        let seen = self.one(begun, LOST).see(None).await;
-        match (way, seen) {
-            (WayOut::Leave, Seen::Lost) => {
-                self.must_end("put", begun, &self.one(begun, LOST).put().await);
-            }
-            (WayOut::WriteOver | WayOut::Remove, Seen::Version) => {}
-            _ => self.stuck("a read of what a person has done with", begun.process),
+        self.see(begun, loss).await;
+        // The history knows no mark.
+        if loss.way == WayOut::Leave {
+            self.must_end("put", begun, &self.one(begun, LOST).put().await);
         }
     }
 
@@ -252,8 +298,8 @@ fn names(lost: &[LostVersion], tag: Tag) -> bool {
 }
 
 impl One<'_> {
-    /// Reads the object. `lost`: no other version may be named.
-    async fn see(&self, lost: Option<Tag>) -> Seen {
+    /// Reads the object. `lost`: the version that may be named.
+    async fn see(&self, lost: Tag) -> Seen {
         let operation = self.begin(Kind::Read, None);
         let found = self.domain().read_large(&self.name()).await;
         let (now, ended) = (self.work.world.now(), self.ended());
@@ -262,35 +308,17 @@ impl One<'_> {
             metadata.is_ok_and(|it| it.lost.is_some())
         };
         let seen = match &found {
-            Ok(found) if !found.value.as_ref().is_some_and(is_mark) => {
+            Ok(found) if found.value.as_ref().is_some_and(is_mark) => Seen::Mark,
+            Ok(found) => {
                 self.end(Some(found.tag), |history| {
                     history.end_read(&ended, &operation, self.shown(found.tag), hash(found));
                 });
                 return Seen::Version;
             }
-            Ok(_) => Seen::Lost,
-            Err(failed) if lost.is_some_and(|lost| names(failed.lost_versions(), lost)) => {
-                Seen::Lost
-            }
-            Err(failed) if lost.is_none() && !failed.lost_versions().is_empty() => Seen::Lost,
+            Err(failed) if names(failed.lost_versions(), lost) => Seen::Lost,
             Err(_) => Seen::Nothing,
         };
         self.end(None, |history| history.end_failed(now, &operation));
         seen
-    }
-
-    /// Leaves the object unreadable, as `reconfig start --leave-unreadable` does.
-    async fn leave_lost(&self, lost: Tag) -> bool {
-        let (domain, name) = (self.domain(), self.name());
-        if !domain.is_ranked(&name) {
-            return domain.leave_lost(&name, lost).await.is_ok();
-        }
-        let metadata = Metadata {
-            lost: Some(lost),
-            ..Metadata::default()
-        };
-        let metadata = metadata.encode().expect("it has no pair");
-        let mark = Value::new(metadata, Bytes::new());
-        domain.put_if(&name, &mark, Some(lost)).await.is_ok()
     }
 }

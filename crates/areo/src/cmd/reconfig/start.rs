@@ -114,8 +114,13 @@ async fn leave(
     }
     left.extend(lost.iter().map(|object| (*object).clone()));
     for object in lost {
-        domain.leave_unreadable(object).await.map_err(failure)?;
-        out.note(&format!("'{}' is left unreadable: {object}", object.key));
+        match domain.leave_unreadable(object).await.map_err(failure)? {
+            true => out.note(&format!("'{}' is left unreadable: {object}", object.key)),
+            false => out.note(&format!(
+                "'{}' has another version, or is readable again",
+                object.key
+            )),
+        }
     }
     Ok(true)
 }
