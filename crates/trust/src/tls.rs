@@ -48,7 +48,7 @@ pub fn server_name() -> ServerName<'static> {
     ServerName::try_from("server.areo.invalid").expect("a name of a host")
 }
 
-/// What a server shows: its key with the certificate for it, and the certificates up to the root.
+/// The identity of a server: its key with the certificate for it, and the certificates up to the root.
 #[derive(Debug)]
 pub struct Credentials {
     chain: Vec<CertificateDer<'static>>,
@@ -84,7 +84,7 @@ pub struct Endpoint {
     pub cluster: u128,
     /// The CAs that count.
     pub roots: Roots,
-    /// What this process shows; a client has none.
+    /// The identity of this process; a client has none.
     pub credentials: Option<Credentials>,
     /// The clock by which certificates are judged.
     pub clock: Arc<dyn TimeProvider>,
@@ -180,7 +180,7 @@ pub enum Peer {
 }
 
 impl Peer {
-    /// Whether it showed the certificate of this server.
+    /// True if it showed the certificate of this server.
     pub fn is_server(&self, id: u128) -> bool {
         matches!(self, Peer::Server(identity) if identity.server.0 == id)
     }
@@ -213,7 +213,7 @@ fn find_root(chain: &[CertificateDer<'_>], digest: RootDigest) -> Option<Root> {
     Root::from_der(root).ok()
 }
 
-/// Which certificates a verifier takes.
+/// The certificates that a verifier takes.
 #[derive(Debug)]
 enum Trusted {
     /// Those of servers of a cluster, or of one server.
@@ -286,9 +286,33 @@ fn refusal(error: CertificateError) -> Error {
     rustls::CertificateError::Other(rustls::OtherError(Arc::new(error))).into()
 }
 
-/// There is no TLS 1.2 in this build.
-fn tls12() -> Error {
-    Error::PeerIncompatible(rustls::PeerIncompatible::Tls12NotOfferedOrEnabled)
+/// Judges signatures of a handshake, as both traits ask for it in the same words. There is no TLS 1.2 in this build.
+macro_rules! signatures {
+    () => {
+        fn verify_tls12_signature(
+            &self,
+            _message: &[u8],
+            _leaf: &CertificateDer<'_>,
+            _signature: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            Err(Error::PeerIncompatible(
+                rustls::PeerIncompatible::Tls12NotOfferedOrEnabled,
+            ))
+        }
+
+        fn verify_tls13_signature(
+            &self,
+            message: &[u8],
+            leaf: &CertificateDer<'_>,
+            signature: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            rustls::crypto::verify_tls13_signature(message, leaf, signature, &self.algorithms)
+        }
+
+        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+            self.algorithms.supported_schemes()
+        }
+    };
 }
 
 impl ServerCertVerifier for Verifier {
@@ -305,27 +329,7 @@ impl ServerCertVerifier for Verifier {
             .map_err(refusal)
     }
 
-    fn verify_tls12_signature(
-        &self,
-        _message: &[u8],
-        _leaf: &CertificateDer<'_>,
-        _signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Err(tls12())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        leaf: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        rustls::crypto::verify_tls13_signature(message, leaf, signature, &self.algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.algorithms.supported_schemes()
-    }
+    signatures!();
 }
 
 impl ClientCertVerifier for Verifier {
@@ -349,25 +353,5 @@ impl ClientCertVerifier for Verifier {
             .map_err(refusal)
     }
 
-    fn verify_tls12_signature(
-        &self,
-        _message: &[u8],
-        _leaf: &CertificateDer<'_>,
-        _signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Err(tls12())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        leaf: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        rustls::crypto::verify_tls13_signature(message, leaf, signature, &self.algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.algorithms.supported_schemes()
-    }
+    signatures!();
 }
