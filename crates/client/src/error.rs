@@ -341,7 +341,7 @@ impl NoQuorum {
     }
 }
 
-/// What a server did, in a few words: `ok`, `refused`, `timed out`, `not waited for`, `disk full`, ...
+/// The outcome in a few words, such as `ok`, `refused`, `timed out`, `not waited for` and `disk full`.
 impl fmt::Display for ServerOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.response, self.reason.as_deref()) {

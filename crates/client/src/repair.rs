@@ -83,8 +83,8 @@ pub struct ListedVersion {
 pub enum RepairState {
     /// It waits for the members that lack it, or are silent: they get it once they can take it.
     Waiting,
-    /// So many members have damage in it that those without, the silent ones included, are too few to have its value: no read returns it
-    /// until it is written over.
+    /// The members without damage in it, the silent ones included, are fewer than its value takes: no read returns it until it is written
+    /// over.
     Unrecoverable,
 }
 

@@ -164,7 +164,7 @@ pub struct AnswerCount {
 }
 
 impl AnswerCount {
-    /// Of these responses.
+    /// Counts these responses.
     pub fn of(responses: impl Iterator<Item = Response>, needed: usize) -> AnswerCount {
         let none = AnswerCount {
             answered: 0,

@@ -88,7 +88,7 @@ pub(crate) struct Read {
 }
 
 impl Read {
-    /// Of an answer that is its element.
+    /// An element that is all of an answer.
     fn of_element(answer: usize, (key, name): (ConfigurationId, &Name), tag: Tag) -> Read {
         assert!(!tag.is_initial(), "no member has an element of it");
         Read {

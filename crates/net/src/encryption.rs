@@ -75,7 +75,7 @@ impl Tls {
 /// A stream on which a hello may be exchanged.
 #[derive(Debug)]
 pub(crate) enum Stream {
-    /// As it comes from the operating system.
+    /// Bytes go out unchanged.
     Plain(TcpStream),
     /// Encrypted.
     Tls(Box<TlsStream<TcpStream>>),

@@ -13,8 +13,9 @@ use areo_wire::hello::{self, Hello, HelloError, PREFIX_BYTES, Welcome};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
-/// How a record of TLS begins that refuses plain bytes, and one with the hello of TLS: then the version, of any TLS.
+/// The first byte of a TLS record that refuses plain bytes. The version follows, which begins alike in each version of TLS.
 const TLS_ALERT: u8 = 21;
+/// The first byte of a TLS record with a hello.
 const TLS_HANDSHAKE: u8 = 22;
 const TLS_VERSION: u8 = 3;
 
@@ -36,7 +37,7 @@ pub enum HandshakeError {
     Encrypted,
     /// TLS refused the other side, or was refused by it.
     Tls {
-        /// What is wrong, and what to do.
+        /// Says what is wrong, and what to do.
         sentence: String,
     },
     /// The other side does not speak this protocol.

@@ -106,7 +106,7 @@ pub struct ListenerConfig {
     pub window_bytes: usize,
     /// Where receive buffers come from.
     pub pool: Pool,
-    /// What connections are encrypted with, if they are: then a plain caller is refused.
+    /// Keys and roots of TLS. With them each connection is encrypted, and a plain caller is refused.
     pub tls: Option<Tls>,
 }
 

@@ -150,7 +150,7 @@ pub struct PeerConfig {
     pub window_bytes: usize,
     /// Where receive buffers come from.
     pub pool: Pool,
-    /// What the connection is encrypted with, if it is.
+    /// Keys and roots of TLS, if the connection is encrypted.
     pub tls: Option<Tls>,
 }
 

@@ -39,7 +39,7 @@ fn authority() -> Authority {
     Authority::create(IDENTITY.cluster, now()).expect("a CA")
 }
 
-/// What a server of the cluster has, or another server, or one since another time.
+/// The TLS of the server with this id, whose certificate was issued at that time.
 fn server(authority: &Authority, id: u128, issued_seconds: u64) -> Endpoint {
     let key = ServerKey::create().expect("a key");
     let certificate = authority.issue(ServerId(id), &key.public(), issued_seconds);

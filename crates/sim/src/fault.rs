@@ -179,7 +179,7 @@ faults! {
     ArbitraryState = "arbitrary state",
     /// A server has no descriptor or no memory for a file, for seconds, as have any number of others.
     Exhausted = "descriptors run out",
-    /// So many elements of an object rot that too few are left to make its value.
+    /// Elements of an object rot at several members, and too few are left to make its value.
     ObjectLost = "object lost",
 }
 

@@ -258,7 +258,7 @@ impl std::fmt::Debug for Authority {
     }
 }
 
-/// Whether a certificate is to be renewed: a third of its life is left at most, or another root issues by now, so that the
+/// True if a certificate is to be renewed: a third of its life is left at most, or another root issues by now, so that the
 /// one that issued it can be dropped once no certificate is due.
 ///
 /// The certificate is the first of its chain, as a server shows it: an operator's own PKI may have CAs between it and the root. A
@@ -273,7 +273,7 @@ pub fn is_due(chain: &[CertificateDer<'_>], roots: &Roots, now_seconds: u64) -> 
         || certificate::chain_at(&issuing, leaf, intermediates, Usage::Server, later).is_err()
 }
 
-/// What all certificates of a CA say of their issuer. The name follows from the key, so that a CA that is taken back from disk
+/// The issuer, as all certificates of a CA name it. The name follows from the key, so that a CA that is taken back from disk
 /// has it without reading its own certificate.
 fn root_params(cluster: u128, pair: &Pair) -> CertificateParams {
     let key = RootDigest::of(pair.0.der_bytes()).0;

@@ -76,7 +76,7 @@ pub fn ticket(input: &[u8]) -> bool {
     true
 }
 
-/// What the cluster keeps: the record of a token or of a key, the list of roots, a sealed secret.
+/// Records that the cluster keeps: the record of a token or of a key, the list of roots, a sealed secret.
 pub fn trust_record(input: &[u8]) -> bool {
     let token = TokenRecord::decode(input);
     if let Ok(record) = &token {

@@ -20,7 +20,7 @@ pub const MAX_GRANTS: usize = 32;
 /// Bytes of the text forms of all grants of one key.
 pub const MAX_GRANT_BYTES: usize = 2048;
 
-/// What a request does. The order is that of the text form.
+/// An effect of a request. The order is that of the text form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verb {
     /// Reads objects.
@@ -151,7 +151,7 @@ impl Grant {
     }
 }
 
-/// Where a request does something.
+/// The place where a request has its effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place<'a> {
     Cluster,
@@ -258,7 +258,7 @@ impl Grants {
         ])
     }
 
-    /// What servers do among themselves under their own certificates: they repair, transfer, sweep and grow the root domain. They
+    /// Grants of a server under its own certificate: servers repair, transfer, sweep and grow the root domain. They
     /// make no keys and no tokens.
     pub fn of_server() -> Grants {
         let mut grants = Grants::of_administrator();
@@ -271,7 +271,7 @@ impl Grants {
         &self.0
     }
 
-    /// Whether one of them is enough.
+    /// True if one of them is enough.
     pub fn allow(&self, need: &Need<'_>) -> bool {
         self.0.iter().any(|grant| grant.allows(need))
     }

@@ -43,7 +43,7 @@ const REVOKED: u16 = MUST_UNDERSTAND | 5;
 pub struct AccessKey {
     /// Its id.
     pub id: KeyId,
-    /// What proves it.
+    /// The secret that proves it.
     pub secret: Secret,
 }
 
@@ -67,7 +67,7 @@ impl AccessKey {
     }
 }
 
-/// What a proof is about: a proof of one exchange is worth nothing in another one.
+/// One exchange between a client and a server: a proof of it is worth nothing in another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
     /// The cluster.
@@ -76,9 +76,9 @@ pub struct Exchange {
     pub server: ServerId,
     /// The key.
     pub key: KeyId,
-    /// What the client drew.
+    /// Random bytes of the client.
     pub client_nonce: [u8; NONCE_BYTES],
-    /// What the server drew.
+    /// Random bytes of the server.
     pub server_nonce: [u8; NONCE_BYTES],
     /// The public key of the client's process, which its ticket will name.
     pub holder: [u8; 32],
@@ -100,7 +100,7 @@ impl Exchange {
         tag_bytes(tag)
     }
 
-    /// Whether a proof of the other end is right, in constant time.
+    /// True if the other end's proof is right, in constant time.
     pub fn is_proven(&self, secret: &Secret, prover: Prover, proof: &[u8]) -> bool {
         verify(&hmac_key(secret), &self.message(prover), proof).is_ok()
     }
@@ -171,14 +171,14 @@ pub enum ProofError {
     },
 }
 
-/// What the cluster keeps of a key.
+/// The record of a key that the cluster keeps.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KeyRecord {
     /// The key's id.
     pub id: KeyId,
     /// Its name, for people.
     pub name: String,
-    /// What it may do.
+    /// Grants of its holder.
     pub grants: Grants,
     /// Since when it counts no longer, in seconds since 1970.
     pub revoked_seconds: Option<u64>,
@@ -225,7 +225,7 @@ impl KeyRecord {
         self.secrets.drain(..newest);
     }
 
-    /// Whether a rotation is under way.
+    /// True while a rotation is under way.
     pub fn is_rotating(&self) -> bool {
         self.secrets.len() > 1
     }

@@ -36,5 +36,5 @@ pub mod token;
 
 pub use text::TextError;
 
-/// How far two clocks may be apart, in seconds, while certificates and tickets still count.
+/// Seconds that two clocks may be apart while certificates and tickets still count.
 pub const SKEW_SECONDS: u64 = 2 * 60 * 60;

@@ -11,13 +11,13 @@ pub enum TextError {
     /// There is no text.
     #[error("there is no {what}: the text is empty")]
     Empty {
-        /// What was expected.
+        /// The kind that was expected.
         what: &'static str,
     },
     /// It is too long.
     #[error("this is no {what}: it has {bytes} bytes, and none has more than 256")]
     TooLong {
-        /// What was expected.
+        /// The kind that was expected.
         what: &'static str,
         /// Its length.
         bytes: usize,
@@ -25,15 +25,15 @@ pub enum TextError {
     /// It begins as something else.
     #[error("this is no {what}: one begins with '{mark}1.'")]
     Mark {
-        /// What was expected.
+        /// The kind that was expected.
         what: &'static str,
-        /// How it begins.
+        /// The beginning of each text of that kind.
         mark: &'static str,
     },
     /// It is of another version.
     #[error("this {what} is of a later version of areo: use that version")]
     LaterVersion {
-        /// What was expected.
+        /// The kind that was expected.
         what: &'static str,
     },
     /// Parts are missing, or there are more.
@@ -41,7 +41,7 @@ pub enum TextError {
         "this {what} is incomplete or has something behind it: it has {found} parts and not {expected}; copy it as a whole"
     )]
     Parts {
-        /// What was expected.
+        /// The kind that was expected.
         what: &'static str,
         /// Parts that it has, with its mark.
         found: usize,
@@ -53,21 +53,21 @@ pub enum TextError {
         "the {part} of this {what} is damaged: {digits} digits out of 0-9 and a-f are expected; copy it as a whole"
     )]
     Part {
-        /// What was expected.
+        /// The kind that was expected.
         what: &'static str,
-        /// Which part.
+        /// The name of the part.
         part: &'static str,
-        /// How long it should be.
+        /// The length that it should have.
         digits: usize,
     },
 }
 
-/// What a kind of text looks like.
+/// The form of a kind of text.
 #[derive(Clone, Copy)]
 pub(crate) struct Form {
     /// Its name in sentences.
     pub(crate) what: &'static str,
-    /// How it begins, before its version.
+    /// Its beginning, before its version.
     pub(crate) mark: &'static str,
 }
 

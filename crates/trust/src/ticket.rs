@@ -50,8 +50,9 @@ const EXPIRES: u16 = MUST_UNDERSTAND | 4;
 const HOLDER: u16 = MUST_UNDERSTAND | 5;
 const GRANT: u16 = MUST_UNDERSTAND | 6;
 
-/// What is signed begins so, so that no signature serves for two purposes.
+/// The beginning of each signed ticket, so that no signature serves for two purposes.
 const TICKET_MARK: &[u8] = b"areo ticket 1\0";
+/// The beginning of each signed proof of possession.
 const POSSESSION_MARK: &[u8] = b"areo possession 1\0";
 
 /// The public half of a signer or of a holder.
@@ -166,14 +167,14 @@ fn public(pair: &Ed25519KeyPair) -> PublicKey {
     bytes.expect("a public key of Ed25519 has 32 bytes")
 }
 
-/// What a holder signs for one server: worth nothing at another one, nor on another connection.
+/// A statement that a holder signs for one server: worth nothing at another one, nor on another connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Possession {
     /// The cluster.
     pub cluster: u128,
     /// The server that is called.
     pub server: ServerId,
-    /// What that server drew for this connection.
+    /// Random bytes of that server for this connection.
     pub nonce: [u8; NONCE_BYTES],
 }
 
@@ -189,20 +190,20 @@ impl Possession {
     }
 }
 
-/// What a ticket says.
+/// The contents of a ticket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ticket {
     /// The cluster.
     pub cluster: u128,
     /// The key that was proven.
     pub key: KeyId,
-    /// When it was signed, in seconds since 1970.
+    /// The time of its signature, in seconds since 1970.
     pub issued_seconds: u64,
-    /// From when on it counts no longer.
+    /// The end of its life, in seconds since 1970.
     pub expires_seconds: u64,
     /// The public key of the client's process.
     pub holder: PublicKey,
-    /// What its owner may do.
+    /// Grants of its owner.
     pub grants: Grants,
 }
 
@@ -335,7 +336,7 @@ impl Ticket {
     }
 }
 
-/// What a server needs to judge tickets.
+/// Everything by which a server judges tickets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verifier {
     /// The cluster.

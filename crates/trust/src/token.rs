@@ -49,7 +49,7 @@ pub struct JoinToken {
     pub root: RootDigest,
     /// The id, by which the cluster finds its record.
     pub id: TokenId,
-    /// What proves it.
+    /// The secret that proves it.
     pub secret: Secret,
 }
 
@@ -116,14 +116,14 @@ impl TokenUse {
     }
 }
 
-/// What the cluster keeps of a token. A revoked one has no record.
+/// The record of a token that the cluster keeps. A revoked one has no record.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TokenRecord {
     /// The token's id.
     pub id: TokenId,
     /// The hash of id and secret.
     secret_hash: [u8; 32],
-    /// From when on it lets in no server, in seconds since 1970.
+    /// The end of its life, in seconds since 1970: then it lets in no server.
     pub expires_seconds: u64,
     /// Its first use.
     pub used: Option<TokenUse>,

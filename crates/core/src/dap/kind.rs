@@ -54,7 +54,7 @@ pub(crate) trait Kind {
 
     // ---- client half ----
 
-    /// Whether a member that answers this may have acknowledged a put of the tag (`[EC-11 acceptance-test]`, `[X-1 support-threshold]`).
+    /// True if a member that answers this may have acknowledged a put of the tag (`[EC-11 acceptance-test]`, `[X-1 support-threshold]`).
     fn supports(held: &HeldVersions, tag: Tag) -> bool {
         held.supports(tag)
     }

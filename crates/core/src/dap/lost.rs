@@ -10,7 +10,7 @@ use crate::object::Name;
 use crate::tag::Tag;
 use std::sync::Arc;
 
-/// What is known of a member.
+/// A member, as far as the answers show its elements.
 #[derive(Clone, Copy)]
 pub(super) enum Known<'a> {
     /// It answered.
@@ -99,7 +99,7 @@ pub(super) fn loss<'a>(c: &Configuration, members: &[Known<'a>]) -> Option<Loss>
     })
 }
 
-/// What is left of a version.
+/// The elements of a version that are left.
 struct Left {
     found: usize,
     /// Elements that make the value: as long as no fragment was named each member may have had a copy.

@@ -34,7 +34,7 @@ fn discover(world: &World, number: usize) {
     assert!(names_loss(world, number, "k"));
 }
 
-/// Whether the server lists a version without its element, and nothing above it.
+/// True if the server lists a version without its element, and nothing above it.
 fn names_loss(world: &World, number: usize, key: &str) -> bool {
     let held = world.query(number, key).expect("it speaks");
     held.stored

@@ -29,10 +29,10 @@ pub enum GrantError {
         /// The verb.
         verb: Verb,
     },
-    /// What stands for the domain is no name and no beginning of one.
+    /// The part for the domain is no name and no beginning of one.
     #[error("'{}' is no domain of a grant: write the name of a domain, the beginning of names with '*' behind it, or '*' for all", .pattern.escape_debug())]
     Domain {
-        /// What stands there.
+        /// The part.
         pattern: String,
     },
     /// The prefix is longer than a key.

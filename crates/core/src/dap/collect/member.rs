@@ -71,7 +71,7 @@ impl Member {
         holds && !self.has(tag) && !matches!(self.asks, Asks::Fetch(_))
     }
 
-    /// What it says about versions that cannot be read.
+    /// Its answer, as far as it tells which versions cannot be read.
     pub(super) fn known(&self) -> Known<'_> {
         match (&self.held, self.refused) {
             (Some(held), _) => Known::Held(held),
