@@ -10,9 +10,9 @@ use areo_core::dsm::holdings::MemberHolding;
 use areo_core::element::ReplyElement;
 use areo_core::error::{Unavailable, WriteError};
 use areo_core::manager::Deletion;
-use areo_core::message::{Access, Answer, Reply};
+use areo_core::message::{Access, Answer, Body, Reply, Request};
 use areo_core::object::Metadata;
-use areo_core::pointer::Pointer;
+use areo_core::pointer::{Pointer, Successors};
 use areo_core::reconfig::ares::AresError;
 use areo_core::server::record::Header;
 use areo_core::tag::Tag;
@@ -519,6 +519,46 @@ fn a_change_of_any_kind_goes_on_where_a_lost_object_was_written_over() {
                 Some("another object, which is long")
             );
         }
+    }
+}
+
+/// The writer died with its version at one member of the target, after the sources had it. They are left then.
+#[test]
+fn a_version_at_one_member_does_not_stand_in_for_a_lost_one() {
+    for (dap, damaged) in [
+        (Dap::Abd, &[0, 1, 2, 3][..]),
+        (Dap::AbdPublished, &[0, 1, 2, 3]),
+    ] {
+        let (world, c, actor, tag) = rotten_of(dap, damaged);
+        let next = successor(&c, 4, 4, dap);
+        let ended = world.run(reconfigure(actor.client(), &c, &next));
+        assert!(matches!(ended, Err(AresError::Pending(_))), "{ended:?}");
+        let over = tag
+            .next(actor.client().next_writer())
+            .expect("far from the end");
+        let element = dap::elements(&next, &name("k"), &value("again"))[0].clone();
+        let put = Access::Put {
+            tag: over,
+            element,
+            write_back: false,
+        };
+        let request = Request::Configured {
+            configuration: next.id(),
+            descriptor: Some(next.clone()),
+            successors: Successors::default(),
+            body: Body::Access(vec![(name("k"), put)]),
+        };
+        assert!(world.ask(4, request).is_ok(), "{dap:?}");
+        // As long as a transfer does not hear of it, the object is lost.
+        let mut ended = world.run(reconfigure(actor.client(), &c, &next));
+        while let Err(AresError::Pending(failed)) = &ended {
+            assert_eq!(lost(failed)[0].1, tag, "{dap:?}");
+            ended = world.run(reconfigure(actor.client(), &c, &next));
+        }
+        assert!(ended.is_ok(), "{dap:?}: {ended:?}");
+        world.crash(4);
+        let read = world.run(world.actor(&next).read("k"));
+        assert_eq!(read.map(|found| found.tag), Ok(over), "{dap:?}");
     }
 }
 
