@@ -281,7 +281,7 @@ impl Status {
             stored_bytes: add.gauge("areo_store_bytes", "Bytes that the store takes for them."),
             damaged: add.gauge(
                 "areo_store_damaged_objects",
-                "Objects for which this server abstains until they are repaired.",
+                "Objects of which this server has lost an element, until they are repaired.",
             ),
             tombstones: add.gauge(
                 "areo_store_tombstones",
