@@ -52,18 +52,38 @@ pub(crate) fn hidden() -> ProgressBar {
     ProgressBar::hidden()
 }
 
-/// Runs an operation that is mostly over at once; one that is not has a spinner after [`LATE`].
-pub(crate) async fn late<T>(out: Output, what: &str, operation: impl Future<Output = T>) -> T {
+/// Runs an operation that is mostly over at once; one that is not has a spinner after [`LATE`], which names the servers that owe
+/// their answers.
+pub(crate) async fn late<T>(out: Output, client: &Client, operation: impl Future<Output = T>) -> T {
     let mut operation = std::pin::pin!(operation);
     tokio::select! {
         biased;
         result = &mut operation => return result,
         () = sleep(LATE) => {}
     }
-    let spinner = spinner(out, what);
-    let result = operation.await;
+    let spinner = spinner(out, &waiting(&[]));
+    let tell = async || -> Infallible {
+        loop {
+            let servers = client.awaited(TICK).await;
+            spinner.set_message(visible(&waiting(&servers)));
+            sleep(LATE).await;
+        }
+    };
+    let result = tokio::select! {
+        biased;
+        result = operation => result,
+        never = tell(), if !spinner.is_hidden() => match never {},
+    };
     spinner.finish_and_clear();
     result
+}
+
+/// The reason why nothing is seen to happen.
+fn waiting(servers: &[String]) -> String {
+    match servers {
+        [] => "waiting for servers".to_owned(),
+        servers => format!("waiting for {}", servers.join(", ")),
+    }
 }
 
 /// Runs an operation that sends a value; the bar says how much has left, and goes with the operation.
@@ -185,6 +205,12 @@ mod tests {
         assert_eq!(bar.length(), Some(25));
         until(&bar, 30, watch_sent(&bar, 100, growing(10)));
         assert_eq!(bar.length(), Some(30));
+    }
+
+    #[test]
+    fn what_is_waited_for_has_a_name() {
+        assert_eq!(waiting(&[]), "waiting for servers");
+        assert_eq!(waiting(&["s2".into(), "s3".into()]), "waiting for s2, s3");
     }
 
     #[test]

@@ -294,6 +294,12 @@ impl Client {
         self.session.traffic().await
     }
 
+    /// The names of the servers that have owed this client, all of its clones together, an answer for so long: to tell a person what
+    /// an operation waits for. Sends no message.
+    pub async fn awaited(&self, for_at_least: Duration) -> Vec<String> {
+        self.session.awaited(for_at_least).await
+    }
+
     /// Closes this handle after sending off what waits: notes that versions are complete, which save the next reader
     /// a round and let servers drop what was replaced, and elements for servers that lag behind their quorum. Takes a
     /// quarter of a second at most. For a process that ends now.

@@ -32,7 +32,7 @@
 //! | see where elements are, and what an operation costs | [`Domain::inspect`], [`Domain::measured`] |
 //! | change a domain | [`Domain::plan`], [`Domain::reconfigure`] with a [`Change`], [`Domain::resume`], [`Domain::sequence`], [`Domain::graph`] |
 //! | repair, and remove blocks that nothing needs | [`Domain::redundancy`], [`Domain::repair`], [`Domain::sweep`], [`Domain::orphans`] |
-//! | count and trace | [`Client::metrics`], [`Client::traffic`], [`ConnectOptions`] |
+//! | count and trace | [`Client::metrics`], [`Client::traffic`], [`Client::awaited`], [`ConnectOptions`] |
 //!
 //! [`Client`] and [`Domain`] are cheap to clone and are shared between threads. Infos, statuses, plans and pages implement
 //! `serde::Serialize` with the keys of `areo --json`. The algorithms are those of `areo_core`: `dsm::atomic` for objects,

@@ -163,6 +163,14 @@ impl Session {
         self.shared.thread.run(count).await
     }
 
+    /// The names of the servers that have owed an answer for so long.
+    pub(crate) async fn awaited(&self, for_at_least: Duration) -> Vec<String> {
+        let owing = move |world: Rc<World>| async move { world.network.owing(for_at_least) };
+        let owing = self.shared.thread.run(owing).await;
+        let names = self.shared.cluster.names();
+        owing.into_iter().map(|server| names.name(server)).collect()
+    }
+
     /// Sends off what waits, as far as that is quickly done.
     pub(crate) async fn flush(&self) {
         let flush = |world: Rc<World>| async move { world.network.flush(FAREWELL).await };

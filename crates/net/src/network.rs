@@ -286,6 +286,17 @@ impl Network {
         peer.map(|peer| peer.state())
     }
 
+    /// The servers that have owed an answer for so long, by id: to tell a person what an operation waits for.
+    pub fn owing(&self, for_at_least: Duration) -> Vec<ServerId> {
+        let owes = |peer: &Peer| {
+            let age = peer.state().oldest_call_age;
+            age.is_some_and(|age| age >= for_at_least)
+        };
+        let peers = self.shared.peers.borrow();
+        let owing = peers.iter().filter(|(_, peer)| owes(peer));
+        owing.map(|(server, _)| *server).collect()
+    }
+
     /// Waits until a call is made to a server without a known address. The caller of this should find the address then, and
     /// [`Network::learn`] it: the calls go on.
     pub async fn stranger_asked(&self) {

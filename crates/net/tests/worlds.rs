@@ -155,6 +155,28 @@ fn an_operation_without_a_deadline_ends_when_nothing_happens() {
     });
 }
 
+#[test]
+fn a_server_that_has_not_answered_owes_until_it_has() {
+    local(async {
+        for answers in [false, true] {
+            let network = Network::new(Role::Client, 1);
+            network.learn(CLUSTER, [serve(answers).await]);
+            assert_eq!(network.owing(Duration::ZERO), [], "nothing was asked");
+            let env = network.env(2 * DELAY);
+            let look = async {
+                while network.owing(Duration::ZERO).is_empty() {
+                    sleep(DELAY / 10).await;
+                }
+                assert_eq!(network.owing(Duration::ZERO), [SERVER]);
+                assert_eq!(network.owing(Duration::from_hours(1)), []);
+            };
+            let (asked, ()) = tokio::join!(ask(&env), look);
+            assert_eq!(asked.is_ok(), answers);
+            assert_eq!(network.owing(Duration::ZERO), [], "the call is over");
+        }
+    });
+}
+
 /// Another server may be at its address by then. What is said of it later was true before.
 #[test]
 fn a_forgotten_server_is_not_called_any_more() {

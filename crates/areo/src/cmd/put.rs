@@ -140,7 +140,7 @@ async fn put(
     };
     let put = Box::pin(progress::sending(bar, &client, put));
     let version = match is_small {
-        true => progress::late(out, "waiting for servers", put).await,
+        true => progress::late(out, &client, put).await,
         false => put.await,
     };
     let version = version.map_err(|error| match error {

@@ -5,8 +5,9 @@ use super::put::{Promise, applied};
 use super::statistics;
 use crate::args;
 use crate::exit::{Code, Failure, Outcome};
+use crate::progress;
 use crate::session::{self, Session, failure};
-use areo_client::{Domain, Statistics};
+use areo_client::{Client, Domain, Statistics};
 use serde::Serialize;
 
 /// The output with `--json`.
@@ -44,7 +45,7 @@ async fn rm(session: &Session, args: &args::Rm, stage: &StageCell) -> Outcome {
     let (client, domain) = session.domain_to_write(args.keep_replaced).await?;
     let mut failures = Vec::new();
     for key in &args.keys {
-        match rm_one(session, args, (&domain, stage), key).await {
+        match rm_one(session, args, (&client, &domain, stage), key).await {
             Ok(()) => {}
             Err(failure) if args.keys.len() > 1 && failure.code == Code::NotFound => {
                 failures.push(failure);
@@ -65,22 +66,24 @@ async fn rm(session: &Session, args: &args::Rm, stage: &StageCell) -> Outcome {
 async fn rm_one(
     session: &Session,
     args: &args::Rm,
-    (domain, stage): (&Domain, &StageCell),
+    (client, domain, stage): (&Client, &Domain, &StageCell),
     key: &str,
 ) -> Outcome {
     stage.set(Stage::Sent);
     let (domain, statistics) = domain.measured();
-    let (version, promise) = match args.if_version {
-        None => (domain.delete(key).await, None),
-        Some(version) => {
-            let promise = Promise::of(&domain, args.require_one_winner)?;
-            let deleted = match promise {
-                Promise::OneWinner => domain.compare_and_delete(key, version).await,
-                Promise::Coverable => domain.delete_if(key, version).await,
-            };
-            (deleted, Some(promise))
+    let conditional = args.if_version.is_some();
+    let promise = conditional.then(|| Promise::of(&domain, args.require_one_winner));
+    let promise = promise.transpose()?;
+    let delete = async {
+        match (args.if_version, promise) {
+            (None, _) => domain.delete(key).await,
+            (Some(version), Some(Promise::OneWinner)) => {
+                domain.compare_and_delete(key, version).await
+            }
+            (Some(version), _) => domain.delete_if(key, version).await,
         }
     };
+    let version = progress::late(session.out, client, delete).await;
     let version = version.map_err(failure)?;
     stage.set(Stage::Written(version));
     let out = session.out;

@@ -4,6 +4,7 @@ use super::statistics;
 use crate::args;
 use crate::exit::Outcome;
 use crate::output::Output;
+use crate::progress;
 use crate::session::{self, Session, failure};
 use crate::units::{show_size, show_time};
 use areo_client::{ObjectInfo, Statistics};
@@ -28,11 +29,13 @@ async fn stat(session: &Session, args: &args::Stat) -> Outcome {
     let key = args.key.as_str();
     let (client, domain) = session.domain().await?;
     let (domain, statistics) = domain.measured();
-    let info = if args.rule {
-        domain.stat(key).await
-    } else {
-        domain.inspect(key).await
+    let look = async {
+        match args.rule {
+            true => domain.stat(key).await,
+            false => domain.inspect(key).await,
+        }
     };
+    let info = progress::late(session.out, &client, look).await;
     let info = info.map_err(failure)?;
     let cost = args.stats.stats.then_some(&*statistics);
     if session.out.json {

@@ -103,7 +103,7 @@ fn print_domains(out: Output, status: &ClusterStatus) -> Outcome {
         });
     }
     let more = [
-        Column::Number("serving"),
+        Column::Number("up"),
         Column::Number("objects"),
         Column::Text("redundancy"),
         Column::Text("verified"),
@@ -124,7 +124,7 @@ fn print_domains(out: Output, status: &ClusterStatus) -> Outcome {
         "dap",
         "quorum",
         "f",
-        "serving",
+        "up",
         "objects",
         "redundancy",
     ];
@@ -173,7 +173,7 @@ fn print_cluster(out: Output, status: &ClusterStatus) -> Outcome {
         (false, false) => {
             let columns = [
                 Column::Text("cluster"),
-                Column::Number("serving"),
+                Column::Number("up"),
                 Column::Number("servers"),
                 Column::Number("element bytes"),
                 Column::Number("stored bytes"),
@@ -242,9 +242,10 @@ fn redundancy(servers: &[ServerHealth], lacking: u64, proven_seconds: Option<u64
     }
 }
 
+/// The head of a table has no word that is a state: a script that counts lines with `serving` counts servers.
 fn print_servers(out: Output, status: &ClusterStatus) -> Outcome {
     let columns = [
-        Column::Text("server"),
+        Column::Text("name"),
         Column::Text("address"),
         Column::Text("state"),
         Column::Number("start"),
@@ -257,7 +258,7 @@ fn print_servers(out: Output, status: &ClusterStatus) -> Outcome {
         Column::Number("stored"),
         Column::Number("domains"),
     ];
-    let short = ["server", "address", "state", "objects", "stored", "domains"];
+    let short = ["name", "address", "state", "objects", "stored", "domains"];
     let row = |health| row(out.terminal, health);
     let rows: Vec<_> = status.servers.iter().map(row).collect();
     out.short_table(&columns, &short, &rows)
