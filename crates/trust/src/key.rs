@@ -21,6 +21,7 @@ use crate::grant::{GrantError, Grants};
 use crate::id::KeyId;
 use crate::secret::{NoRandomness, SECRET_BYTES, Secret};
 use crate::text::{Form, TextError};
+use crate::tls::BINDING_BYTES;
 
 /// Bytes of a nonce.
 pub const NONCE_BYTES: usize = 32;
@@ -82,6 +83,8 @@ pub struct Exchange {
     pub server_nonce: [u8; NONCE_BYTES],
     /// The public key of the client's process, which its ticket will name.
     pub holder: [u8; 32],
+    /// The session of TLS on which the exchange takes place; zeros of a plain connection.
+    pub binding: [u8; BINDING_BYTES],
 }
 
 /// The end that proves itself.
@@ -119,6 +122,7 @@ impl Exchange {
             &self.client_nonce,
             &self.server_nonce,
             &self.holder,
+            &self.binding,
         ]
         .concat()
     }
@@ -346,6 +350,7 @@ mod tests {
             client_nonce: [3; NONCE_BYTES],
             server_nonce: [4; NONCE_BYTES],
             holder: [5; 32],
+            binding: [6; 32],
         }
     }
 
@@ -422,12 +427,24 @@ mod tests {
                 holder: [9; 32],
                 ..meant
             },
+            Exchange {
+                binding: [9; 32],
+                ..meant
+            },
         ];
         for other in others {
             assert!(record.judge(&other, &proof).is_err(), "{other:?}");
         }
         let (_, stranger) = create();
         assert!(stranger.judge(&meant, &proof).is_err());
+    }
+
+    /// Computed by Python's `hmac` of the parts in their order, the session of TLS last.
+    #[test]
+    fn the_bytes_of_a_proof_stay() {
+        let proof = exchange(KeyId(7)).prove(&Secret::new(vec![8; 32]), Prover::Client);
+        let expected = "058c8fb54c49a4f20bf9737f2be5673c3d0623841cddee98140afc903c2a32db";
+        assert_eq!(crate::hexadecimal::write(&proof), expected);
     }
 
     #[test]

@@ -189,7 +189,11 @@ impl Roots {
         Ok(())
     }
 
-    /// Trusts a root no longer.
+    /// Trusts a root no longer. Connections of servers whose certificates stand on it are closed, and such servers get no other one.
+    ///
+    /// The list does not know which servers there are. Before it drops a root, the leader of a rotation asks every server that is not
+    /// forgotten for the root of its certificate, and goes on only if all stand on another one; a server that does not answer is
+    /// waited for, or forgotten by a person. The root that issues is never dropped: no server could renew.
     ///
     /// # Errors
     /// [`RootsError::Unknown`], [`RootsError::Issuing`].

@@ -28,6 +28,7 @@ use crate::grant::{Grant, GrantError, Grants, MAX_GRANT_BYTES, MAX_GRANTS};
 use crate::id::KeyId;
 use crate::key::NONCE_BYTES;
 use crate::secret::{NoRandomness, SECRET_BYTES, Secret};
+use crate::tls::BINDING_BYTES;
 
 /// The life of a ticket, in seconds.
 pub const TICKET_SECONDS: u64 = 60 * 60;
@@ -176,6 +177,8 @@ pub struct Possession {
     pub server: ServerId,
     /// Random bytes of that server for this connection.
     pub nonce: [u8; NONCE_BYTES],
+    /// The session of TLS that the connection is; zeros of a plain one.
+    pub binding: [u8; BINDING_BYTES],
 }
 
 impl Possession {
@@ -185,6 +188,7 @@ impl Possession {
             &self.cluster.to_le_bytes(),
             &self.server.0.to_le_bytes(),
             &self.nonce,
+            &self.binding,
         ]
         .concat()
     }

@@ -7,8 +7,8 @@
 //! | to join | nothing | that the server's CA has the digest of the token: [`joining_config`] |
 //!
 //! There is no resumption of sessions and no early data: each connection verifies certificates anew, so that a renewed, dropped
-//! or expired one counts from the next connection on. Configurations are immutable; an [`Endpoint`] makes them, and is
-//! made anew after a renewal or a change of the roots.
+//! or expired one counts from the next connection on. Open connections are judged again where the roots change ([`Endpoint::judge`]).
+//! Configurations are immutable; an [`Endpoint`] makes them, and is made anew after a renewal or a change of the roots.
 
 use std::sync::Arc;
 
@@ -40,6 +40,11 @@ mod tests;
 /// The protocol above TLS, by which a server of another kind is recognised before a byte of it is read.
 pub const ALPN: &[u8] = b"areo/1";
 
+/// The label of the bytes that bind a proof to its session of TLS (RFC 9266, `tls-exporter`).
+pub const BINDING_LABEL: &[u8] = b"EXPORTER-Channel-Binding";
+/// The number of those bytes.
+pub const BINDING_BYTES: usize = 32;
+
 /// The name for `rustls`, which wants one. It is not sent: a certificate names a server by its id.
 ///
 /// # Panics
@@ -49,7 +54,7 @@ pub fn server_name() -> ServerName<'static> {
 }
 
 /// The identity of a server: its key with the certificate for it, and the certificates up to the root.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Credentials {
     chain: Vec<CertificateDer<'static>>,
     key: Arc<dyn SigningKey>,
@@ -78,7 +83,7 @@ impl Credentials {
 }
 
 /// One end of connections within a cluster.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Endpoint {
     /// The cluster.
     pub cluster: u128,
@@ -124,6 +129,24 @@ impl Endpoint {
             None => builder.with_no_client_auth(),
         };
         Ok(Arc::new(as_caller(config)))
+    }
+
+    /// Judges certificates again that the other end of a connection showed, by the roots of now.
+    ///
+    /// # Errors
+    /// [`CertificateError`].
+    pub fn judge(
+        &self,
+        shown: &[CertificateDer<'_>],
+        usage: Usage,
+    ) -> Result<ServerIdentity, CertificateError> {
+        let now = self.clock.current_time();
+        let (Some((leaf, others)), Some(now)) = (shown.split_first(), now) else {
+            return Err(CertificateError::Unreadable);
+        };
+        let found = certificate::verify(self.roots.all(), leaf, others, usage, now.as_secs())?;
+        is_meant(self.cluster, None, found)?;
+        Ok(found)
     }
 
     fn verifier(&self, expected: Option<ServerId>) -> Arc<Verifier> {
