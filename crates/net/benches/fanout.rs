@@ -13,7 +13,7 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use areo_net::{
-    Answer, Identity, Incoming, Listener, ListenerConfig, Outgoing, Peer, PeerConfig, Pool,
+    Answer, Identity, Incoming, Listener, ListenerConfig, Origin, Outgoing, Peer, PeerConfig, Pool,
     Responder, Segment, Service, Sink,
 };
 use bytes::Bytes;
@@ -41,7 +41,7 @@ impl Service for Echo {
         responder.reply(request.body, &[]);
     }
 
-    fn on_note(&self, _note: Incoming<'_>) {}
+    fn on_note(&self, _note: Incoming<'_>, _origin: Origin) {}
 
     fn on_batch_end(&self) {}
 }
@@ -60,7 +60,7 @@ impl Service for Source {
         responder.reply(request.body, &self.payload);
     }
 
-    fn on_note(&self, _note: Incoming<'_>) {}
+    fn on_note(&self, _note: Incoming<'_>, _origin: Origin) {}
 
     fn on_batch_end(&self) {}
 }
@@ -145,7 +145,7 @@ impl Service for Either {
     fn on_request(&self, request: Incoming<'_>, responder: Responder) {
         self.0.request(request, responder);
     }
-    fn on_note(&self, _note: Incoming<'_>) {}
+    fn on_note(&self, _note: Incoming<'_>, _origin: Origin) {}
     fn on_batch_end(&self) {}
 }
 

@@ -12,7 +12,7 @@ mod driver;
 mod outbox;
 mod reader;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -22,6 +22,7 @@ use std::time::Instant;
 
 use areo_wire::frame::{FrameError, Header, Limits};
 
+use crate::encryption::{Binding, Session, Tls};
 use crate::message::{Body, Incoming, Segment};
 use crate::pool::Pool;
 pub use driver::{Driver, drive};
@@ -66,6 +67,11 @@ pub enum CloseReason {
     },
     /// The other side began a frame and did not go on.
     Stalled,
+    /// The certificate of the other side counts no longer.
+    Distrusted {
+        /// The reason.
+        sentence: String,
+    },
     /// The other side gives no sign of life.
     Silent,
     /// Nothing happened on it, and others wanted its place.
@@ -87,7 +93,8 @@ impl fmt::Display for CloseReason {
                     "the other side does not read; {queued_bytes} bytes queued"
                 )
             }
-            CloseReason::Stalled => formatter.write_str("no progress"),
+            CloseReason::Stalled => formatter.write_str("a frame was begun and did not go on"),
+            CloseReason::Distrusted { sentence } => formatter.write_str(sentence),
             CloseReason::Silent => formatter.write_str("no sign of life from the other side"),
             CloseReason::Displaced => formatter.write_str("idle, and others wanted its place"),
             CloseReason::Finished => formatter.write_str("finished"),
@@ -168,6 +175,7 @@ struct Shared {
     last_drained: Cell<Option<Instant>>,
     unanswered: Cell<usize>,
     has_asked: Cell<bool>,
+    session: OnceCell<Session>,
 }
 
 impl fmt::Debug for Connection {
@@ -202,6 +210,7 @@ impl Connection {
                 last_drained: Cell::new(None),
                 unanswered: Cell::new(0),
                 has_asked: Cell::new(false),
+                session: OnceCell::new(),
             }),
         }
     }
@@ -303,6 +312,32 @@ impl Connection {
     /// Requests from the other side that have not been answered yet.
     pub fn unanswered(&self) -> usize {
         self.shared.unanswered.get()
+    }
+
+    /// The session of TLS below, to be signed with proofs; `None` of a plain connection.
+    pub fn binding(&self) -> Option<Binding> {
+        self.shared.session.get().map(|session| session.binding)
+    }
+
+    /// Keeps the session of TLS below.
+    pub(crate) fn bind(&self, session: Option<Session>) {
+        if let Some(session) = session {
+            let kept = self.shared.session.set(session);
+            assert!(kept.is_ok(), "a connection has one session");
+        }
+    }
+
+    /// Closes the connection if the certificate of the other end counts no longer. True: it does.
+    pub(crate) fn close_if_distrusted(&self, tls: Option<&Tls>) -> bool {
+        let (Some(tls), Some(session)) = (tls, self.shared.session.get()) else {
+            return false;
+        };
+        let Some(error) = tls.distrusts(session) else {
+            return false;
+        };
+        let sentence = error.to_string();
+        self.close(CloseReason::Distrusted { sentence });
+        true
     }
 
     /// True if the other side has ever sent a request.

@@ -1,19 +1,24 @@
 //! The stream below the frames: plain TCP, or TLS over it. Nothing above knows which one it is.
 //!
 //! A [`Tls`] is what a process needs for both sides. Without one its connections are plain. A certificate that was renewed, or a change
-//! of the trusted CAs, counts from the next connection on: [`Tls::replace`].
+//! of the trusted CAs, counts from the next connection on ([`Tls::update`]). Open connections are closed if the other end's certificate stands on
+//! no trusted CA any more.
 //!
 //! A stream over TLS that ends without TLS's own farewell counts as closed: frames have lengths, so that a cut one is noticed above.
 
+use std::cell::Cell;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::task::{Context, Poll};
 
 use areo_core::config::ServerId;
-use areo_trust::tls::{Endpoint, Peer, peer, server_name};
+use areo_trust::certificate::{CertificateError, ServerIdentity, Usage};
+use areo_trust::tls::{BINDING_BYTES, BINDING_LABEL, Endpoint, Peer, peer, server_name};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio_rustls::rustls::pki_types::CertificateDer;
+use tokio_rustls::rustls::{ClientConfig, Error, ServerConfig};
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
 use crate::handshake::HandshakeError;
@@ -21,34 +26,78 @@ use crate::handshake::HandshakeError;
 /// The end of encrypted connections that a process is. Clones are the same end.
 #[derive(Clone, Debug)]
 pub struct Tls {
-    endpoint: Arc<RwLock<Arc<Endpoint>>>,
+    current: Arc<RwLock<Arc<Current>>>,
+}
+
+/// An endpoint with the configurations made of it, once for all connections.
+#[derive(Debug)]
+struct Current {
+    endpoint: Endpoint,
+    calling: Result<Arc<ClientConfig>, Error>,
+    called: Result<Arc<ServerConfig>, Error>,
+    /// Counts the changes of the roots.
+    changes: u64,
+}
+
+impl Current {
+    fn new(endpoint: Endpoint, changes: u64) -> Current {
+        Current {
+            // The server that is called is judged after the handshake: one configuration serves for all.
+            calling: endpoint.client_config(None),
+            called: endpoint.server_config(),
+            endpoint,
+            changes,
+        }
+    }
 }
 
 impl Tls {
     /// Connections with these certificates.
     pub fn new(endpoint: Endpoint) -> Tls {
-        let endpoint = Arc::new(RwLock::new(Arc::new(endpoint)));
-        Tls { endpoint }
+        let current = Arc::new(Current::new(endpoint, 0));
+        Tls {
+            current: Arc::new(RwLock::new(current)),
+        }
     }
 
-    /// Connections that begin from now on have these certificates.
-    pub fn replace(&self, endpoint: Endpoint) {
-        let mut current = self
-            .endpoint
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        *current = Arc::new(endpoint);
+    /// Changes the certificates of connections that begin from now on. A change is made of the present endpoint, and of no other one
+    /// meanwhile: so a renewal keeps the roots of a rotation, and a rotation a renewed certificate.
+    ///
+    /// # Errors
+    /// The new key does not belong to its certificate. Nothing is changed.
+    pub fn update(&self, change: impl FnOnce(&Endpoint) -> Endpoint) -> Result<(), Error> {
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        let endpoint = change(&current.endpoint);
+        let has_changed = endpoint.roots != current.endpoint.roots;
+        let next = Current::new(endpoint, current.changes + u64::from(has_changed));
+        next.calling.clone()?;
+        if next.endpoint.credentials.is_some() {
+            next.called.clone()?;
+        }
+        *current = Arc::new(next);
+        Ok(())
     }
 
-    fn endpoint(&self) -> Arc<Endpoint> {
-        let current = self.endpoint.read().unwrap_or_else(PoisonError::into_inner);
+    fn current(&self) -> Arc<Current> {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&current)
     }
 
-    /// Encrypts a connection that was made, to this server if the caller knows which one it calls.
-    async fn connect(&self, tcp: TcpStream, server: u128) -> Result<Stream, HandshakeError> {
-        let expected = (server != 0).then_some(ServerId(server));
-        let config = self.endpoint().client_config(expected);
+    /// The reason for which the other end's certificate counts no longer, if the roots have changed since it was judged last.
+    pub(crate) fn distrusts(&self, session: &Session) -> Option<CertificateError> {
+        let current = self.current();
+        let judged = session.judged_at.replace(Some(current.changes));
+        if session.shown.is_empty() || judged == Some(current.changes) {
+            return None;
+        }
+        let judged = current.endpoint.judge(&session.shown, session.usage);
+        judged.err()
+    }
+
+    /// Encrypts a connection that was made, to this server if the caller knows which one it calls. The server is the one of its
+    /// certificate.
+    async fn connect(&self, tcp: TcpStream, server: u128) -> Result<Called, HandshakeError> {
+        let config = self.current().calling.clone();
         let connector = TlsConnector::from(config.map_err(io::Error::other)?);
         let encrypted = connector.connect(server_name(), tcp).await;
         let encrypted = encrypted.map_err(|error| match error.kind() {
@@ -58,18 +107,64 @@ impl Tls {
             | io::ErrorKind::BrokenPipe => HandshakeError::ClosedInTls,
             _ => error.into(),
         })?;
-        peer(encrypted.get_ref().1).map_err(io::Error::other)?;
-        Ok(Stream::Tls(Box::new(encrypted.into())))
+        let shown = peer(encrypted.get_ref().1).map_err(io::Error::other)?;
+        let Peer::Server(identity) = shown else {
+            let sentence = CertificateError::NoIdentity.to_string();
+            return Err(HandshakeError::Tls { sentence });
+        };
+        let (expected, found) = (ServerId(server), identity.server);
+        if server != 0 && expected != found {
+            let error = CertificateError::OtherServer { expected, found };
+            let sentence = error.to_string();
+            return Err(HandshakeError::Tls { sentence });
+        }
+        Ok(Called {
+            stream: Stream::Tls(Box::new(encrypted.into())),
+            certificate: Some(identity),
+        })
     }
 
-    /// Encrypts a connection that was accepted; whose certificate the caller showed.
-    async fn accept(&self, tcp: TcpStream) -> Result<(Stream, Peer), HandshakeError> {
-        let config = self.endpoint().server_config();
+    /// Encrypts a connection that was accepted.
+    async fn accept(&self, tcp: TcpStream) -> Result<(Stream, Origin), HandshakeError> {
+        let config = self.current().called.clone();
         let acceptor = TlsAcceptor::from(config.map_err(io::Error::other)?);
         let encrypted = acceptor.accept(tcp).await?;
-        let peer = peer(encrypted.get_ref().1).map_err(io::Error::other)?;
-        Ok((Stream::Tls(Box::new(encrypted.into())), peer))
+        let origin = match peer(encrypted.get_ref().1).map_err(io::Error::other)? {
+            Peer::Anonymous => Origin::Anonymous,
+            Peer::Server(identity) => Origin::Server(identity.server),
+        };
+        Ok((Stream::Tls(Box::new(encrypted.into())), origin))
     }
+}
+
+/// The caller of a connection as TLS knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The connection is plain: a caller is the one that it says.
+    Plain,
+    /// It showed no certificate: a client, or a server that is about to join.
+    Anonymous,
+    /// A server of this cluster, by its certificate.
+    Server(ServerId),
+}
+
+impl Origin {
+    /// True if the caller may say that it is this server.
+    pub fn may_be(self, server: ServerId) -> bool {
+        match self {
+            Origin::Plain => true,
+            Origin::Anonymous => false,
+            Origin::Server(shown) => shown == server,
+        }
+    }
+}
+
+/// A connection that was made, before the hello.
+#[derive(Debug)]
+pub(crate) struct Called {
+    pub(crate) stream: Stream,
+    /// The server by its certificate; `None` of a plain connection.
+    pub(crate) certificate: Option<ServerIdentity>,
 }
 
 /// A stream on which a hello may be exchanged.
@@ -86,24 +181,69 @@ pub(crate) async fn connected(
     tcp: TcpStream,
     server: u128,
     tls: Option<&Tls>,
-) -> Result<Stream, HandshakeError> {
+) -> Result<Called, HandshakeError> {
     match tls {
         Some(tls) => tls.connect(tcp, server).await,
-        None => Ok(Stream::Plain(tcp)),
+        None => Ok(Called {
+            stream: Stream::Plain(tcp),
+            certificate: None,
+        }),
     }
 }
 
-/// The server's side of a connection that was accepted. Of a plain one the caller is not known: `None`.
+/// The server's side of a connection that was accepted.
 pub(crate) async fn accepted(
     tcp: TcpStream,
     tls: Option<&Tls>,
-) -> Result<(Stream, Option<Peer>), HandshakeError> {
+) -> Result<(Stream, Origin), HandshakeError> {
     match tls {
-        Some(tls) => {
-            let (stream, peer) = tls.accept(tcp).await?;
-            Ok((stream, Some(peer)))
-        }
-        None => Ok((Stream::Plain(tcp), None)),
+        Some(tls) => tls.accept(tcp).await,
+        None => Ok((Stream::Plain(tcp), Origin::Plain)),
+    }
+}
+
+/// Bytes that both ends of one session of TLS have, and no other session: to be signed with proofs (RFC 9266, `tls-exporter`). A man in
+/// the middle has two sessions, and passes no proof on.
+pub type Binding = [u8; BINDING_BYTES];
+
+/// The handshake of a connection, as far as it is needed later.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) binding: Binding,
+    /// The certificates of the other end.
+    shown: Vec<CertificateDer<'static>>,
+    usage: Usage,
+    /// The change of the roots by which they were judged last. None at first: the roots may change during a handshake.
+    judged_at: Cell<Option<u64>>,
+}
+
+impl Stream {
+    /// The session below; `None` of a plain stream.
+    pub(crate) fn session(&self) -> Option<Session> {
+        let Stream::Tls(stream) = self else {
+            return None;
+        };
+        let (empty, context) = ([0; BINDING_BYTES], Some(&b""[..]));
+        let exported = match &**stream {
+            TlsStream::Client(stream) => {
+                let session = stream.get_ref().1;
+                session.export_keying_material(empty, BINDING_LABEL, context)
+            }
+            TlsStream::Server(stream) => {
+                let session = stream.get_ref().1;
+                session.export_keying_material(empty, BINDING_LABEL, context)
+            }
+        };
+        let shown = stream.get_ref().1.peer_certificates();
+        Some(Session {
+            binding: exported.expect("the handshake is over, and 32 bytes are few"),
+            shown: shown.unwrap_or_default().to_vec(),
+            usage: match &**stream {
+                TlsStream::Client(_) => Usage::Server,
+                TlsStream::Server(_) => Usage::Client,
+            },
+            judged_at: Cell::new(None),
+        })
     }
 }
 
@@ -180,26 +320,46 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test]
-    async fn an_end_without_farewell_counts_as_closed() {
+    fn tls() -> Tls {
         let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
         let authority = Authority::create(1, now.as_secs()).unwrap();
         let key = ServerKey::create().unwrap();
         let certificate = authority.issue(ServerId(2), &key.public(), now.as_secs());
         let credentials = Credentials::new(certificate.unwrap(), authority.root(), &key);
-        let tls = Tls::new(Endpoint {
+        Tls::new(Endpoint {
             cluster: 1,
             roots: Roots::new(authority.root().clone()),
             credentials: Some(credentials),
             clock: Arc::new(DefaultTimeProvider),
-        });
+        })
+    }
+
+    async fn session(tls: Option<&Tls>) -> (Called, Stream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let tcp = TcpStream::connect(address).await.unwrap();
         let (called, _) = listener.accept().await.unwrap();
-        let ends = tokio::join!(connected(tcp, 2, Some(&tls)), accepted(called, Some(&tls)));
-        let (mut caller, called) = (ends.0.unwrap(), ends.1.unwrap());
+        let ends = tokio::join!(connected(tcp, 2, tls), accepted(called, tls));
+        (ends.0.unwrap(), ends.1.unwrap().0)
+    }
+
+    #[tokio::test]
+    async fn both_ends_of_a_session_and_no_other_have_its_binding() {
+        let tls = tls();
+        let (one, other) = (session(Some(&tls)).await, session(Some(&tls)).await);
+        let binding = |stream: &Stream| stream.session().map(|session| session.binding);
+        let first = binding(&one.0.stream);
+        assert!(first.is_some_and(|binding| binding != [0; BINDING_BYTES]));
+        assert_eq!(first, binding(&one.1));
+        assert_ne!(first, binding(&other.1));
+        let plain = session(None).await;
+        assert_eq!((binding(&plain.0.stream), binding(&plain.1)), (None, None));
+    }
+
+    #[tokio::test]
+    async fn an_end_without_farewell_counts_as_closed() {
+        let (mut caller, called) = session(Some(&tls())).await;
         drop(called);
-        assert_eq!(caller.read(&mut [0]).await.unwrap(), 0);
+        assert_eq!(caller.stream.read(&mut [0]).await.unwrap(), 0);
     }
 }

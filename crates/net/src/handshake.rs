@@ -7,6 +7,8 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
+use areo_core::config::ServerId;
+use areo_trust::certificate::ServerIdentity;
 use areo_trust::tls::explain_io;
 use areo_wire::frame::Refusal;
 use areo_wire::hello::{self, Hello, HelloError, PREFIX_BYTES, Welcome};
@@ -39,6 +41,13 @@ pub enum HandshakeError {
     Tls {
         /// Says what is wrong, and what to do.
         sentence: String,
+    },
+    /// The certificate of the other side is that of another server than the one which it says that it is.
+    Misnamed {
+        /// The server of the certificate.
+        certificate: ServerIdentity,
+        /// The server that it says it is.
+        said: ServerIdentity,
     },
     /// The other side does not speak this protocol.
     Malformed {
@@ -87,6 +96,10 @@ impl fmt::Display for HandshakeError {
                 "the other end speaks TLS, and this one was started without it: give it the cluster's certificates",
             ),
             HandshakeError::Tls { sentence } => formatter.write_str(sentence),
+            HandshakeError::Misnamed { certificate, said } => write!(
+                formatter,
+                "the certificate is for {certificate}, and the server says that it is {said}: another process has that server's certificate, or the server was started on another's data directory"
+            ),
             HandshakeError::Malformed { error } => write!(formatter, "{error}"),
             HandshakeError::Refused {
                 refusal,
@@ -116,7 +129,20 @@ pub async fn greet<S>(
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let welcome = timeout(patience, exchange(stream, hello))
+    greet_shown(stream, hello, None, patience).await
+}
+
+/// Says `hello` to a server that showed this certificate, and judges the answer, within `patience`.
+pub(crate) async fn greet_shown<S>(
+    stream: &mut S,
+    hello: &Hello,
+    certificate: Option<ServerIdentity>,
+    patience: Duration,
+) -> Result<Welcome, HandshakeError>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let welcome = timeout(patience, exchange(stream, hello, certificate))
         .await
         .map_err(|_| HandshakeError::TimedOut)??;
     match welcome.refusal.or_else(|| misfit(hello, &welcome)) {
@@ -129,14 +155,29 @@ where
     }
 }
 
-/// Says `hello` and reads the answer, which may be a refusal.
-pub(crate) async fn exchange<S>(stream: &mut S, hello: &Hello) -> Result<Welcome, HandshakeError>
+/// Says `hello` and reads the answer, which may be a refusal. A server that shows a certificate is the one that this names, also to a
+/// caller that does not know which one it calls: nothing is believed of a server that says that it is another one.
+pub(crate) async fn exchange<S>(
+    stream: &mut S,
+    hello: &Hello,
+    certificate: Option<ServerIdentity>,
+) -> Result<Welcome, HandshakeError>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     stream.write_all(&hello::encode_hello(hello)).await?;
     let bytes = read_message(stream).await?;
-    Ok(hello::decode_welcome(&bytes)?)
+    let welcome = hello::decode_welcome(&bytes)?;
+    let said = ServerIdentity {
+        cluster: welcome.cluster,
+        server: ServerId(welcome.server),
+    };
+    match certificate {
+        Some(certificate) if certificate != said => {
+            Err(HandshakeError::Misnamed { certificate, said })
+        }
+        _ => Ok(welcome),
+    }
 }
 
 /// What is wrong with a server that has accepted the hello.

@@ -45,9 +45,11 @@ pub use areo_wire::checksum::crc32c;
 pub use areo_wire::frame::TraceContext;
 pub use areo_wire::hello::Role;
 pub use connection::{CloseReason, Connection, SendError};
-pub use encryption::Tls;
+pub use encryption::{Binding, Origin, Tls};
 pub use env::Counts;
-pub use listener::{Class, Identity, Listener, ListenerConfig, Places, Responder, Service};
+pub use listener::{
+    Class, HelloLimit, Identity, Listener, ListenerConfig, Places, Responder, Service,
+};
 pub use message::{Body, Incoming, Outgoing, Segment};
 pub use peer::{
     Answer, Call, CallKey, CallRefusal, Peer, PeerConfig, PeerState, Sink, Status, Traffic,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! accept → hello → Service::on_hello → Connection ─┬─ Service::on_request(frame, Responder)
-//!                                                   ├─ Service::on_note(frame)
+//!                                                   ├─ Service::on_note(frame, Origin)
 //!                                                   └─ Service::on_batch_end()   after each read
 //! ```
 //!
@@ -14,8 +14,10 @@
 
 mod door;
 mod identity;
+mod limit;
 mod places;
 mod responder;
+mod watched;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -32,15 +34,20 @@ use tokio::task::spawn_local;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout_at};
 
 use crate::connection::{CloseReason, Connection, ConnectionConfig, Handler, drive};
-use crate::encryption::Tls;
+use crate::encryption::{Origin, Tls};
 use crate::message::Incoming;
 use crate::peer::Traffic;
 use crate::pool::Pool;
 use crate::sockets;
+use door::Admitted;
 pub use identity::Identity;
+pub use limit::HelloLimit;
+use limit::{Allowances, FAILURE};
 use places::WaitingCallers;
 pub use places::{Class, Counts, Places};
 pub use responder::Responder;
+pub use watched::LEAST_RATE;
+use watched::WatchedConnection;
 
 /// How long to wait when the operating system has no descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -56,10 +63,12 @@ pub trait Service: 'static {
 
     /// Whether to talk to this caller at all.
     ///
+    /// A caller in the role of a server has the certificate of its id, where TLS is on.
+    ///
     /// # Errors
     /// The refusal that the caller is sent.
-    fn on_hello(&self, hello: &Hello, remote: SocketAddr) -> Result<(), Refusal> {
-        let _ = remote;
+    fn on_hello(&self, hello: &Hello, origin: Origin, remote: SocketAddr) -> Result<(), Refusal> {
+        let _ = (origin, remote);
         self.identity().check(hello)
     }
 
@@ -71,11 +80,11 @@ pub trait Service: 'static {
         }
     }
 
-    /// A request. The responder may answer now or later, on the same thread.
+    /// A request. The responder may answer now or later, on the same thread; it knows the caller ([`Responder::origin`]).
     fn on_request(&self, request: Incoming<'_>, responder: Responder);
 
-    /// A one-way note.
-    fn on_note(&self, note: Incoming<'_>);
+    /// A one-way note of this caller.
+    fn on_note(&self, note: Incoming<'_>, origin: Origin);
 
     /// Everything that was read in one go has been handed over: run the shard, once.
     fn on_batch_end(&self);
@@ -98,10 +107,12 @@ pub struct ListenerConfig {
     pub max_queued_calls_bytes: usize,
     /// The same for a bulk connection.
     pub max_queued_bulk_bytes: usize,
-    /// How long a client may read nothing that waits for it, or leave a frame unfinished.
+    /// Seconds that a client may be behind [`LEAST_RATE`] with a frame that it has begun, or with answers that wait for it.
     pub stall_timeout: Duration,
     /// How long a hello may take.
     pub hello_timeout: Duration,
+    /// Callers of one address that may get no further than the hello.
+    pub hello_limit: HelloLimit,
     /// Read window of a connection of small calls, in bytes.
     pub window_bytes: usize,
     /// Where receive buffers come from.
@@ -123,6 +134,7 @@ impl ListenerConfig {
             max_queued_bulk_bytes: 1 << 30,
             stall_timeout: Duration::from_secs(30),
             hello_timeout: Duration::from_secs(5),
+            hello_limit: HelloLimit::USUAL,
             window_bytes: 64 << 10,
             pool,
             tls: None,
@@ -143,22 +155,13 @@ struct Shared<S> {
     /// Of connections that have ended.
     past: Cell<Traffic>,
     waiting: RefCell<WaitingCallers>,
+    allowances: RefCell<Allowances>,
     counts: RefCell<Counts>,
     next_id: Cell<u64>,
     draining: Cell<bool>,
     stop: Notify,
     /// Tells this process from another one with the same identity.
     process: u64,
-}
-
-/// A connection and what it had moved when it was last looked at.
-struct WatchedConnection {
-    connection: Connection,
-    hello: Hello,
-    class: Class,
-    bytes_read: u64,
-    bytes_written: u64,
-    idle_sweeps: u32,
 }
 
 impl<S: Service> Listener<S> {
@@ -179,6 +182,7 @@ impl<S: Service> Listener<S> {
                 connections: RefCell::default(),
                 past: Cell::default(),
                 waiting: RefCell::default(),
+                allowances: RefCell::default(),
                 counts: RefCell::default(),
                 next_id: Cell::new(0),
                 draining: Cell::new(false),
@@ -248,6 +252,9 @@ impl<S: Service> Listener<S> {
 
     fn admit(&self, stream: TcpStream, remote: SocketAddr) {
         let shared = Rc::clone(&self.shared);
+        if !shared.hears(remote) {
+            return;
+        }
         let id = shared.next_id.get();
         shared.next_id.set(id + 1);
         // One that waits to be served counts already.
@@ -309,14 +316,26 @@ impl<S: Service> Shared<S> {
         }
         let greeted = tokio::select! {
             greeted = self.greet(stream, remote) => greeted,
-            () = leave.notified() => None,
+            () = leave.notified() => {
+                // Its handshake may have been under way.
+                self.charge(remote, FAILURE);
+                None
+            }
         };
         self.waiting.borrow_mut().leave(id);
-        let Some((stream, hello, class)) = greeted else {
+        let Some(Admitted {
+            stream,
+            origin,
+            hello,
+            class,
+        }) = greeted
+        else {
             return;
         };
+        let session = stream.session();
         let handler = ServerHandler {
             service: Rc::clone(&self.service),
+            origin,
             max_unanswered: match hello.channel {
                 Channel::Calls => self.config.max_unanswered_calls,
                 Channel::Bulk => self.config.max_unanswered_bulk,
@@ -329,6 +348,7 @@ impl<S: Service> Shared<S> {
             &self.connection_config(hello.channel),
             handler,
         );
+        connection.bind(session);
         self.connections
             .borrow_mut()
             .insert(id, WatchedConnection::new(connection, hello, class));
@@ -336,6 +356,12 @@ impl<S: Service> Shared<S> {
         let ended = self.connections.borrow_mut().remove(&id);
         let connection = ended.expect("only its own end removes it").connection;
         self.past.set(self.past.get() + traffic_of(&connection));
+        if matches!(
+            reason,
+            CloseReason::Stalled | CloseReason::NotReading { .. }
+        ) {
+            self.counts.borrow_mut().slow += 1;
+        }
         match reason {
             // A client that ends without waiting for laggards resets its connection.
             CloseReason::ClosedByPeer
@@ -368,18 +394,18 @@ impl<S: Service> Shared<S> {
     /// Closes connections that have had something to read, or to finish sending, for too long.
     fn sweep(&self) {
         self.config.pool.give_back(Instant::now().into_std());
-        let patience = self.config.stall_timeout.as_secs_f64() / SWEEP_PERIOD.as_secs_f64();
+        let stall = self.config.stall_timeout;
         for watched in self.connections.borrow_mut().values_mut() {
             // A server that joins is registered after its hello.
             if watched.hello.role == Role::Server {
                 watched.class = self.service.class_of(&watched.hello);
             }
-            if f64::from(watched.sweep()) >= patience {
-                let queued_bytes = watched.connection.queued_bytes();
-                watched.connection.close(match queued_bytes {
-                    0 => CloseReason::Stalled,
-                    _ => CloseReason::NotReading { queued_bytes },
-                });
+            let tls = self.config.tls.as_ref();
+            if watched.connection.close_if_distrusted(tls) {
+                self.counts.borrow_mut().distrusted += 1;
+            }
+            if let Some(reason) = watched.sweep(SWEEP_PERIOD, stall) {
+                watched.connection.close(reason);
             }
         }
     }
@@ -392,43 +418,10 @@ fn traffic_of(connection: &Connection) -> Traffic {
     }
 }
 
-impl WatchedConnection {
-    fn new(connection: Connection, hello: Hello, class: Class) -> WatchedConnection {
-        WatchedConnection {
-            connection,
-            hello,
-            class,
-            bytes_read: 0,
-            bytes_written: 0,
-            idle_sweeps: 0,
-        }
-    }
-
-    /// How many sweeps in a row this connection has had something to do and done nothing.
-    fn sweep(&mut self) -> u32 {
-        let connection = &self.connection;
-        let (read, written) = (connection.bytes_read(), connection.bytes_written());
-        let queued = connection.queued_bytes() > 0;
-        // A frame that is incomplete because reading is paused is not the client's doing.
-        let unfinished = connection.is_mid_frame() && connection.unanswered() == 0;
-        let stuck = if queued {
-            written == self.bytes_written
-        } else {
-            read == self.bytes_read
-        };
-        self.idle_sweeps = if stuck && (queued || unfinished) {
-            self.idle_sweeps + 1
-        } else {
-            0
-        };
-        (self.bytes_read, self.bytes_written) = (read, written);
-        self.idle_sweeps
-    }
-}
-
 /// Hands what one connection reads to the service.
 struct ServerHandler<S> {
     service: Rc<S>,
+    origin: Origin,
     max_unanswered: usize,
     pause_above_bytes: usize,
 }
@@ -437,10 +430,10 @@ impl<S: Service> Handler for ServerHandler<S> {
     fn on_frame(&self, connection: &Connection, frame: Incoming<'_>) {
         match frame.header.kind {
             Kind::Request => {
-                let responder = Responder::new(connection, frame.header.call_id);
+                let responder = Responder::new(connection, frame.header.call_id, self.origin);
                 self.service.on_request(frame, responder);
             }
-            Kind::Note => self.service.on_note(frame),
+            Kind::Note => self.service.on_note(frame, self.origin),
             // A client has nothing to answer and says goodbye by closing.
             Kind::Reply | Kind::Refusal | Kind::Goodbye | Kind::Ping | Kind::Pong => {}
         }

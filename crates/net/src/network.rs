@@ -132,6 +132,11 @@ impl Network {
         }
     }
 
+    /// The certificates of this process; `None`: its connections are plain.
+    pub fn tls(&self) -> Option<&Tls> {
+        self.shared.tls.as_ref()
+    }
+
     /// From now on what operations cost is counted here. The first call counts.
     pub fn count(&self, calls: Calls) {
         self.shared.calls.get_or_init(|| Rc::new(calls));

@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use areo_wire::frame::Refusal;
 use areo_wire::hello::{Channel, Hello, Role, Welcome};
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::encryption::{Tls, connected};
+use crate::encryption::{Called, Tls, connected};
 use crate::handshake::{HandshakeError, exchange};
 
 /// The answer at the address of a server.
@@ -23,7 +22,8 @@ pub enum Presence {
     },
     /// No process of that server: the address refuses connections, or another program answers.
     Absent,
-    /// No answer, which says nothing: the process may be slow, stand still, or be out of reach.
+    /// No answer that can be trusted, which says nothing: the process may be slow, stand still, or be out of reach; or one end encrypts
+    /// and the other one does not, or does not take the other's certificate.
     Silent,
 }
 
@@ -36,8 +36,8 @@ pub async fn presence(
 ) -> Presence {
     let asked = async {
         let tcp = TcpStream::connect(address).await?;
-        let mut stream = connected(tcp, server, tls).await?;
-        ask(&mut stream, (cluster, server)).await
+        let called = connected(tcp, server, tls).await?;
+        ask(called, (cluster, server)).await
     };
     match timeout(patience, asked).await {
         Ok(Ok(welcome)) if (welcome.cluster, welcome.server) == (cluster, server) => {
@@ -60,10 +60,10 @@ pub async fn presence(
 }
 
 /// Says hello. A refusal is an answer, too, and names the server.
-async fn ask<S>(stream: &mut S, (cluster, server): (u128, u128)) -> Result<Welcome, HandshakeError>
-where
-    S: AsyncRead + AsyncWrite + Unpin,
-{
+async fn ask(
+    mut called: Called,
+    (cluster, server): (u128, u128),
+) -> Result<Welcome, HandshakeError> {
     let hello = Hello {
         cluster,
         expected_server: server,
@@ -71,5 +71,5 @@ where
         known_incarnation: 0,
         ..Hello::new(Role::Server, Channel::Calls, server)
     };
-    exchange(stream, &hello).await
+    exchange(&mut called.stream, &hello, called.certificate).await
 }

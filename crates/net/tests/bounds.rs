@@ -5,11 +5,11 @@ mod common;
 use std::time::Duration;
 
 use areo_net::handshake::HandshakeError;
-use areo_net::{CallRefusal, Peer, PeerConfig, Places, Status};
+use areo_net::{CallRefusal, HelloLimit, Peer, PeerConfig, Places, Status};
 use areo_wire::frame::Refusal;
 use areo_wire::hello::{Channel, Hello, Role};
 use common::*;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 #[test]
@@ -348,6 +348,106 @@ fn callers_without_a_hello_make_room_for_others() {
             counts.open[0] <= 8 && counts.displaced[0] >= 32,
             "{counts:?}"
         );
+    });
+}
+
+/// Callers that had begun a frame, and sent a byte of it now and then, kept all others out.
+#[test]
+fn a_caller_that_goes_on_with_no_frame_makes_room_for_others() {
+    local(async {
+        let service = TestService::new(Manner::Echo);
+        let server = TestServer::start_at(loopback(0), service, |config| {
+            config.places.clients = 1;
+            config.stall_timeout = Duration::from_hours(1);
+        })
+        .await;
+        let (stranger, _) = hello_at(&server, Role::Client).await;
+        stranger.writable().await.unwrap();
+        stranger
+            .try_write(&request_bytes(1, b"x", &[])[..5])
+            .unwrap();
+        until("it is noticed", || {
+            server.listener.traffic().received_bytes == 5
+        })
+        .await;
+        let refused = hello_at(&server, Role::Client).await.1;
+        assert_eq!(
+            refused,
+            Some(Refusal::Busy),
+            "the frame may just have begun"
+        );
+        drop(server);
+
+        let service = TestService::new(Manner::Echo);
+        let server = TestServer::start_at(loopback(0), service, |config| {
+            config.places.clients = 1;
+            config.stall_timeout = Duration::from_secs(2);
+        })
+        .await;
+        let mut slow = Raw::connect(server.address).await;
+        let bytes = request_bytes(1, b"x", &[vec![0; 10_000]]);
+        for byte in bytes.chunks(1) {
+            if hello_at(&server, Role::Client).await.1.is_none() {
+                break;
+            }
+            slow.send(byte).await;
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        assert_eq!(slow.receive().await, None);
+        assert_eq!(server.listener.counts().displaced, [0, 1, 0]);
+    });
+}
+
+#[test]
+fn a_caller_that_trickles_a_frame_is_closed_and_counted() {
+    local(async {
+        let service = TestService::new(Manner::Echo);
+        let server = TestServer::start_at(loopback(0), service, |config| {
+            config.stall_timeout = Duration::from_millis(900);
+        })
+        .await;
+        let slow = Raw::connect(server.address).await;
+        let bytes = request_bytes(1, b"x", &[vec![0; 10_000]]);
+        for byte in bytes.chunks(1) {
+            if server.listener.counts().slow == 1 {
+                return;
+            }
+            // It is closed while it sends.
+            let _ = slow.stream.try_write(byte);
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        panic!("never closed");
+    });
+}
+
+/// Callers from one address that get no further than the hello could have the server compute without end.
+#[test]
+fn an_address_that_fails_again_and_again_is_not_heard_for_a_while() {
+    local(async {
+        let service = TestService::new(Manner::Echo);
+        let server = TestServer::start_at(loopback(0), service, |config| {
+            config.hello_limit = HelloLimit {
+                burst: 3,
+                per_second: 0,
+                is_for_loopback: true,
+            };
+        })
+        .await;
+        for failures in 0..3 {
+            assert_eq!(hello_at(&server, Role::Client).await.1, None);
+            let mut stranger = TcpStream::connect(server.address).await.unwrap();
+            stranger.write_all(&[7; 100]).await.unwrap();
+            until("it failed", || {
+                server.listener.counts().without_hello == failures + 1
+            })
+            .await;
+        }
+        let mut unheard = TcpStream::connect(server.address).await.unwrap();
+        let hello = Hello::new(Role::Client, Channel::Calls, 3);
+        let greeted = areo_net::handshake::greet(&mut unheard, &hello, PATIENCE).await;
+        assert!(greeted.is_err(), "{greeted:?}");
+        let counts = server.listener.counts();
+        assert_eq!((counts.limited, counts.without_hello), (1, 3));
     });
 }
 

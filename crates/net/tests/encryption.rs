@@ -274,7 +274,8 @@ fn a_renewed_certificate_counts_from_the_next_connection_on() {
         let record = Record::new();
         first.call(message("1"), record.clone(), 1).unwrap();
         record.reply(1).await;
-        server_tls.replace(server(&new, IDENTITY.server, now()));
+        let renewed = server(&new, IDENTITY.server, now());
+        server_tls.update(|_| renewed).unwrap();
         first.call(message("2"), record.clone(), 2).unwrap();
         record.reply(2).await;
         assert_eq!(first.connections_made(), 1, "what is connected stays");
@@ -283,6 +284,157 @@ fn a_renewed_certificate_counts_from_the_next_connection_on() {
         record.reply(3).await;
         let found = failure(encrypted(called.address, client(&old))).await;
         assert!(found.contains("issued by a CA"), "{found}");
+    });
+}
+
+/// A renewal that knew the old roots, and a rotation that knew the old certificate, undid each other.
+#[test]
+fn a_renewal_and_a_rotation_keep_what_the_other_has_done() {
+    let (old, new) = (authority(), authority());
+    let tls = Tls::new(server(&old, IDENTITY.server, now()));
+    let mut roots = Roots::new(old.root().clone());
+    roots.trust(new.root().clone()).unwrap();
+    let renewed = server(&new, IDENTITY.server, now()).credentials;
+    let rotated = roots.clone();
+    tls.update(|endpoint| Endpoint {
+        roots: rotated,
+        ..endpoint.clone()
+    })
+    .unwrap();
+    tls.update(|endpoint| {
+        assert_eq!(endpoint.roots, roots, "the rotation stays");
+        Endpoint {
+            credentials: renewed,
+            ..endpoint.clone()
+        }
+    })
+    .unwrap();
+    // A certificate for another key.
+    let key = ServerKey::create().unwrap();
+    let certificate = old.issue(ServerId(IDENTITY.server), &key.public(), now());
+    let other = ServerKey::create().unwrap();
+    let broken = Credentials::new(certificate.unwrap(), old.root(), &other);
+    let refused = tls.update(|endpoint| Endpoint {
+        roots: Roots::new(old.root().clone()),
+        credentials: Some(broken),
+        ..endpoint.clone()
+    });
+    assert!(refused.is_err());
+    tls.update(|endpoint| {
+        assert_eq!(endpoint.roots, roots, "nothing was changed");
+        endpoint.clone()
+    })
+    .unwrap();
+}
+
+/// A certificate was judged once, at the handshake: its connection outlived its CA.
+#[test]
+fn a_dropped_root_closes_the_connections_that_stand_on_it_at_both_ends() {
+    local(async {
+        let (old, new) = (authority(), authority());
+        let mut both = Roots::new(new.root().clone());
+        both.trust(old.root().clone()).unwrap();
+        let trusting = |endpoint| Endpoint {
+            roots: both.clone(),
+            ..endpoint
+        };
+        let tls = Tls::new(trusting(server(&new, IDENTITY.server, now())));
+        let called = serve(Manner::Echo, Some(tls.clone())).await;
+        let behind = Tls::new(trusting(server(&old, ANOTHER, now())));
+        let config = |endpoint: &Tls, own_id| PeerConfig {
+            role: Role::Server,
+            own_id,
+            tls: Some(endpoint.clone()),
+            ..peer_config(called.address)
+        };
+        let renewed = Tls::new(trusting(server(&new, ANOTHER + 1, now())));
+        let (first, second) = (
+            Peer::new(config(&behind, ANOTHER)),
+            Peer::new(config(&renewed, ANOTHER + 1)),
+        );
+        let client = Peer::new(encrypted(called.address, trusting(client(&new))));
+        for peer in [&first, &second, &client] {
+            peer.connect();
+            until("it is in", || peer.status() == Status::Connected).await;
+        }
+        let drop_old = |endpoint: &Endpoint| {
+            let mut roots = endpoint.roots.clone();
+            roots.drop_root(old.root().digest()).unwrap();
+            Endpoint {
+                roots,
+                ..endpoint.clone()
+            }
+        };
+        tls.update(drop_old).unwrap();
+        until("the one that stands on it is closed", || {
+            called.listener.counts().distrusted == 1
+        })
+        .await;
+        called.has_connections(2).await;
+        assert_eq!(second.connections_made(), 1);
+        assert_eq!(client.connections_made(), 1);
+
+        // The caller drops the root on which the server stands.
+        let only_old = Roots::new(old.root().clone());
+        renewed
+            .update(|endpoint| Endpoint {
+                roots: only_old,
+                ..endpoint.clone()
+            })
+            .unwrap();
+        until("the caller is gone", || second.state().last_error.is_some()).await;
+        let error = second.state().last_error.unwrap();
+        assert!(error.contains("issued by a CA"), "{error}");
+    });
+}
+
+/// The id in the certificate was checked, and the id in the welcome was believed.
+#[test]
+fn a_server_that_says_that_it_is_another_one_is_left() {
+    local(async {
+        let authority = authority();
+        let tls = Tls::new(server(&authority, ANOTHER, now()));
+        // Its identity is that of another server.
+        let called = serve(Manner::Echo, Some(tls)).await;
+        for expected in [0, ANOTHER] {
+            let config = PeerConfig {
+                server: expected,
+                ..encrypted(called.address, client(&authority))
+            };
+            let found = failure(config).await;
+            assert!(found.contains("the server says that it is"), "{found}");
+        }
+        let who = (IDENTITY.cluster, ANOTHER);
+        let address = called.address.to_string();
+        let tls = Tls::new(client(&authority));
+        let found = presence(&address, who, Some(&tls), PATIENCE).await;
+        assert_eq!(found, Presence::Silent);
+        assert_eq!(called.service.requests.get(), 0);
+    });
+}
+
+/// A live server that cannot be verified is not absent: a second process in its place would be let in.
+#[test]
+fn a_server_that_cannot_be_verified_is_not_absent() {
+    local(async {
+        let (ours, foreign) = (authority(), authority());
+        let who = (IDENTITY.cluster, IDENTITY.server);
+        let encrypted = Some(Tls::new(server(&ours, IDENTITY.server, now())));
+        let stranger = Some(Tls::new(server(&foreign, IDENTITY.server, now())));
+        let cases = [
+            ("TLS to plain", None, &encrypted),
+            ("plain to TLS", encrypted.clone(), &None),
+            ("another CA", stranger, &encrypted),
+        ];
+        for (case, of_server, of_caller) in cases {
+            let called = serve(Manner::Echo, of_server).await;
+            let address = called.address.to_string();
+            let found = presence(&address, who, of_caller.as_ref(), PATIENCE).await;
+            assert_eq!(found, Presence::Silent, "{case}");
+        }
+        let nothing = vacant().await.to_string();
+        let found = presence(&nothing, who, encrypted.as_ref(), PATIENCE).await;
+        assert_eq!(found, Presence::Absent);
     });
 }
 

@@ -14,7 +14,7 @@ use areo_core::object::{DomainId, Name};
 use areo_core::tag::{Tag, Writer};
 use areo_net::listener::{Identity, Service};
 use areo_net::network::Network;
-use areo_net::{Incoming, Listener, ListenerConfig, Pool, Responder, Role, Segment};
+use areo_net::{Incoming, Listener, ListenerConfig, Origin, Pool, Responder, Role, Segment};
 use areo_wire::codec;
 use bytes::Bytes;
 use tokio::task::{LocalSet, spawn_local};
@@ -82,7 +82,7 @@ impl Service for Holder {
         responder.reply(&encoded.body, &payload);
     }
 
-    fn on_note(&self, _note: Incoming<'_>) {}
+    fn on_note(&self, _note: Incoming<'_>, _origin: Origin) {}
 
     fn on_batch_end(&self) {}
 }

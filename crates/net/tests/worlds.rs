@@ -12,7 +12,7 @@ use areo_core::message::{Reply, Request, ServerRecord};
 use areo_net::env::NetEnv;
 use areo_net::listener::{Identity, Service};
 use areo_net::network::Network;
-use areo_net::{Incoming, Listener, ListenerConfig, Pool, Responder, Role};
+use areo_net::{Incoming, Listener, ListenerConfig, Origin, Pool, Responder, Role};
 use areo_wire::codec;
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::sleep;
@@ -51,7 +51,7 @@ impl Service for Slow {
         });
     }
 
-    fn on_note(&self, _note: Incoming<'_>) {}
+    fn on_note(&self, _note: Incoming<'_>, _origin: Origin) {}
 
     fn on_batch_end(&self) {}
 }

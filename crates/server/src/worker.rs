@@ -254,7 +254,17 @@ impl Worker {
         let shard = node.as_ref().map(Node::shard);
         shard.is_some_and(|shard| {
             let mut registered = shard.server().registered();
-            registered.any(|record| record.id == server)
+            registered.any(|record| record.id == server && !record.is_forgotten())
+        })
+    }
+
+    /// True if this server has it that the other one is forgotten.
+    pub(crate) fn has_forgotten(&self, server: ServerId) -> bool {
+        let node = self.node.borrow();
+        let shard = node.as_ref().map(Node::shard);
+        shard.is_some_and(|shard| {
+            let mut registered = shard.server().registered();
+            registered.any(|record| record.id == server && record.is_forgotten())
         })
     }
 

@@ -202,13 +202,6 @@ pub enum Peer {
     Server(ServerIdentity),
 }
 
-impl Peer {
-    /// True if it showed the certificate of this server.
-    pub fn is_server(&self, id: u128) -> bool {
-        matches!(self, Peer::Server(identity) if identity.server.0 == id)
-    }
-}
-
 /// The other end of a connection whose handshake is over.
 ///
 /// # Errors

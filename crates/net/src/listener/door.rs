@@ -4,20 +4,48 @@ use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-use areo_trust::tls::Peer;
+use areo_core::config::ServerId;
 use areo_wire::frame::{self, Refusal};
 use areo_wire::hello::{self, Hello, KNOWN_FEATURES, Role, Welcome};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
+use super::limit::{FAILURE, HANDSHAKE};
 use super::places::{Class, displaceable};
 use super::{Service, Shared};
 use crate::connection::CloseReason;
-use crate::encryption::{Stream, accepted};
+use crate::encryption::{Origin, Stream, accepted};
 use crate::handshake::{HandshakeError, read_hello, write_welcome};
 
+/// A caller that was taken in.
+pub(super) struct Admitted {
+    pub(super) stream: Stream,
+    pub(super) origin: Origin,
+    pub(super) hello: Hello,
+    pub(super) class: Class,
+}
+
 impl<S: Service> Shared<S> {
+    /// False: too many callers from there got no further.
+    pub(super) fn hears(&self, remote: SocketAddr) -> bool {
+        let limit = &self.config.hello_limit;
+        let allowances = self.allowances.borrow();
+        let is_heard = allowances.admits(remote.ip(), limit, Instant::now());
+        if !is_heard {
+            self.counts.borrow_mut().limited += 1;
+            tracing::info!(%remote, "not heard: too many callers from its address got no further");
+        }
+        is_heard
+    }
+
+    /// A caller costs its address so much.
+    pub(super) fn charge(&self, remote: SocketAddr, cost: f64) {
+        let limit = &self.config.hello_limit;
+        let mut allowances = self.allowances.borrow_mut();
+        allowances.charge(remote.ip(), cost, limit, Instant::now());
+    }
+
     /// Gives a caller a place before its hello. What tells it to leave.
     pub(super) fn enter(&self, id: u64, remote: SocketAddr) -> Rc<Notify> {
         let mut waiting = self.waiting.borrow_mut();
@@ -28,58 +56,65 @@ impl<S: Service> Shared<S> {
     }
 
     /// Hears the hello and answers it. `None`: it was refused, or there was none.
-    pub(super) async fn greet(
-        &self,
-        tcp: TcpStream,
-        remote: SocketAddr,
-    ) -> Option<(Stream, Hello, Class)> {
+    pub(super) async fn greet(&self, tcp: TcpStream, remote: SocketAddr) -> Option<Admitted> {
         let patience = self.config.hello_timeout;
         let heard = timeout(patience, self.hear(tcp)).await;
         let heard = heard.unwrap_or(Err(HandshakeError::TimedOut));
-        let (mut stream, hello, shown) = match heard {
+        let (mut stream, hello, origin) = match heard {
             Ok(heard) => heard,
             Err(error) => {
                 self.counts.borrow_mut().without_hello += 1;
+                self.charge(remote, FAILURE);
                 tracing::info!(%remote, %error, "no hello");
                 return None;
             }
         };
-        let judged = self.judge(&hello, shown, remote);
+        let judged = self.judge(&hello, origin, remote);
         let welcome = self.welcome(judged.err());
         if let Err(error) = write_welcome(&mut stream, &welcome, patience).await {
             tracing::info!(%remote, %error, "welcome not delivered");
             return None;
         }
         match judged {
-            Ok(class) => Some((stream, hello, class)),
+            Ok(class) => {
+                if class == Class::Server {
+                    self.allowances.borrow_mut().spare(remote.ip());
+                } else if origin == Origin::Anonymous {
+                    self.charge(remote, HANDSHAKE);
+                }
+                Some(Admitted {
+                    stream,
+                    origin,
+                    hello,
+                    class,
+                })
+            }
             Err(refusal) => {
                 self.counts.borrow_mut().refuse(refusal);
+                if refusal == Refusal::Unauthorised {
+                    self.charge(remote, FAILURE);
+                }
                 tracing::info!(%remote, %refusal, "caller refused");
                 None
             }
         }
     }
 
-    /// TLS if this server encrypts, and the hello. Who the caller is by its certificate; `None` of a plain connection.
-    async fn hear(&self, tcp: TcpStream) -> Result<(Stream, Hello, Option<Peer>), HandshakeError> {
-        let (mut stream, shown) = accepted(tcp, self.config.tls.as_ref()).await?;
+    /// TLS if this server encrypts, and the hello.
+    async fn hear(&self, tcp: TcpStream) -> Result<(Stream, Hello, Origin), HandshakeError> {
+        let (mut stream, origin) = accepted(tcp, self.config.tls.as_ref()).await?;
         let hello = read_hello(&mut stream, self.config.hello_timeout).await?;
-        Ok((stream, hello, shown))
+        Ok((stream, hello, origin))
     }
 
-    fn judge(
-        &self,
-        hello: &Hello,
-        shown: Option<Peer>,
-        remote: SocketAddr,
-    ) -> Result<Class, Refusal> {
+    fn judge(&self, hello: &Hello, origin: Origin, remote: SocketAddr) -> Result<Class, Refusal> {
         if self.draining.get() {
             return Err(Refusal::Draining);
         }
-        if hello.role == Role::Server && shown.is_some_and(|shown| !shown.is_server(hello.own_id)) {
+        if hello.role == Role::Server && !origin.may_be(ServerId(hello.own_id)) {
             return Err(Refusal::Unauthorised);
         }
-        self.service.on_hello(hello, remote)?;
+        self.service.on_hello(hello, origin, remote)?;
         let class = self.service.class_of(hello);
         match self.make_room(class) {
             true => Ok(class),
@@ -94,19 +129,18 @@ impl<S: Service> Shared<S> {
             let of_class = connections
                 .values()
                 .filter(|watched| watched.class == class);
-            let connections = of_class.map(|watched| &watched.connection);
-            connections.filter(|connection| connection.is_open())
+            of_class.filter(|watched| watched.connection.is_open())
         };
         let over = (open().count() + 1).saturating_sub(self.config.places.of(class));
         if over == 0 {
             return true;
         }
-        let Some(idle) = displaceable(open(), over) else {
+        let Some(idle) = displaceable(open(), over, self.config.stall_timeout) else {
             tracing::warn!(?class, "all places are taken, and none is idle");
             return false;
         };
-        for connection in &idle {
-            connection.close(CloseReason::Displaced);
+        for watched in &idle {
+            watched.connection.close(CloseReason::Displaced);
         }
         self.displaced(class, idle.len());
         true
@@ -123,8 +157,8 @@ impl<S: Service> Shared<S> {
         let clients = connections.values();
         let clients = clients.filter(|watched| watched.class == Class::Client);
         let open = clients.filter(|watched| watched.connection.is_open());
-        if let Some(idle) = displaceable(open.map(|watched| &watched.connection), 1) {
-            idle[0].close(CloseReason::Displaced);
+        if let Some(idle) = displaceable(open, 1, self.config.stall_timeout) {
+            idle[0].connection.close(CloseReason::Displaced);
             self.displaced(Class::Client, 1);
         }
     }

@@ -1,14 +1,17 @@
 //! Who has a place at a server. Connections are bounded by class, so that no class takes the places of another, and a newcomer
 //! takes the place of a connection that does nothing: a stranger who connects and is silent keeps no other caller out.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::rc::Rc;
+use std::time::Duration;
 
 use areo_wire::frame::Refusal;
 use tokio::sync::Notify;
 
-use crate::connection::Connection;
+use super::limit::party;
+use super::watched::WatchedConnection;
 
 /// The class of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,6 +67,12 @@ pub struct Counts {
     pub displaced: [u64; Class::ALL.len()],
     /// Callers who said no hello in time, or none that can be read.
     pub without_hello: u64,
+    /// Callers who were closed unheard: too many others from their address got no further ([`super::HelloLimit`]).
+    pub limited: u64,
+    /// Connections that were closed because a frame, or the reading of answers, did not go on ([`super::LEAST_RATE`]).
+    pub slow: u64,
+    /// Connections of servers that were closed because their certificates stood on a CA that is trusted no longer.
+    pub distrusted: u64,
     /// Hellos that were refused, by the place of the refusal in [`Refusal::ALL`].
     pub refused: [u64; Refusal::ALL.len()],
 }
@@ -81,7 +90,7 @@ pub(super) struct WaitingCallers {
 }
 
 struct WaitingCaller {
-    address: IpAddr,
+    party: IpAddr,
     leave: Rc<Notify>,
     is_leaving: bool,
 }
@@ -95,7 +104,7 @@ impl WaitingCallers {
     /// A caller comes; what tells it to leave.
     pub(super) fn enter(&mut self, id: u64, address: IpAddr) -> Rc<Notify> {
         let caller = WaitingCaller {
-            address,
+            party: party(address),
             leave: Rc::default(),
             is_leaving: false,
         };
@@ -108,15 +117,16 @@ impl WaitingCallers {
         self.callers.remove(&id);
     }
 
-    /// Sends away the oldest caller of the address that has the most: who comes from elsewhere is not crowded out. False: there
-    /// is none.
+    /// Sends away the oldest caller of the address that has the most, and of those with as many the one that came first: a caller from
+    /// elsewhere is not crowded out. False: there is none.
     pub(super) fn send_one_away(&mut self) -> bool {
         let mut crowds: BTreeMap<IpAddr, (usize, u64)> = BTreeMap::new();
         let staying = self.callers.iter();
         for (id, caller) in staying.filter(|(_, caller)| !caller.is_leaving) {
-            crowds.entry(caller.address).or_insert((0, *id)).0 += 1;
+            crowds.entry(caller.party).or_insert((0, *id)).0 += 1;
         }
-        let largest = crowds.into_values().max_by_key(|(count, _)| *count);
+        let largest = crowds.into_values();
+        let largest = largest.max_by_key(|(count, oldest)| (*count, Reverse(*oldest)));
         let Some((_, oldest)) = largest else {
             return false;
         };
@@ -127,17 +137,24 @@ impl WaitingCallers {
     }
 }
 
-/// The connections that may go for `wanted` others: those that do nothing, first those on which nothing was ever asked, of each
-/// those that have been silent for longest. `None`: there are not so many.
+/// The connections that may go for `wanted` others: those that do nothing or lag, first those on which nothing was ever asked, of each
+/// those that lag, then those that have been silent for longest. `None`: there are not so many.
 pub(super) fn displaceable<'a>(
-    connections: impl Iterator<Item = &'a Connection>,
+    connections: impl Iterator<Item = &'a WatchedConnection>,
     wanted: usize,
-) -> Option<Vec<&'a Connection>> {
-    let is_idle = |connection: &&Connection| {
-        connection.unanswered() == 0 && connection.queued_bytes() == 0 && !connection.is_mid_frame()
-    };
-    let mut idle: Vec<&Connection> = connections.filter(is_idle).collect();
-    idle.sort_by_key(|connection| (connection.has_asked(), connection.last_received()));
+    stall: Duration,
+) -> Option<Vec<&'a WatchedConnection>> {
+    let mut idle: Vec<_> = connections
+        .filter(|watched| watched.is_displaceable(stall))
+        .collect();
+    idle.sort_by_key(|watched| {
+        let connection = &watched.connection;
+        (
+            connection.has_asked(),
+            !watched.lags(stall),
+            connection.last_received(),
+        )
+    });
     idle.truncate(wanted);
     (idle.len() == wanted).then_some(idle)
 }
@@ -165,5 +182,28 @@ mod tests {
         waiting.leave(1);
         assert!(waiting.send_one_away() && waiting.send_one_away());
         assert!(!waiting.send_one_away(), "all are on their way");
+    }
+    #[test]
+    fn the_oldest_goes_of_crowds_of_one_size_and_an_ipv6_network_is_one_crowd() {
+        let mut waiting = WaitingCallers::default();
+        let addresses = [
+            "10.0.0.9",
+            "10.0.0.1",
+            "2001:db8::1",
+            "2001:db8::2",
+            "2001:db8::3",
+        ];
+        for (id, address) in (0..).zip(addresses) {
+            waiting.enter(id, address.parse().unwrap());
+        }
+        let mut gone = Vec::new();
+        for _ in addresses {
+            assert!(waiting.send_one_away());
+            let leaving = waiting.callers.iter();
+            let mut leaving = leaving.filter(|(_, caller)| caller.is_leaving);
+            gone.push(*leaving.next().unwrap().0);
+            waiting.leave(gone[gone.len() - 1]);
+        }
+        assert_eq!(gone, [2, 3, 0, 1, 4]);
     }
 }

@@ -3,6 +3,7 @@
 use areo_wire::frame::{Header, Kind, Refusal};
 
 use crate::connection::{CloseReason, Connection, SendError};
+use crate::encryption::Origin;
 use crate::message::{Body, Segment};
 
 /// Answers one request. Dropped without an answer, it refuses the request as "busy", so that no caller waits for
@@ -11,15 +12,17 @@ use crate::message::{Body, Segment};
 pub struct Responder {
     connection: Connection,
     call_id: u64,
+    origin: Origin,
     answered: bool,
 }
 
 impl Responder {
-    pub(super) fn new(connection: &Connection, call_id: u64) -> Responder {
+    pub(super) fn new(connection: &Connection, call_id: u64, origin: Origin) -> Responder {
         connection.request_taken();
         Responder {
             connection: connection.clone(),
             call_id,
+            origin,
             answered: false,
         }
     }
@@ -34,6 +37,11 @@ impl Responder {
     pub fn refuse<'a>(self, refusal: Refusal, body: impl Into<Body<'a>>) {
         let header = Header::refusal(self.call_id, refusal);
         self.answer(&header, body.into(), &[]);
+    }
+
+    /// The caller as TLS knows it.
+    pub fn origin(&self) -> Origin {
+        self.origin
     }
 
     /// The connection that the request came on.

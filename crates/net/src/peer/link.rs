@@ -285,6 +285,7 @@ impl Link {
             max_queued_bytes: self.config.max_bytes,
             pool: self.config.pool.clone(),
         };
+        let session = stream.session();
         let (connection, driver) = drive(
             stream,
             remote,
@@ -293,6 +294,7 @@ impl Link {
                 link: Rc::clone(self),
             },
         );
+        connection.bind(session);
         *self.connection.borrow_mut() = Some(connection.clone());
         self.connections_made.set(self.connections_made.get() + 1);
         self.status.set(Status::Connected);
@@ -406,6 +408,9 @@ impl Link {
         let Some(connection) = connection.as_ref() else {
             return;
         };
+        if connection.close_if_distrusted(self.config.tls.as_ref()) {
+            return;
+        }
         connection.flush();
         let last_sign = connection.last_sign_of_life();
         match self.liveness.borrow_mut().look(now, last_sign) {

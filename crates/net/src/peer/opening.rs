@@ -6,8 +6,8 @@ use areo_wire::hello::{Channel, Hello, Welcome};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::encryption::{Stream, connected};
-use crate::handshake::{HandshakeError, greet};
+use crate::encryption::{Called, Stream, connected};
+use crate::handshake::{HandshakeError, greet_shown};
 use crate::peer::PeerConfig;
 use crate::peer::known::{HelloAnswer, PeerKnowledge};
 use crate::sockets;
@@ -35,14 +35,19 @@ pub(crate) async fn open(
     let remote = tcp.peer_addr()?;
     let encrypting = connected(tcp, config.server, config.tls.as_ref());
     let encrypting = timeout(config.hello_timeout, encrypting);
-    let mut stream = encrypting.await.map_err(|_| HandshakeError::TimedOut)??;
+    let called = encrypting.await.map_err(|_| HandshakeError::TimedOut)??;
+    let Called {
+        mut stream,
+        certificate,
+    } = called;
     let hello = Hello {
         cluster: config.cluster,
         expected_server: config.server,
         known_incarnation: known.highest_incarnation.get(),
         ..Hello::new(config.role, channel, config.own_id)
     };
-    let welcome = greet(&mut stream, &hello, config.hello_timeout).await?;
+    let welcome = greet_shown(&mut stream, &hello, certificate, config.hello_timeout);
+    let welcome = welcome.await?;
     if config.server != 0 {
         // An incarnation says nothing about an address.
         known.learn(welcome.incarnation);

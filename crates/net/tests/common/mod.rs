@@ -17,7 +17,7 @@ use std::time::Duration;
 use areo_net::handshake::{greet, read_hello, write_welcome};
 use areo_net::listener::Class;
 use areo_net::{
-    Answer, Identity, Incoming, Listener, ListenerConfig, Outgoing, Peer, PeerConfig, Pool,
+    Answer, Identity, Incoming, Listener, ListenerConfig, Origin, Outgoing, Peer, PeerConfig, Pool,
     Responder, Segment, Service, Sink,
 };
 use areo_wire::frame::{self, BodyPlace, DecodeOutcome, Header, Kind, Limits, Refusal, SegmentRow};
@@ -137,7 +137,7 @@ impl Service for TestService {
         }
     }
 
-    fn on_note(&self, _note: Incoming<'_>) {
+    fn on_note(&self, _note: Incoming<'_>, _origin: Origin) {
         self.notes.set(self.notes.get() + 1);
     }
 

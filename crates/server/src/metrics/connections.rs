@@ -3,7 +3,7 @@
 use areo_core::message::Refusal;
 use areo_net::listener::{Class, Counts};
 use areo_net::metrics::Adding;
-use prometheus::{IntCounterVec, IntGaugeVec};
+use prometheus::{IntCounter, IntCounterVec, IntGaugeVec};
 
 use super::{raise, whole, word_of};
 
@@ -26,6 +26,8 @@ pub(super) struct Connections {
     open: IntGaugeVec,
     displaced: IntCounterVec,
     refused: IntCounterVec,
+    slow: IntCounter,
+    distrusted: IntCounter,
 }
 
 impl Connections {
@@ -43,8 +45,16 @@ impl Connections {
             ),
             refused: add.counters(
                 "areo_server_refused_hellos_total",
-                "Callers who were refused, and (none) those who said no hello.",
+                "Callers who were refused, (none) those who said no hello, and (limited) those who were not heard.",
                 &["reason"],
+            ),
+            slow: add.counter(
+                "areo_server_slow_connections_total",
+                "Connections that were closed because a frame, or the reading of answers, did not go on.",
+            ),
+            distrusted: add.counter(
+                "areo_server_distrusted_connections_total",
+                "Connections of servers that were closed because their certificates stood on a CA that is trusted no longer.",
             ),
         };
         connections.set(&Counts::default(), (0, 0));
@@ -61,6 +71,10 @@ impl Connections {
         }
         let without = self.refused.with_label_values(&["none"]);
         raise(&without, callers.without_hello);
+        let limited = self.refused.with_label_values(&["limited"]);
+        raise(&limited, callers.limited);
+        raise(&self.slow, callers.slow);
+        raise(&self.distrusted, callers.distrusted);
         for refusal in OF_HELLOS {
             let refused = callers.refused[usize::from(refusal.code()) - 1];
             raise(
@@ -85,6 +99,9 @@ mod tests {
             open: [1, 2, 3],
             displaced: [6, 7, 8],
             without_hello: 9,
+            limited: 10,
+            slow: 11,
+            distrusted: 12,
             ..Counts::default()
         };
         callers.refused[usize::from(Refusal::WrongCluster.code()) - 1] = 2;
@@ -100,7 +117,10 @@ mod tests {
             "areo_server_displaced_connections_total{class=\"client\"} 7",
             "areo_server_displaced_connections_total{class=\"admin\"} 5",
             "areo_server_refused_hellos_total{reason=\"none\"} 9",
+            "areo_server_refused_hellos_total{reason=\"limited\"} 10",
             "areo_server_refused_hellos_total{reason=\"wrong_cluster\"} 2",
+            "areo_server_slow_connections_total 11",
+            "areo_server_distrusted_connections_total 12",
             "areo_server_refused_hellos_total{reason=\"busy\"} 0",
         ] {
             assert!(text.lines().any(|known| known == line), "{line}: {text}");

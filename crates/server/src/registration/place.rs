@@ -102,7 +102,7 @@ impl Registrar {
         let mut has_answered = false;
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            match presence(address, who, None, left).await {
+            match presence(address, who, self.network.tls(), left).await {
                 Presence::Absent => return false,
                 Presence::Answers { process, .. } if process == Some(self.process) => return false,
                 Presence::Answers {

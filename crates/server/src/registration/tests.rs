@@ -4,7 +4,7 @@ use crate::metrics::Metrics;
 use areo_core::message::{Directory, Reply};
 use areo_net::listener::{self, Listener, ListenerConfig, Service};
 use areo_net::pool::Pool;
-use areo_net::{Incoming, Responder};
+use areo_net::{Incoming, Origin, Responder};
 use areo_wire::codec;
 use bytes::Bytes;
 use tokio::task::{LocalSet, spawn_local};
@@ -42,7 +42,7 @@ impl Service for MovedServer {
         responder.reply(&codec::encode_reply(&reply).body, &[]);
     }
 
-    fn on_note(&self, _note: Incoming<'_>) {}
+    fn on_note(&self, _note: Incoming<'_>, _origin: Origin) {}
 
     fn on_batch_end(&self) {}
 }

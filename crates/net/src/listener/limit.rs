@@ -1,0 +1,185 @@
+//! How many callers an address may send of which nothing comes.
+//!
+//! A handshake of TLS costs the server a signature, and a stranger next to nothing. Each address has an allowance: a caller that gets no
+//! further than its hello takes [`FAILURE`] of it, and one that gets in over TLS without a certificate takes [`HANDSHAKE`]. A server with
+//! its certificate, and any caller that gets in without TLS, takes nothing. A caller from an address that has used its
+//! allowance up is closed before a byte of it is read, unless a server of the cluster has called from this very address.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use tokio::time::Instant;
+
+/// Addresses of which an allowance is remembered. Further ones share one.
+const MAX_ADDRESSES: usize = 4096;
+/// What a caller costs its address that got no further than its hello.
+pub(super) const FAILURE: f64 = 1.0;
+/// What a caller costs its address that got in over TLS, and showed no certificate.
+pub(super) const HANDSHAKE: f64 = 0.1;
+
+/// The allowance of one address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HelloLimit {
+    /// Failures in a row, or ten times as many handshakes.
+    pub burst: u32,
+    /// The same for each second in the long run.
+    pub per_second: u32,
+    /// Callers on this machine are limited, too. They have its processor anyway.
+    pub is_for_loopback: bool,
+}
+
+impl HelloLimit {
+    /// The usual allowance.
+    pub const USUAL: HelloLimit = HelloLimit {
+        burst: 100,
+        per_second: 10,
+        is_for_loopback: false,
+    };
+}
+
+/// The party behind an address: of IPv6 its first 64 bits, within which one machine has all addresses that it likes.
+pub(super) fn party(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let bits = address.to_bits() & !u128::from(u64::MAX);
+            IpAddr::from(bits.to_be_bytes())
+        }
+        address @ IpAddr::V4(_) => address,
+    }
+}
+
+/// What addresses have used of their allowances.
+#[derive(Default)]
+pub(super) struct Allowances {
+    used: BTreeMap<IpAddr, (f64, Instant)>,
+    /// Servers of the cluster have called from there.
+    servers: BTreeSet<IpAddr>,
+}
+
+impl Allowances {
+    /// False: the address has used up its allowance.
+    pub(super) fn admits(&self, address: IpAddr, limit: &HelloLimit, now: Instant) -> bool {
+        let address = address.to_canonical();
+        let is_spared = address.is_loopback() && !limit.is_for_loopback;
+        if is_spared || self.servers.contains(&address) {
+            return true;
+        }
+        let known = self.used.get(&self.place(address));
+        let used = known.map_or(0.0, |known| still_used(*known, limit, now));
+        used + FAILURE <= f64::from(limit.burst)
+    }
+
+    /// A caller from there costs so much.
+    pub(super) fn charge(&mut self, address: IpAddr, cost: f64, limit: &HelloLimit, now: Instant) {
+        if self.used.len() >= MAX_ADDRESSES {
+            let is_in_use = |known: &(f64, Instant)| still_used(*known, limit, now) > 0.0;
+            self.used.retain(|_, known| is_in_use(known));
+        }
+        let place = self.place(address);
+        let known = self.used.entry(place).or_insert((0.0, now));
+        *known = (still_used(*known, limit, now) + cost, now);
+    }
+
+    /// A server of the cluster called from there.
+    pub(super) fn spare(&mut self, address: IpAddr) {
+        if self.servers.len() < MAX_ADDRESSES {
+            self.servers.insert(address.to_canonical());
+        }
+    }
+
+    fn place(&self, address: IpAddr) -> IpAddr {
+        let party = party(address);
+        let has_place = self.used.contains_key(&party) || self.used.len() < MAX_ADDRESSES;
+        match has_place {
+            true => party,
+            false => IpAddr::from([0; 16]),
+        }
+    }
+}
+
+/// How much of an allowance is used at that time.
+fn still_used((used, since): (f64, Instant), limit: &HelloLimit, now: Instant) -> f64 {
+    let seconds = now.saturating_duration_since(since).as_secs_f64();
+    (used - seconds * f64::from(limit.per_second)).max(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const LIMIT: HelloLimit = HelloLimit {
+        burst: 3,
+        per_second: 2,
+        is_for_loopback: false,
+    };
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_machine_has_one_party_whatever_the_end_of_its_address() {
+        let same = [
+            ("2001:db8:1:2::5", "2001:db8:1:2:ffff::9", true),
+            ("2001:db8:1:2::5", "2001:db8:1:3::5", false),
+            ("::ffff:10.0.0.1", "10.0.0.1", true),
+            ("::ffff:10.0.0.1", "::ffff:10.0.0.2", false),
+            ("10.0.0.1", "10.0.0.2", false),
+        ];
+        for (one, other, is_same) in same {
+            let found = party(address(one)) == party(address(other));
+            assert_eq!(found, is_same, "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn an_allowance_is_used_up_and_comes_back() {
+        let (mut allowances, start) = (Allowances::default(), Instant::now());
+        let (here, there) = (address("2001:db8::1"), address("2001:db8:0:1::1"));
+        let neighbour = address("2001:db8::2");
+        for _ in 0..LIMIT.burst {
+            assert!(allowances.admits(here, &LIMIT, start));
+            allowances.charge(neighbour, FAILURE, &LIMIT, start);
+        }
+        assert!(!allowances.admits(here, &LIMIT, start));
+        assert!(allowances.admits(there, &LIMIT, start), "another party");
+        let soon = start + Duration::from_millis(490);
+        assert!(!allowances.admits(here, &LIMIT, soon));
+        let later = start + Duration::from_millis(510);
+        assert!(allowances.admits(here, &LIMIT, later));
+
+        allowances.spare(here);
+        assert!(allowances.admits(here, &LIMIT, start), "it is a server's");
+        assert!(!allowances.admits(neighbour, &LIMIT, start));
+    }
+
+    #[test]
+    fn callers_on_this_machine_are_spared_unless_they_are_not() {
+        let (mut allowances, now) = (Allowances::default(), Instant::now());
+        let local = address("::ffff:127.0.0.1");
+        allowances.charge(local, 9.0, &LIMIT, now);
+        assert!(allowances.admits(local, &LIMIT, now));
+        let strict = HelloLimit {
+            is_for_loopback: true,
+            ..LIMIT
+        };
+        assert!(!allowances.admits(local, &strict, now));
+    }
+
+    #[test]
+    fn addresses_without_end_take_bounded_memory_and_share_an_allowance() {
+        let (mut allowances, now) = (Allowances::default(), Instant::now());
+        let nth = |n: u32| IpAddr::from(((u128::from(n) << 64) | (1 << 120)).to_be_bytes());
+        for n in 0..2 * MAX_ADDRESSES as u32 {
+            allowances.charge(nth(n), FAILURE, &LIMIT, now);
+        }
+        assert!(allowances.used.len() <= MAX_ADDRESSES + 1);
+        assert!(allowances.admits(nth(0), &LIMIT, now), "it has its own");
+        assert!(!allowances.admits(nth(u32::MAX), &LIMIT, now));
+        let later = now + Duration::from_hours(1);
+        allowances.charge(nth(0), FAILURE, &LIMIT, later);
+        assert_eq!(allowances.used.len(), 1, "covered ones are forgotten");
+    }
+}
