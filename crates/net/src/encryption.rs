@@ -344,6 +344,30 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn certificates_are_judged_again_where_the_roots_have_changed() {
+        let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
+        let tls = tls();
+        let (caller, _called) = session(Some(&tls)).await;
+        let session = caller.stream.session().unwrap();
+        assert_eq!(tls.distrusts(&session), None);
+        let other = Authority::create(1, now.as_secs()).unwrap();
+        let trust = |change: fn(&mut Roots, &Authority)| {
+            let update = tls.update(|endpoint| {
+                let mut endpoint = endpoint.clone();
+                change(&mut endpoint.roots, &other);
+                endpoint
+            });
+            update.unwrap();
+        };
+        trust(|roots, other| roots.trust(other.root().clone()).unwrap());
+        assert_eq!(tls.distrusts(&session), None, "its root is still there");
+        trust(|roots, other| *roots = Roots::new(other.root().clone()));
+        let error = CertificateError::OtherAuthority;
+        assert_eq!(tls.distrusts(&session), Some(error));
+        assert_eq!(tls.distrusts(&session), None, "once for each change");
+    }
+
+    #[tokio::test]
     async fn both_ends_of_a_session_and_no_other_have_its_binding() {
         let tls = tls();
         let (one, other) = (session(Some(&tls)).await, session(Some(&tls)).await);

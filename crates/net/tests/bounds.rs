@@ -386,7 +386,12 @@ fn a_caller_that_goes_on_with_no_frame_makes_room_for_others() {
         .await;
         let mut slow = Raw::connect(server.address).await;
         let bytes = request_bytes(1, b"x", &[vec![0; 10_000]]);
-        for byte in bytes.chunks(1) {
+        slow.send(&bytes[..1]).await;
+        until("it is noticed", || {
+            server.listener.traffic().received_bytes == 1
+        })
+        .await;
+        for byte in bytes[1..].chunks(1) {
             if hello_at(&server, Role::Client).await.1.is_none() {
                 break;
             }
