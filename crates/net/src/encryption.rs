@@ -35,7 +35,7 @@ struct Current {
     endpoint: Endpoint,
     calling: Result<Arc<ClientConfig>, Error>,
     called: Result<Arc<ServerConfig>, Error>,
-    /// Counts the changes of the roots.
+    /// Counts the changes that dropped a root.
     changes: u64,
 }
 
@@ -68,8 +68,10 @@ impl Tls {
     pub fn update(&self, change: impl FnOnce(&Endpoint) -> Endpoint) -> Result<(), Error> {
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         let endpoint = change(&current.endpoint);
-        let has_changed = endpoint.roots != current.endpoint.roots;
-        let next = Current::new(endpoint, current.changes + u64::from(has_changed));
+        // A root that is added, or issues from now on, takes trust from no certificate.
+        let stays = |root| endpoint.roots.all().contains(root);
+        let has_dropped = !current.endpoint.roots.all().iter().all(stays);
+        let next = Current::new(endpoint, current.changes + u64::from(has_dropped));
         next.calling.clone()?;
         if next.endpoint.credentials.is_some() {
             next.called.clone()?;
@@ -83,7 +85,7 @@ impl Tls {
         Arc::clone(&current)
     }
 
-    /// The reason for which the other end's certificate counts no longer, if the roots have changed since it was judged last.
+    /// The reason for which the other end's certificate counts no longer, if a root was dropped since it was judged last.
     pub(crate) fn distrusts(&self, session: &Session) -> Option<CertificateError> {
         let current = self.current();
         let judged = session.judged_at.replace(Some(current.changes));

@@ -48,7 +48,7 @@ pub use connection::{CloseReason, Connection, SendError};
 pub use encryption::{Binding, Origin, Tls};
 pub use env::Counts;
 pub use listener::{
-    Class, HelloLimit, Identity, Listener, ListenerConfig, Places, Responder, Service,
+    Class, HandshakeLimit, Identity, Listener, ListenerConfig, Places, Responder, Service,
 };
 pub use message::{Body, Incoming, Outgoing, Segment};
 pub use peer::{

@@ -41,8 +41,8 @@ use crate::pool::Pool;
 use crate::sockets;
 use door::Admitted;
 pub use identity::Identity;
-pub use limit::HelloLimit;
-use limit::{Allowances, FAILURE};
+use limit::Allowances;
+pub use limit::HandshakeLimit;
 use places::WaitingCallers;
 pub use places::{Class, Counts, Places};
 pub use responder::Responder;
@@ -112,7 +112,7 @@ pub struct ListenerConfig {
     /// How long a hello may take.
     pub hello_timeout: Duration,
     /// Callers of one address that may get no further than the hello.
-    pub hello_limit: HelloLimit,
+    pub handshake_limit: HandshakeLimit,
     /// Read window of a connection of small calls, in bytes.
     pub window_bytes: usize,
     /// Where receive buffers come from.
@@ -134,7 +134,7 @@ impl ListenerConfig {
             max_queued_bulk_bytes: 1 << 30,
             stall_timeout: Duration::from_secs(30),
             hello_timeout: Duration::from_secs(5),
-            hello_limit: HelloLimit::USUAL,
+            handshake_limit: HandshakeLimit::USUAL,
             window_bytes: 64 << 10,
             pool,
             tls: None,
@@ -252,7 +252,7 @@ impl<S: Service> Listener<S> {
 
     fn admit(&self, stream: TcpStream, remote: SocketAddr) {
         let shared = Rc::clone(&self.shared);
-        if !shared.hears(remote) {
+        if !shared.hears(&stream, remote) {
             return;
         }
         let id = shared.next_id.get();
@@ -316,11 +316,7 @@ impl<S: Service> Shared<S> {
         }
         let greeted = tokio::select! {
             greeted = self.greet(stream, remote) => greeted,
-            () = leave.notified() => {
-                // Its handshake may have been under way.
-                self.charge(remote, FAILURE);
-                None
-            }
+            () = leave.notified() => None,
         };
         self.waiting.borrow_mut().leave(id);
         let Some(Admitted {

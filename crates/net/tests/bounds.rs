@@ -5,11 +5,11 @@ mod common;
 use std::time::Duration;
 
 use areo_net::handshake::HandshakeError;
-use areo_net::{CallRefusal, HelloLimit, Peer, PeerConfig, Places, Status};
+use areo_net::{CallRefusal, Peer, PeerConfig, Places, Status};
 use areo_wire::frame::Refusal;
 use areo_wire::hello::{Channel, Hello, Role};
 use common::*;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
 
 #[test]
@@ -422,37 +422,6 @@ fn a_caller_that_trickles_a_frame_is_closed_and_counted() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         panic!("never closed");
-    });
-}
-
-/// Callers from one address that get no further than the hello could have the server compute without end.
-#[test]
-fn an_address_that_fails_again_and_again_is_not_heard_for_a_while() {
-    local(async {
-        let service = TestService::new(Manner::Echo);
-        let server = TestServer::start_at(loopback(0), service, |config| {
-            config.hello_limit = HelloLimit {
-                burst: 3,
-                per_second: 0,
-                is_for_loopback: true,
-            };
-        })
-        .await;
-        for failures in 0..3 {
-            assert_eq!(hello_at(&server, Role::Client).await.1, None);
-            let mut stranger = TcpStream::connect(server.address).await.unwrap();
-            stranger.write_all(&[7; 100]).await.unwrap();
-            until("it failed", || {
-                server.listener.counts().without_hello == failures + 1
-            })
-            .await;
-        }
-        let mut unheard = TcpStream::connect(server.address).await.unwrap();
-        let hello = Hello::new(Role::Client, Channel::Calls, 3);
-        let greeted = areo_net::handshake::greet(&mut unheard, &hello, PATIENCE).await;
-        assert!(greeted.is_err(), "{greeted:?}");
-        let counts = server.listener.counts();
-        assert_eq!((counts.limited, counts.without_hello), (1, 3));
     });
 }
 

@@ -15,7 +15,9 @@ use areo_core::config::ServerId;
 use areo_net::connection::{ConnectionConfig, Handler, drive};
 use areo_net::handshake::{HandshakeError, greet};
 use areo_net::presence::{Presence, presence};
-use areo_net::{CloseReason, Connection, Incoming, Peer, PeerConfig, Pool, Status, Tls};
+use areo_net::{
+    CloseReason, Connection, HandshakeLimit, Incoming, Peer, PeerConfig, Pool, Status, Tls,
+};
 use areo_trust::authority::{Authority, CERTIFICATE_SECONDS, ServerKey};
 use areo_trust::roots::Roots;
 use areo_trust::tls::{Credentials, DefaultTimeProvider, Endpoint};
@@ -260,6 +262,50 @@ fn a_stranger_that_is_silent_in_tls_has_the_time_of_a_hello() {
         })
         .await;
         assert_eq!(server.listener.connections(), 0);
+    });
+}
+
+/// Callers from one address could have the server compute without end. Without TLS there is nothing to compute, and callers that share an
+/// address do not pay for each other.
+#[test]
+fn an_address_has_an_allowance_of_handshakes_and_servers_are_always_heard() {
+    local(async {
+        let authority = authority();
+        let limit = HandshakeLimit {
+            burst: 3,
+            per_second: 0,
+            is_for_loopback: true,
+        };
+        for is_encrypted in [true, false] {
+            let endpoint = || server(&authority, IDENTITY.server, now());
+            let tls = is_encrypted.then(|| Tls::new(endpoint()));
+            let service = TestService::new(Manner::Echo);
+            let server = TestServer::start_at(loopback(0), service, |config| {
+                (config.tls, config.handshake_limit) = (tls, limit);
+            })
+            .await;
+            for failures in 0..3 {
+                let mut stranger = TcpStream::connect(server.address).await.unwrap();
+                stranger.write_all(&[7; 100]).await.unwrap();
+                until("it failed", || {
+                    server.listener.counts().without_hello == failures + 1
+                })
+                .await;
+            }
+            let config = match is_encrypted {
+                true => encrypted(server.address, client(&authority)),
+                false => peer_config(server.address),
+            };
+            let peer = Peer::new(config);
+            peer.connect();
+            until("it is heard or not", || {
+                let is_heard = peer.state().status == Status::Connected;
+                is_heard || server.listener.counts().limited > 0
+            })
+            .await;
+            let is_heard = peer.state().status == Status::Connected;
+            assert_eq!(is_heard, !is_encrypted);
+        }
     });
 }
 

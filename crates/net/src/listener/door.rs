@@ -11,7 +11,6 @@ use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
-use super::limit::{FAILURE, HANDSHAKE};
 use super::places::{Class, displaceable};
 use super::{Service, Shared};
 use crate::connection::CloseReason;
@@ -27,23 +26,21 @@ pub(super) struct Admitted {
 }
 
 impl<S: Service> Shared<S> {
-    /// False: too many callers from there got no further.
-    pub(super) fn hears(&self, remote: SocketAddr) -> bool {
-        let limit = &self.config.hello_limit;
-        let allowances = self.allowances.borrow();
-        let is_heard = allowances.admits(remote.ip(), limit, Instant::now());
-        if !is_heard {
-            self.counts.borrow_mut().limited += 1;
-            tracing::info!(%remote, "not heard: too many callers from its address got no further");
+    /// False: its address has used up its allowance of handshakes. Otherwise it takes one.
+    pub(super) fn hears(&self, tcp: &TcpStream, remote: SocketAddr) -> bool {
+        let limit = &self.config.handshake_limit;
+        let is_own = || tcp.local_addr().is_ok_and(|own| own.ip() == remote.ip());
+        if self.config.tls.is_none() || (is_own() && !limit.is_for_loopback) {
+            return true;
         }
-        is_heard
-    }
-
-    /// A caller costs its address so much.
-    pub(super) fn charge(&self, remote: SocketAddr, cost: f64) {
-        let limit = &self.config.hello_limit;
-        let mut allowances = self.allowances.borrow_mut();
-        allowances.charge(remote.ip(), cost, limit, Instant::now());
+        let (mut allowances, now) = (self.allowances.borrow_mut(), Instant::now());
+        if allowances.admits(remote.ip(), limit, now) {
+            allowances.charge(remote.ip(), limit, now);
+            return true;
+        }
+        self.counts.borrow_mut().limited += 1;
+        tracing::info!(%remote, "not heard: too many handshakes with its address");
+        false
     }
 
     /// Gives a caller a place before its hello. What tells it to leave.
@@ -64,7 +61,6 @@ impl<S: Service> Shared<S> {
             Ok(heard) => heard,
             Err(error) => {
                 self.counts.borrow_mut().without_hello += 1;
-                self.charge(remote, FAILURE);
                 tracing::info!(%remote, %error, "no hello");
                 return None;
             }
@@ -77,10 +73,8 @@ impl<S: Service> Shared<S> {
         }
         match judged {
             Ok(class) => {
-                if class == Class::Server {
+                if class == Class::Server && matches!(origin, Origin::Server(_)) {
                     self.allowances.borrow_mut().spare(remote.ip());
-                } else if origin == Origin::Anonymous {
-                    self.charge(remote, HANDSHAKE);
                 }
                 Some(Admitted {
                     stream,
@@ -91,9 +85,6 @@ impl<S: Service> Shared<S> {
             }
             Err(refusal) => {
                 self.counts.borrow_mut().refuse(refusal);
-                if refusal == Refusal::Unauthorised {
-                    self.charge(remote, FAILURE);
-                }
                 tracing::info!(%remote, %refusal, "caller refused");
                 None
             }

@@ -1,9 +1,9 @@
-//! How many callers an address may send of which nothing comes.
+//! How many handshakes of TLS an address may have this server make.
 //!
-//! A handshake of TLS costs the server a signature, and a stranger next to nothing. Each address has an allowance: a caller that gets no
-//! further than its hello takes [`FAILURE`] of it, and one that gets in over TLS without a certificate takes [`HANDSHAKE`]. A server with
-//! its certificate, and any caller that gets in without TLS, takes nothing. A caller from an address that has used its
-//! allowance up is closed before a byte of it is read, unless a server of the cluster has called from this very address.
+//! A handshake costs the server a signature and an exchange of keys, and a stranger next to nothing. Each address has an allowance, of which a
+//! caller takes one before a byte of it is read; one that comes when it is used up is closed unheard. Servers of the cluster that have shown their
+//! certificates are always heard. Without TLS there is nothing to protect, and nothing is counted: callers that share an
+//! address (a balancer, a translation of addresses) would pay for each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -12,27 +12,23 @@ use tokio::time::Instant;
 
 /// Addresses of which an allowance is remembered. Further ones share one.
 const MAX_ADDRESSES: usize = 4096;
-/// What a caller costs its address that got no further than its hello.
-pub(super) const FAILURE: f64 = 1.0;
-/// What a caller costs its address that got in over TLS, and showed no certificate.
-pub(super) const HANDSHAKE: f64 = 0.1;
 
 /// The allowance of one address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct HelloLimit {
-    /// Failures in a row, or ten times as many handshakes.
+pub struct HandshakeLimit {
+    /// Handshakes in a row.
     pub burst: u32,
-    /// The same for each second in the long run.
+    /// Handshakes a second in the long run.
     pub per_second: u32,
     /// Callers on this machine are limited, too. They have its processor anyway.
     pub is_for_loopback: bool,
 }
 
-impl HelloLimit {
+impl HandshakeLimit {
     /// The usual allowance.
-    pub const USUAL: HelloLimit = HelloLimit {
-        burst: 100,
-        per_second: 10,
+    pub const USUAL: HandshakeLimit = HandshakeLimit {
+        burst: 1000,
+        per_second: 100,
         is_for_loopback: false,
     };
 }
@@ -58,7 +54,7 @@ pub(super) struct Allowances {
 
 impl Allowances {
     /// False: the address has used up its allowance.
-    pub(super) fn admits(&self, address: IpAddr, limit: &HelloLimit, now: Instant) -> bool {
+    pub(super) fn admits(&self, address: IpAddr, limit: &HandshakeLimit, now: Instant) -> bool {
         let address = address.to_canonical();
         let is_spared = address.is_loopback() && !limit.is_for_loopback;
         if is_spared || self.servers.contains(&address) {
@@ -66,18 +62,20 @@ impl Allowances {
         }
         let known = self.used.get(&self.place(address));
         let used = known.map_or(0.0, |known| still_used(*known, limit, now));
-        used + FAILURE <= f64::from(limit.burst)
+        used + 1.0 <= f64::from(limit.burst)
     }
 
-    /// A caller from there costs so much.
-    pub(super) fn charge(&mut self, address: IpAddr, cost: f64, limit: &HelloLimit, now: Instant) {
+    /// A caller from there is heard.
+    pub(super) fn charge(&mut self, address: IpAddr, limit: &HandshakeLimit, now: Instant) {
         if self.used.len() >= MAX_ADDRESSES {
             let is_in_use = |known: &(f64, Instant)| still_used(*known, limit, now) > 0.0;
             self.used.retain(|_, known| is_in_use(known));
         }
         let place = self.place(address);
         let known = self.used.entry(place).or_insert((0.0, now));
-        *known = (still_used(*known, limit, now) + cost, now);
+        let used = still_used(*known, limit, now) + 1.0;
+        // Callers that are heard at once may be more than there is room for: the address does not pay for longer.
+        *known = (used.min(f64::from(limit.burst)), now);
     }
 
     /// A server of the cluster called from there.
@@ -98,7 +96,7 @@ impl Allowances {
 }
 
 /// How much of an allowance is used at that time.
-fn still_used((used, since): (f64, Instant), limit: &HelloLimit, now: Instant) -> f64 {
+fn still_used((used, since): (f64, Instant), limit: &HandshakeLimit, now: Instant) -> f64 {
     let seconds = now.saturating_duration_since(since).as_secs_f64();
     (used - seconds * f64::from(limit.per_second)).max(0.0)
 }
@@ -109,7 +107,7 @@ mod tests {
 
     use super::*;
 
-    const LIMIT: HelloLimit = HelloLimit {
+    const LIMIT: HandshakeLimit = HandshakeLimit {
         burst: 3,
         per_second: 2,
         is_for_loopback: false,
@@ -141,10 +139,11 @@ mod tests {
         let neighbour = address("2001:db8::2");
         for _ in 0..LIMIT.burst {
             assert!(allowances.admits(here, &LIMIT, start));
-            allowances.charge(neighbour, FAILURE, &LIMIT, start);
+            allowances.charge(neighbour, &LIMIT, start);
         }
         assert!(!allowances.admits(here, &LIMIT, start));
         assert!(allowances.admits(there, &LIMIT, start), "another party");
+        allowances.charge(neighbour, &LIMIT, start);
         let soon = start + Duration::from_millis(490);
         assert!(!allowances.admits(here, &LIMIT, soon));
         let later = start + Duration::from_millis(510);
@@ -159,9 +158,11 @@ mod tests {
     fn callers_on_this_machine_are_spared_unless_they_are_not() {
         let (mut allowances, now) = (Allowances::default(), Instant::now());
         let local = address("::ffff:127.0.0.1");
-        allowances.charge(local, 9.0, &LIMIT, now);
+        for _ in 0..9 {
+            allowances.charge(local, &LIMIT, now);
+        }
         assert!(allowances.admits(local, &LIMIT, now));
-        let strict = HelloLimit {
+        let strict = HandshakeLimit {
             is_for_loopback: true,
             ..LIMIT
         };
@@ -173,13 +174,13 @@ mod tests {
         let (mut allowances, now) = (Allowances::default(), Instant::now());
         let nth = |n: u32| IpAddr::from(((u128::from(n) << 64) | (1 << 120)).to_be_bytes());
         for n in 0..2 * MAX_ADDRESSES as u32 {
-            allowances.charge(nth(n), FAILURE, &LIMIT, now);
+            allowances.charge(nth(n), &LIMIT, now);
         }
         assert!(allowances.used.len() <= MAX_ADDRESSES + 1);
         assert!(allowances.admits(nth(0), &LIMIT, now), "it has its own");
         assert!(!allowances.admits(nth(u32::MAX), &LIMIT, now));
         let later = now + Duration::from_hours(1);
-        allowances.charge(nth(0), FAILURE, &LIMIT, later);
+        allowances.charge(nth(0), &LIMIT, later);
         assert_eq!(allowances.used.len(), 1, "covered ones are forgotten");
     }
 }

@@ -67,7 +67,7 @@ pub struct Counts {
     pub displaced: [u64; Class::ALL.len()],
     /// Callers who said no hello in time, or none that can be read.
     pub without_hello: u64,
-    /// Callers who were closed unheard: too many others from their address got no further ([`super::HelloLimit`]).
+    /// Callers who were closed unheard: their address had used up its allowance of handshakes ([`super::HandshakeLimit`]).
     pub limited: u64,
     /// Connections that were closed because a frame, or the reading of answers, did not go on ([`super::LEAST_RATE`]).
     pub slow: u64,
@@ -137,8 +137,8 @@ impl WaitingCallers {
     }
 }
 
-/// The connections that may go for `wanted` others: those that do nothing or lag, first those on which nothing was ever asked, of each
-/// those that lag, then those that have been silent for longest. `None`: there are not so many.
+/// The connections that may go for `wanted` others: those that lag, then those that do nothing, of each
+/// first those on which nothing was ever asked, and of these those that have been silent for longest. `None`: there are not so many.
 pub(super) fn displaceable<'a>(
     connections: impl Iterator<Item = &'a WatchedConnection>,
     wanted: usize,
@@ -150,8 +150,8 @@ pub(super) fn displaceable<'a>(
     idle.sort_by_key(|watched| {
         let connection = &watched.connection;
         (
-            connection.has_asked(),
             !watched.lags(stall),
+            connection.has_asked(),
             connection.last_received(),
         )
     });

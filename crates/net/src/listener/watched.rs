@@ -15,6 +15,11 @@ use crate::connection::{CloseReason, Connection};
 /// Bytes a second that a caller has to send of a frame, or to read of answers, in the long run.
 pub const LEAST_RATE: u32 = 4 << 10;
 
+/// Seconds behind, in the middle of a frame, from which on others may take the place.
+const LAGS_IN_A_FRAME: f64 = 2.0;
+/// A second in which nothing is unfinished takes back this part of one: a caller that is mostly in the middle of some frame falls behind.
+const TAKEN_BACK: f64 = 1.0 / 8.0;
+
 /// A connection and what it had moved when it was last looked at.
 pub(super) struct WatchedConnection {
     pub(super) connection: Connection,
@@ -49,29 +54,41 @@ impl WatchedConnection {
         };
         (self.bytes_read, self.bytes_written) = (read, written);
         let is_mid_frame = connection.is_mid_frame();
-        if queued_bytes > 0 || (is_mid_frame && connection.unanswered() == 0) {
-            let caught_up = moved as f64 / f64::from(LEAST_RATE);
-            self.behind = (self.behind + period.as_secs_f64() - caught_up).max(0.0);
-        } else if !is_mid_frame {
-            self.behind = 0.0;
-        }
-        // A frame that is incomplete because reading is paused is not the caller's doing.
+        let caught_up = moved as f64 / f64::from(LEAST_RATE);
+        let period = period.as_secs_f64();
+        let fallen = if queued_bytes > 0 || (is_mid_frame && connection.unanswered() == 0) {
+            period
+        } else if is_mid_frame {
+            // Reading is paused: that is not the caller's doing.
+            0.0
+        } else {
+            -period * TAKEN_BACK
+        };
+        self.behind = (self.behind + fallen - caught_up).max(0.0);
         (self.behind >= stall.as_secs_f64()).then_some(match queued_bytes {
             0 => CloseReason::Stalled,
             _ => CloseReason::NotReading { queued_bytes },
         })
     }
 
-    /// True if it goes before those that are asked something: it does nothing, or has been behind for half the time of a stall.
+    /// True if others may take its place: it does nothing, or lags.
     pub(super) fn is_displaceable(&self, stall: Duration) -> bool {
         let connection = &self.connection;
-        let is_idle = connection.unanswered() == 0 && connection.queued_bytes() == 0;
-        is_idle && (!connection.is_mid_frame() || self.lags(stall))
+        let is_idle = connection.unanswered() == 0
+            && connection.queued_bytes() == 0
+            && !connection.is_mid_frame();
+        is_idle || self.lags(stall)
     }
 
-    /// True if it has been behind for half the time of a stall.
+    /// True if it is behind: in the middle of a frame, by [`LAGS_IN_A_FRAME`]; with answers unread, by half the time of a stall.
     pub(super) fn lags(&self, stall: Duration) -> bool {
-        self.behind >= stall.as_secs_f64() / 2.0
+        let connection = &self.connection;
+        let half = stall.as_secs_f64() / 2.0;
+        match connection.queued_bytes() {
+            0 if connection.unanswered() > 0 || !connection.is_mid_frame() => false,
+            0 => self.behind >= half.min(LAGS_IN_A_FRAME),
+            _ => self.behind >= half,
+        }
     }
 }
 
@@ -182,6 +199,25 @@ mod tests {
         }
     }
 
+    /// A second between two frames forgave what was before.
+    #[tokio::test]
+    async fn a_caller_that_is_mostly_in_the_middle_of_a_frame_falls_behind() {
+        let mut pair = pair(1 << 10);
+        let frame = frame(1);
+        let (mut closed, mut seconds) = (None, 0);
+        while closed.is_none() {
+            assert!(seconds < 60, "it keeps its place");
+            let sent: &[u8] = match seconds % 12 {
+                0 => &frame[..1],
+                10 => &frame[1..],
+                _ => b"",
+            };
+            closed = pair.second(sent).await;
+            seconds += 1;
+        }
+        assert_eq!(closed, Some(CloseReason::Stalled));
+    }
+
     #[tokio::test]
     async fn an_upload_at_the_least_rate_goes_on_also_in_bursts() {
         let rate = LEAST_RATE as usize;
@@ -213,7 +249,8 @@ mod tests {
             assert_eq!(closed, None, "it was closed before its time");
             pair.caller.read_exact(&mut [0]).await.unwrap();
             closed = pair.second(b"").await;
-            assert!(!pair.watched.is_displaceable(STALL), "it is owed answers");
+            let is_late = pair.watched.behind >= STALL.as_secs_f64() / 2.0;
+            assert_eq!(pair.watched.is_displaceable(STALL), is_late);
         }
         assert!(matches!(closed, Some(CloseReason::NotReading { .. })));
     }
