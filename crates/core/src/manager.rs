@@ -1,7 +1,7 @@
 //! The user layer: domains by name, objects by key, servers of the cluster.
 //!
 //! The **root domain** and the directory in it tell a client that knows one address everything else: which servers there
-//! are ([`directory`]), and which domains ([`mod@domains`]).
+//! are ([`directory`]), and which domains ([`mod@domains`]). What else needs one winner after the other is a chain ([`chains`]).
 
 use crate::config::Configuration;
 use crate::dap::FoundVersion;
@@ -20,6 +20,7 @@ use crate::tag::Tag;
 use bytes::Bytes;
 use std::sync::Arc;
 
+pub mod chains;
 pub mod directory;
 pub mod domains;
 pub mod growth;
@@ -30,6 +31,7 @@ pub mod reconfiguration;
 pub mod repair;
 pub mod without;
 
+pub use chains::{AppendError, Appended, Chain, Link, LinkPage};
 pub use directory::{Registration, StartError, StartOutcome, merge_record};
 pub use domains::{
     Creation, DomainError, InvalidDomainName, Removal, RemovalError, check_domain_name,

@@ -7,6 +7,7 @@ mod becoming_conditional;
 mod casss;
 mod ceasing_conditional;
 mod cells;
+mod chains;
 mod coded_storage;
 mod conditional;
 mod conditional_cap;

@@ -1,0 +1,290 @@
+//! Chains of decided-once cells in the root domain: a register with one winner per generation (`docs/spec` `[X-41 chain]`).
+//!
+//! A chain has a name, and a cell for each generation: `chain/NAME/00000000`, `chain/NAME/00000001`, and so on. A client reads the
+//! latest generation and proposes the next one; of several that do, one wins, and the others read again. A generation is proposed only
+//! by a client that knows the one before it to be decided, so that there are no gaps. What was decided stays decided while the root
+//! domain changes its members (`[X-20 decided-once]`).
+//!
+//! | | rounds |
+//! |---|---|
+//! | [`Chain::at`] | 1 |
+//! | [`Chain::append`] | 2 undisturbed |
+//! | [`Chain::latest`] with a generation that is known | 2, and 1 for each generation since |
+//! | [`Chain::latest`] | 3 up to 100 generations, 2 or 3 more whenever their number doubles |
+//! | [`Chain::page`] | 1 for 100 generations |
+//!
+//! Old generations are never dropped: a server that forgot what was decided would let a slow proposer decide it anew. Each costs every
+//! member of the root domain its value and some 100 bytes in memory and on disk, and a change of the members three rounds.
+
+use super::Root;
+use super::domains::check_domain_name;
+use crate::dsm::Domain;
+use crate::env::Env;
+use crate::error::Unavailable;
+use crate::limits;
+use bytes::Bytes;
+use std::collections::BTreeMap;
+use std::fmt;
+
+const CHAIN_CELLS: &str = "chain/";
+const GENERATION_DIGITS: usize = 8;
+const _: () = assert!(
+    CHAIN_CELLS.len() + limits::NAME_BYTES + 1 + GENERATION_DIGITS <= limits::CELL_NAME_BYTES,
+    "the cell has a name that is taken"
+);
+/// Generations that a search looks beyond the last one that it has seen, at first.
+const FIRST_STRIDE: u32 = 128;
+
+/// A chain of the root domain. All that is known of it is read when it is asked for.
+pub struct Chain<E> {
+    domain: Domain<E>,
+    /// The names of its cells begin so.
+    prefix: Bytes,
+}
+
+/// A generation of a chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// Its number.
+    pub generation: u32,
+    /// The value that was decided.
+    pub value: Bytes,
+}
+
+/// A page of a chain, in order.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LinkPage {
+    /// Generations that are decided.
+    pub links: Vec<Link>,
+    /// The next page begins after this generation. `None`: this is the last page.
+    pub end: Option<u32>,
+}
+
+/// The outcome of a proposal of a next generation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Appended {
+    /// The proposed value is this generation.
+    Won {
+        /// Its number.
+        generation: u32,
+    },
+    /// Another proposer was faster, with this generation: read the chain again.
+    Lost(Link),
+}
+
+/// A next generation that could not be proposed, or whose outcome is not known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AppendError {
+    /// No quorum of the root domain in time. The value may be decided all the same.
+    Unavailable(Unavailable),
+    /// The value is longer than a cell's.
+    TooLarge {
+        /// Its length.
+        bytes: usize,
+    },
+    /// The chain has all generations that can be numbered.
+    Full,
+}
+
+impl fmt::Display for AppendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AppendError::Unavailable(unavailable) => unavailable.fmt(f),
+            AppendError::TooLarge { bytes } => write!(
+                f,
+                "a generation of a chain has at most {} bytes, and this one has {bytes}",
+                limits::CELL_BYTES
+            ),
+            AppendError::Full => write!(f, "the chain has 2^32 generations and takes no more"),
+        }
+    }
+}
+
+impl std::error::Error for AppendError {}
+
+impl<E: Env> Root<E> {
+    /// The chain of this name.
+    ///
+    /// # Panics
+    /// If no domain could have the name.
+    pub fn chain(&self, name: &str) -> Chain<E> {
+        assert!(
+            check_domain_name(name).is_ok(),
+            "chains have names of the program"
+        );
+        Chain {
+            domain: self.domain.clone(),
+            prefix: format!("{CHAIN_CELLS}{name}/").into(),
+        }
+    }
+}
+
+impl<E: Env> Chain<E> {
+    /// One generation, if it is decided. Finishes what another proposer left undecided. `None`: no append of it had been acknowledged
+    /// when this began.
+    ///
+    /// # Errors
+    /// [`Unavailable`] without a quorum in time.
+    pub async fn at(&self, generation: u32) -> Result<Option<Bytes>, Unavailable> {
+        self.domain.learn(&self.cell(generation)).await
+    }
+
+    /// The latest generation: every append that was acknowledged before is in it or before it. `known`: a generation that is known to
+    /// be decided; the search begins there.
+    ///
+    /// A listing says which generations a quorum has heard of, also of attempts that nothing came of. It is a hint: what is returned was
+    /// learned, and the generation after it was not decided.
+    ///
+    /// # Errors
+    /// [`Unavailable`] without a quorum in time.
+    pub async fn latest(&self, known: Option<u32>) -> Result<Option<Link>, Unavailable> {
+        let highest = match known {
+            Some(known) => Some(known),
+            None => self.highest_listed().await?,
+        };
+        let Some(mut generation) = highest else {
+            return self.latest_from(0, None).await;
+        };
+        // The last ones that were listed may be attempts.
+        loop {
+            if let Some(value) = self.at(generation).await? {
+                let link = Link { generation, value };
+                let Some(next) = generation.checked_add(1) else {
+                    return Ok(Some(link));
+                };
+                return self.latest_from(next, Some(link)).await;
+            }
+            let Some(before) = generation.checked_sub(1) else {
+                return Ok(None);
+            };
+            generation = before;
+        }
+    }
+
+    /// Looks further, from the generation `next` on, which comes after `latest`.
+    async fn latest_from(
+        &self,
+        mut next: u32,
+        mut latest: Option<Link>,
+    ) -> Result<Option<Link>, Unavailable> {
+        while let Some(value) = self.at(next).await? {
+            let generation = next;
+            latest = Some(Link { generation, value });
+            match next.checked_add(1) {
+                Some(after) => next = after,
+                None => break,
+            }
+        }
+        assert!(
+            latest.as_ref().is_none_or(|link| link.generation <= next),
+            "what comes next was looked at"
+        );
+        Ok(latest)
+    }
+
+    /// Appends a value if the latest generation is still `after`, which the caller has read; `None`: if there is none.
+    ///
+    /// A value that two proposers have in common is won by both: values name their proposers.
+    ///
+    /// # Errors
+    /// [`AppendError`].
+    pub async fn append(&self, after: Option<u32>, value: &Bytes) -> Result<Appended, AppendError> {
+        assert!(!value.is_empty(), "a value names its proposer");
+        let bytes = value.len();
+        if bytes > limits::CELL_BYTES {
+            return Err(AppendError::TooLarge { bytes });
+        }
+        let generation = match after {
+            None => 0,
+            Some(after) => after.checked_add(1).ok_or(AppendError::Full)?,
+        };
+        let decided = self.domain.decide(&self.cell(generation), value).await;
+        let decided = decided.map_err(AppendError::Unavailable)?;
+        Ok(match decided == *value {
+            true => Appended::Won { generation },
+            false => Appended::Lost(Link {
+                generation,
+                value: decided,
+            }),
+        })
+    }
+
+    /// The generations after `after` that are decided, or from the first one on, as many as a page has. It contains all that were
+    /// appended and acknowledged before, up to its end.
+    ///
+    /// # Errors
+    /// [`Unavailable`] without a quorum in time.
+    pub async fn page(&self, after: Option<u32>) -> Result<LinkPage, Unavailable> {
+        let (listed, truncated) = self.listed(after).await?;
+        assert!(
+            after < listed.keys().next().copied() || listed.is_empty(),
+            "a page is after the one before it"
+        );
+        let end = listed.keys().next_back().copied().filter(|_| truncated);
+        let mut links = Vec::with_capacity(listed.len());
+        for (generation, decided) in listed {
+            let value = match decided {
+                Some(value) => Some(value),
+                None => self.at(generation).await?,
+            };
+            links.extend(value.map(|value| Link { generation, value }));
+        }
+        Ok(LinkPage { links, end })
+    }
+
+    /// The highest generation that a quorum has heard of. Pages are read from where the last one ended, and beyond it in strides that
+    /// double; where nothing is listed there, the half of the way is looked at.
+    async fn highest_listed(&self) -> Result<Option<u32>, Unavailable> {
+        let (mut highest, mut stride) = (None, FIRST_STRIDE);
+        // Nothing was listed after this one.
+        let mut end: Option<u32> = None;
+        let mut after = None;
+        loop {
+            let (listed, truncated) = self.listed(after).await?;
+            match listed.into_keys().next_back() {
+                Some(last) if !truncated => return Ok(Some(last)),
+                Some(last) => highest = Some(last),
+                None => end = after,
+            }
+            let Some(low) = highest else {
+                return Ok(None);
+            };
+            let ahead = match end.map(|end| end.saturating_sub(low)) {
+                None => stride,
+                // A page or two.
+                Some(left) if left <= FIRST_STRIDE => 0,
+                Some(left) => left / 2,
+            };
+            stride = stride.saturating_mul(2);
+            if end.is_some_and(|end| end <= low) {
+                return Ok(highest);
+            }
+            after = Some(low.saturating_add(ahead));
+        }
+    }
+
+    /// One page of what a quorum has heard of, with the values that are known to be decided; and whether there is more.
+    async fn listed(
+        &self,
+        after: Option<u32>,
+    ) -> Result<(BTreeMap<u32, Option<Bytes>>, bool), Unavailable> {
+        let after = after.map_or_else(Bytes::new, |after| self.cell(after));
+        let page = self.domain.cells(&self.prefix, &after).await?;
+        let number =
+            |(cell, value): (Bytes, Option<Bytes>)| Some((self.generation_of(&cell)?, value));
+        let listed = page.cells.into_iter().filter_map(number);
+        Ok((listed.collect(), page.truncated))
+    }
+
+    fn cell(&self, generation: u32) -> Bytes {
+        let number = format!("{generation:0GENERATION_DIGITS$x}");
+        [&self.prefix[..], number.as_bytes()].concat().into()
+    }
+
+    /// The number of a cell of this chain. Other names under its prefix are not of this version.
+    fn generation_of(&self, cell: &[u8]) -> Option<u32> {
+        let number = std::str::from_utf8(cell.strip_prefix(&self.prefix[..])?).ok()?;
+        let generation = u32::from_str_radix(number, 16).ok()?;
+        (self.cell(generation) == cell).then_some(generation)
+    }
+}
