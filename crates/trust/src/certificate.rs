@@ -261,6 +261,19 @@ pub(crate) fn duration(seconds: u64) -> String {
     }
 }
 
+/// A time as people read it.
+pub(crate) fn utc(seconds: u64) -> String {
+    let time = i64::try_from(seconds).ok();
+    let time = time.and_then(|seconds| time::OffsetDateTime::from_unix_timestamp(seconds).ok());
+    let Some(time) = time else {
+        return format!("{seconds} s since 1970");
+    };
+    let (hour, minute, second) = time.to_hms();
+    let date = time.date();
+    let (year, month, day) = (date.year(), u8::from(date.month()), date.day());
+    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,13 +3,14 @@
 //!
 //! The targets in `fuzz/` call these, and so does a test that needs nothing but a stable toolchain (`crates/trust/tests/fuzz.rs`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustls::pki_types::CertificateDer;
 
 use crate::certificate::{self, Usage};
 use crate::grant::Grant;
 use crate::key::{AccessKey, KeyRecord};
+use crate::registry::{Entry, Foundation};
 use crate::roots::{Root, Roots};
 use crate::secret::{self, SECRET_BYTES, Secret};
 use crate::ticket::{Signer, Verifier};
@@ -65,6 +66,7 @@ pub fn ticket(input: &[u8]) -> bool {
         cluster: CLUSTER,
         signers: vec![signer.public()],
         revoked: BTreeSet::new(),
+        least: BTreeMap::new(),
     };
     let mended = signer.sign_anything(input.get(64..).unwrap_or_default());
     assert!(verifier.verify(input, NOW_SECONDS).is_err() || input == mended);
@@ -76,7 +78,7 @@ pub fn ticket(input: &[u8]) -> bool {
     true
 }
 
-/// Records that the cluster keeps: the record of a token or of a key, the list of roots, a sealed secret.
+/// Records that the cluster keeps: the record of a token or of a key, the list of roots, a foundation, a change, a sealed secret.
 pub fn trust_record(input: &[u8]) -> bool {
     let token = TokenRecord::decode(input);
     if let Ok(record) = &token {
@@ -90,8 +92,17 @@ pub fn trust_record(input: &[u8]) -> bool {
     if let Ok(roots) = &roots {
         assert_eq!(Roots::decode(&roots.encode()).as_ref(), Ok(roots));
     }
-    let opened = secret::open(&sealing_key(), PURPOSE, input);
-    token.is_ok() || key.is_ok() || roots.is_ok() || opened.is_ok()
+    let bytes = Secret::new(input.to_vec());
+    let foundation = Foundation::decode(&bytes);
+    if let Ok(record) = &foundation {
+        assert_eq!(Foundation::decode(&record.encode()).as_ref(), Ok(record));
+    }
+    let change = Entry::decode(&bytes);
+    if let Ok(change) = &change {
+        assert_eq!(Entry::decode(&change.encode()).as_ref(), Ok(change));
+    }
+    let opened = secret::open(&sealing_key(), PURPOSE, input).is_ok();
+    token.is_ok() || key.is_ok() || roots.is_ok() || foundation.is_ok() || change.is_ok() || opened
 }
 
 /// A certificate: as one that a stranger shows, which never counts unless `root` issued these very bytes, and as a root.

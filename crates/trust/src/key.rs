@@ -21,6 +21,7 @@ use crate::grant::{GrantError, Grants};
 use crate::id::KeyId;
 use crate::secret::{NoRandomness, SECRET_BYTES, Secret};
 use crate::text::{Form, TextError};
+use crate::ticket::{STANDING_BYTES, Standing};
 use crate::tls::BINDING_BYTES;
 
 /// Bytes of a nonce.
@@ -38,6 +39,7 @@ const NAME: u16 = MUST_UNDERSTAND | 2;
 const SECRET: u16 = MUST_UNDERSTAND | 3;
 const GRANT: u16 = MUST_UNDERSTAND | 4;
 const REVOKED: u16 = MUST_UNDERSTAND | 5;
+const STANDING: u16 = MUST_UNDERSTAND | 6;
 
 /// A key as its owner has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -175,6 +177,15 @@ pub enum ProofError {
     },
 }
 
+/// A proof that was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Proven {
+    /// The proof of the server under the same secret.
+    pub answer: [u8; PROOF_BYTES],
+    /// The secret that was proven, and the grants of the key: for the ticket.
+    pub standing: Standing,
+}
+
 /// The record of a key that the cluster keeps.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KeyRecord {
@@ -188,6 +199,8 @@ pub struct KeyRecord {
     pub revoked_seconds: Option<u64>,
     /// One or two, the newest last.
     secrets: Vec<Secret>,
+    /// The number of the first of them, and of the grants: a ticket with less counts no longer.
+    least: Standing,
 }
 
 impl KeyRecord {
@@ -207,6 +220,7 @@ impl KeyRecord {
             grants,
             revoked_seconds: None,
             secrets: vec![key.secret.clone()],
+            least: Standing::default(),
         };
         Ok((key, record))
     }
@@ -227,6 +241,19 @@ impl KeyRecord {
     pub fn retire(&mut self) {
         let newest = self.secrets.len() - 1;
         self.secrets.drain(..newest);
+        let dropped = u32::try_from(newest).expect("there are two at most");
+        self.least.secret = self.least.secret.saturating_add(dropped);
+    }
+
+    /// Gives the key other grants: tickets with those before count no longer.
+    pub fn change_grants(&mut self, grants: Grants) {
+        self.grants = grants;
+        self.least.grants = self.least.grants.saturating_add(1);
+    }
+
+    /// The least standing of a ticket of this key that counts.
+    pub fn least(&self) -> Standing {
+        self.least
     }
 
     /// True while a rotation is under way.
@@ -238,18 +265,21 @@ impl KeyRecord {
     ///
     /// # Errors
     /// [`ProofError`].
-    pub fn judge(
-        &self,
-        exchange: &Exchange,
-        proof: &[u8],
-    ) -> Result<[u8; PROOF_BYTES], ProofError> {
+    pub fn judge(&self, exchange: &Exchange, proof: &[u8]) -> Result<Proven, ProofError> {
         let key = exchange.key;
-        let proven = |secret: &&Secret| exchange.is_proven(secret, Prover::Client, proof);
-        let secret = self.secrets.iter().find(proven);
+        let proven =
+            |(_, secret): &(u32, &Secret)| exchange.is_proven(secret, Prover::Client, proof);
+        let secret = (self.least.secret..).zip(&self.secrets).find(proven);
         match secret.filter(|_| key == self.id) {
             None => Err(ProofError::Unknown { key }),
             Some(_) if self.revoked_seconds.is_some() => Err(ProofError::Revoked { key }),
-            Some(secret) => Ok(exchange.prove(secret, Prover::Server)),
+            Some((number, secret)) => Ok(Proven {
+                answer: exchange.prove(secret, Prover::Server),
+                standing: Standing {
+                    secret: number,
+                    ..self.least
+                },
+            }),
         }
     }
 
@@ -259,8 +289,9 @@ impl KeyRecord {
         let content = self.name.len()
             + grants.iter().map(String::len).sum::<usize>()
             + self.secrets.len() * SECRET_BYTES
-            + 16;
-        let fields = 5 + grants.len();
+            + 16
+            + STANDING_BYTES;
+        let fields = 6 + grants.len();
         // As large as it will be, so that growing it leaves no copy of a secret behind.
         let mut out = BytesMut::with_capacity(content + fields * tlv::HEAD_BYTES);
         tlv::put_field(&mut out, ID, &self.id.0.to_le_bytes());
@@ -274,6 +305,7 @@ impl KeyRecord {
         if let Some(seconds) = self.revoked_seconds {
             tlv::put_field(&mut out, REVOKED, &seconds.to_le_bytes());
         }
+        self.least.put(&mut out, STANDING);
         let record = Secret::new(out.to_vec());
         out.as_mut().zeroize();
         record
@@ -285,6 +317,7 @@ impl KeyRecord {
     /// [`KeyError`].
     pub fn decode(bytes: &Secret) -> Result<KeyRecord, KeyError> {
         let (mut id, mut name, mut revoked_seconds) = (None, None, None);
+        let mut least = Standing::default();
         let (mut secrets, mut grants) = (Vec::new(), Vec::new());
         for field in tlv::fields(bytes.expose()) {
             let (kind, value) = field?;
@@ -299,6 +332,7 @@ impl KeyRecord {
                 REVOKED => {
                     revoked_seconds = Some(u64::from_le_bytes(tlv::number(kind, value)?));
                 }
+                STANDING => least = Standing::read(kind, value)?,
                 _ => tlv::unknown(kind)?,
             }
         }
@@ -311,6 +345,7 @@ impl KeyRecord {
             grants: Grants::new(grants)?,
             revoked_seconds,
             secrets,
+            least,
         })
     }
 }
@@ -331,168 +366,4 @@ impl fmt::Display for KeyRecord {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn create() -> (AccessKey, KeyRecord) {
-        let grants = vec![
-            "read,write:photos".parse().unwrap(),
-            "status".parse().unwrap(),
-        ];
-        KeyRecord::create("camera", Grants::new(grants).unwrap()).unwrap()
-    }
-
-    fn exchange(key: KeyId) -> Exchange {
-        Exchange {
-            cluster: 0xc1,
-            server: ServerId(1),
-            key,
-            client_nonce: [3; NONCE_BYTES],
-            server_nonce: [4; NONCE_BYTES],
-            holder: [5; 32],
-            binding: [6; 32],
-        }
-    }
-
-    #[test]
-    fn a_key_is_one_word_and_comes_back_from_it() {
-        let (key, _) = create();
-        let text = key.expose_text();
-        assert!(
-            text.starts_with("areokey1.") && text.len() == 90,
-            "{}",
-            text.len()
-        );
-        assert_eq!(AccessKey::parse(&text), Ok(key.clone()));
-        let token = format!("areo1.{}", &text[9..]);
-        for (wrong, sentence) in [
-            (
-                &token[..],
-                "this is no access key: one begins with 'areokey1.'",
-            ),
-            (&text[..89], "the secret of this access key is damaged"),
-            (&text[..20], "2 parts and not 3"),
-        ] {
-            let found = AccessKey::parse(wrong).unwrap_err().to_string();
-            assert!(found.contains(sentence), "{found}");
-        }
-    }
-
-    #[test]
-    fn both_ends_prove_themselves_and_neither_proof_serves_as_the_other() {
-        let (key, record) = create();
-        let exchange = exchange(key.id);
-        let proof = exchange.prove(&key.secret, Prover::Client);
-        let answer = record.judge(&exchange, &proof).unwrap();
-        assert!(exchange.is_proven(&key.secret, Prover::Server, &answer));
-        assert!(!exchange.is_proven(&key.secret, Prover::Server, &proof));
-        let unknown = Err(ProofError::Unknown { key: key.id });
-        assert_eq!(record.judge(&exchange, &answer), unknown);
-        assert_eq!(record.judge(&exchange, &proof[..31]), unknown);
-        assert_eq!(record.judge(&exchange, b""), unknown);
-        for bit in 0..proof.len() * 8 {
-            let mut changed = proof;
-            changed[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(record.judge(&exchange, &changed), unknown, "bit {bit}");
-        }
-    }
-
-    #[test]
-    fn a_proof_belongs_to_one_exchange() {
-        let (key, record) = create();
-        let meant = exchange(key.id);
-        let proof = meant.prove(&key.secret, Prover::Client);
-        let others = [
-            Exchange {
-                cluster: 0xc2,
-                ..meant
-            },
-            Exchange {
-                server: ServerId(2),
-                ..meant
-            },
-            Exchange {
-                key: KeyId(key.id.0 ^ 1),
-                ..meant
-            },
-            Exchange {
-                client_nonce: [9; NONCE_BYTES],
-                ..meant
-            },
-            Exchange {
-                server_nonce: [9; NONCE_BYTES],
-                ..meant
-            },
-            Exchange {
-                holder: [9; 32],
-                ..meant
-            },
-            Exchange {
-                binding: [9; 32],
-                ..meant
-            },
-        ];
-        for other in others {
-            assert!(record.judge(&other, &proof).is_err(), "{other:?}");
-        }
-        let (_, stranger) = create();
-        assert!(stranger.judge(&meant, &proof).is_err());
-    }
-
-    /// Computed by Python's `hmac` of the parts in their order, the session of TLS last.
-    #[test]
-    fn the_bytes_of_a_proof_stay() {
-        let proof = exchange(KeyId(7)).prove(&Secret::new(vec![8; 32]), Prover::Client);
-        let expected = "058c8fb54c49a4f20bf9737f2be5673c3d0623841cddee98140afc903c2a32db";
-        assert_eq!(crate::hexadecimal::write(&proof), expected);
-    }
-
-    #[test]
-    fn two_secrets_count_while_a_key_is_rotated_and_one_afterwards() {
-        let (first, mut record) = create();
-        let exchange = exchange(first.id);
-        let counts = |record: &KeyRecord, key: &AccessKey| {
-            let proof = exchange.prove(&key.secret, Prover::Client);
-            record.judge(&exchange, &proof).is_ok()
-        };
-        let second = record.rotate().unwrap();
-        assert!(counts(&record, &first) && counts(&record, &second) && record.is_rotating());
-        let third = record.rotate().unwrap();
-        assert!(!counts(&record, &first) && counts(&record, &second) && counts(&record, &third));
-        record.retire();
-        assert!(!counts(&record, &second) && counts(&record, &third) && !record.is_rotating());
-        record.retire();
-        assert!(counts(&record, &third), "one secret stays");
-    }
-
-    #[test]
-    fn a_revoked_key_says_so_to_its_owner_alone() {
-        let (key, mut record) = create();
-        record.revoked_seconds = Some(5);
-        let (exchange, id) = (exchange(key.id), key.id);
-        let proof = exchange.prove(&key.secret, Prover::Client);
-        let revoked = record.judge(&exchange, &proof);
-        assert_eq!(revoked, Err(ProofError::Revoked { key: id }));
-        let guessed = record.judge(&exchange, &[0; 32]);
-        assert_eq!(guessed, Err(ProofError::Unknown { key: id }));
-    }
-
-    #[test]
-    fn a_record_comes_back_from_bytes_and_shows_no_secret() {
-        let (key, mut record) = create();
-        record.rotate().unwrap();
-        record.revoked_seconds = Some(7);
-        let bytes = record.encode();
-        assert_eq!(KeyRecord::decode(&bytes), Ok(record.clone()));
-        let shown = format!("{record:?} {record} {bytes:?}");
-        assert!(!shown.contains(&key.secret.expose_text()[..8]), "{shown}");
-        for length in 0..60 {
-            let cut = Secret::new(bytes.expose()[..length].to_vec());
-            assert!(KeyRecord::decode(&cut).is_err(), "{length} bytes");
-        }
-        for name in ["", "two words", "a,b", &"a".repeat(64)] {
-            let error = KeyRecord::create(name, Grants::default()).unwrap_err();
-            assert!(matches!(error, KeyError::Name { .. }), "{error}");
-        }
-    }
-}
+mod tests;

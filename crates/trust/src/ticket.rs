@@ -3,7 +3,7 @@
 //! ```text
 //!  0                64
 //!  ┌────────────────┬──────────────────────────────────────────────────────────────────────────┐
-//!  │ signature      │ fields: cluster, key, issued, expires, holder, one per grant             │
+//!  │ signature      │ fields: cluster, key, issued, expires, holder, standing, one per grant   │
 //!  └────────────────┴──────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
@@ -11,10 +11,11 @@
 //! signs that server's nonce and id ([`Holder::prove`]). So a server that was taken over cannot use at another one what a client
 //! showed it.
 //!
-//! A key that is revoked is refused by the list that [`Verifier`] carries; the expiry bounds the damage where a server does not get the
-//! list. Clocks may differ by [`SKEW_SECONDS`].
+//! A key that is revoked is refused by the list that [`Verifier`] carries, and so is a ticket whose secret was retired or whose grants are
+//! not the key's any more ([`Standing`]); the expiry bounds the damage where a server does not get the list. Clocks may differ by
+//! [`SKEW_SECONDS`].
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
@@ -42,7 +43,10 @@ pub const MAX_TICKET_BYTES: usize = SIGNATURE_BYTES
     + 16
     + 3 * 8
     + PUBLIC_BYTES
-    + (5 + MAX_GRANTS) * tlv::HEAD_BYTES;
+    + STANDING_BYTES
+    + (6 + MAX_GRANTS) * tlv::HEAD_BYTES;
+/// Bytes of a standing.
+pub(crate) const STANDING_BYTES: usize = 8;
 
 const CLUSTER: u16 = MUST_UNDERSTAND | 1;
 const KEY: u16 = MUST_UNDERSTAND | 2;
@@ -50,6 +54,7 @@ const ISSUED: u16 = MUST_UNDERSTAND | 3;
 const EXPIRES: u16 = MUST_UNDERSTAND | 4;
 const HOLDER: u16 = MUST_UNDERSTAND | 5;
 const GRANT: u16 = MUST_UNDERSTAND | 6;
+const STANDING: u16 = MUST_UNDERSTAND | 7;
 
 /// The beginning of each signed ticket, so that no signature serves for two purposes.
 const TICKET_MARK: &[u8] = b"areo ticket 1\0";
@@ -194,6 +199,35 @@ impl Possession {
     }
 }
 
+/// The secret of a key that a ticket was issued for, and the grants that it has: both are numbered from 0 on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// The number of the secret. It rises when the key is rotated.
+    pub secret: u32,
+    /// The number of the grants. It rises when they are changed.
+    pub grants: u32,
+}
+
+impl Standing {
+    /// Appends it as a field. The first standing of a key has none, as in the first version of tickets and records.
+    pub(crate) fn put(self, out: &mut BytesMut, kind: u16) {
+        if self != Standing::default() {
+            let numbers = [self.secret.to_le_bytes(), self.grants.to_le_bytes()];
+            tlv::put_field(out, kind, &numbers.concat());
+        }
+    }
+
+    /// Reads the content of a field.
+    pub(crate) fn read(kind: u16, value: &[u8]) -> Result<Standing, TlvError> {
+        let both = u64::from_le_bytes(tlv::number::<STANDING_BYTES>(kind, value)?);
+        let half = |shift: u32| u32::try_from(both >> shift & 0xffff_ffff).expect("it has 32 bits");
+        Ok(Standing {
+            secret: half(0),
+            grants: half(32),
+        })
+    }
+}
+
 /// The contents of a ticket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ticket {
@@ -207,6 +241,8 @@ pub struct Ticket {
     pub expires_seconds: u64,
     /// The public key of the client's process.
     pub holder: PublicKey,
+    /// The secret that was proven, and the number of the grants.
+    pub standing: Standing,
     /// Grants of its owner.
     pub grants: Grants,
 }
@@ -259,6 +295,22 @@ pub enum TicketError {
         /// The key.
         key: KeyId,
     },
+    /// The secret that was proven for it was retired.
+    #[error(
+        "the ticket of key {key} was issued for a secret that was retired since: prove the key again with its newest secret (`areo key rotate`)"
+    )]
+    Retired {
+        /// The key.
+        key: KeyId,
+    },
+    /// The key has other grants.
+    #[error(
+        "the grants of key {key} were changed since the ticket was issued: prove the key again"
+    )]
+    GrantsChanged {
+        /// The key.
+        key: KeyId,
+    },
     /// The caller does not have the key that the ticket names.
     #[error(
         "the caller does not hold the ticket of key {key}: it was made for another process or another server"
@@ -270,7 +322,7 @@ pub enum TicketError {
 }
 
 impl Ticket {
-    /// A ticket for the holder of a proven key, for [`TICKET_SECONDS`].
+    /// A ticket for the holder of a key that has its first secret and its first grants, for [`TICKET_SECONDS`].
     pub fn new(
         cluster: u128,
         key: KeyId,
@@ -284,6 +336,7 @@ impl Ticket {
             issued_seconds: now_seconds,
             expires_seconds: now_seconds.saturating_add(TICKET_SECONDS),
             holder,
+            standing: Standing::default(),
             grants,
         }
     }
@@ -295,6 +348,7 @@ impl Ticket {
         tlv::put_field(&mut out, ISSUED, &self.issued_seconds.to_le_bytes());
         tlv::put_field(&mut out, EXPIRES, &self.expires_seconds.to_le_bytes());
         tlv::put_field(&mut out, HOLDER, &self.holder);
+        self.standing.put(&mut out, STANDING);
         for grant in self.grants.all() {
             tlv::put_field(&mut out, GRANT, grant.to_string().as_bytes());
         }
@@ -305,6 +359,7 @@ impl Ticket {
     fn decode(bytes: &[u8]) -> Result<Ticket, TicketError> {
         let (mut cluster, mut key, mut issued) = (None, None, None);
         let (mut expires, mut holder) = (None, None);
+        let mut standing = Standing::default();
         let mut grants: Vec<Grant> = Vec::new();
         for field in tlv::fields(bytes) {
             let (kind, value) = field?;
@@ -314,6 +369,7 @@ impl Ticket {
                 ISSUED => issued = Some(u64::from_le_bytes(tlv::number(kind, value)?)),
                 EXPIRES => expires = Some(u64::from_le_bytes(tlv::number(kind, value)?)),
                 HOLDER => holder = Some(tlv::number(kind, value)?),
+                STANDING => standing = Standing::read(kind, value)?,
                 GRANT => grants.push(tlv::text(kind, value)?.parse()?),
                 _ => tlv::unknown(kind)?,
             }
@@ -325,6 +381,7 @@ impl Ticket {
             issued_seconds: issued.ok_or(missing(ISSUED))?,
             expires_seconds: expires.ok_or(missing(EXPIRES))?,
             holder: holder.ok_or(missing(HOLDER))?,
+            standing,
             grants: Grants::new(grants)?,
         })
     }
@@ -349,6 +406,8 @@ pub struct Verifier {
     pub signers: Vec<PublicKey>,
     /// Keys that were revoked.
     pub revoked: BTreeSet<KeyId>,
+    /// The least standing of a ticket that counts, of keys that were rotated or have other grants.
+    pub least: BTreeMap<KeyId, Standing>,
 }
 
 impl Verifier {
@@ -381,10 +440,12 @@ impl Verifier {
         Ok(ticket)
     }
 
-    /// Judges a verified ticket again, later on the same connection: its time may be over, its key revoked.
+    /// Judges a verified ticket again, later on the same connection: its time may be over, its key revoked, its secret retired, its grants
+    /// changed.
     ///
     /// # Errors
-    /// [`TicketError::Expired`], [`TicketError::NotYet`], [`TicketError::Revoked`].
+    /// [`TicketError::Expired`], [`TicketError::NotYet`], [`TicketError::Revoked`], [`TicketError::Retired`],
+    /// [`TicketError::GrantsChanged`].
     pub fn still_counts(&self, ticket: &Ticket, now_seconds: u64) -> Result<(), TicketError> {
         if now_seconds >= ticket.expires_seconds.saturating_add(SKEW_SECONDS) {
             let seconds = now_seconds - ticket.expires_seconds;
@@ -397,6 +458,13 @@ impl Verifier {
         let key = ticket.key;
         if self.revoked.contains(&key) {
             return Err(TicketError::Revoked { key });
+        }
+        let least = self.least.get(&key).copied().unwrap_or_default();
+        if ticket.standing.secret < least.secret {
+            return Err(TicketError::Retired { key });
+        }
+        if ticket.standing.grants < least.grants {
+            return Err(TicketError::GrantsChanged { key });
         }
         Ok(())
     }

@@ -5,7 +5,7 @@
 //! [`TokenRecord`], which has the hash of the secret: what is read out of a record lets no machine in.
 //!
 //! The record decides that a token is used once: [`TokenRecord::redeem`] returns the record as it is to be, and the caller
-//! writes it on condition that it is still the one that it read. The answer to the first request may have been lost: a server
+//! writes it on condition that it is still the one that it read (`registry`). The answer to the first request may have been lost: a server
 //! that repeats it is let in again, with the key of its first request alone, and until [`REPETITION_SECONDS`] after the expiry. A
 //! token that is found later, in a history of a shell or on a disk, lets no machine in, not even as the server that used it.
 //!
@@ -22,7 +22,7 @@ use areo_core::config::ServerId;
 use areo_core::tlv::{self, MUST_UNDERSTAND, TlvError};
 
 use crate::authority::PublicKey;
-use crate::certificate::duration;
+use crate::certificate::{duration, utc};
 use crate::id::TokenId;
 use crate::roots::RootDigest;
 use crate::secret::{NoRandomness, SECRET_BYTES, Secret};
@@ -41,6 +41,7 @@ const SECRET_HASH: u16 = MUST_UNDERSTAND | 2;
 const EXPIRES: u16 = MUST_UNDERSTAND | 3;
 const USED_BY: u16 = MUST_UNDERSTAND | 4;
 const USED_KEY: u16 = MUST_UNDERSTAND | 5;
+const REVOKED: u16 = MUST_UNDERSTAND | 6;
 
 /// A token as its owner has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +73,7 @@ impl JoinToken {
             secret_hash: hash(token.id, &token.secret),
             expires_seconds,
             used: None,
+            revoked_seconds: None,
         };
         Ok((token, record))
     }
@@ -116,7 +118,7 @@ impl TokenUse {
     }
 }
 
-/// The record of a token that the cluster keeps. A revoked one has no record.
+/// The record of a token that the cluster keeps.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TokenRecord {
     /// The token's id.
@@ -127,6 +129,8 @@ pub struct TokenRecord {
     pub expires_seconds: u64,
     /// Its first use.
     pub used: Option<TokenUse>,
+    /// Since when it counts no longer, in seconds since 1970.
+    pub revoked_seconds: Option<u64>,
 }
 
 impl fmt::Debug for TokenRecord {
@@ -135,6 +139,7 @@ impl fmt::Debug for TokenRecord {
             .field("id", &self.id)
             .field("expires_seconds", &self.expires_seconds)
             .field("used", &self.used)
+            .field("revoked_seconds", &self.revoked_seconds)
             .finish_non_exhaustive()
     }
 }
@@ -144,10 +149,16 @@ impl fmt::Debug for TokenRecord {
 pub enum RedeemError {
     /// There is no record, or the secret is another one: nothing tells a stranger which ids exist.
     #[error(
-        "this cluster has no such join token {id}: it was revoked, or is of another cluster; make a new one with `areo token create`"
+        "this cluster has no such join token {id}: it was damaged, or is of another cluster; make a new one with `areo token create`"
     )]
     Unknown {
         /// The id in the token.
+        id: TokenId,
+    },
+    /// It was revoked. Only the owner of the secret learns it.
+    #[error("the join token {id} was revoked: make a new one with `areo token create`")]
+    Revoked {
+        /// The id of the token.
         id: TokenId,
     },
     /// It was used.
@@ -171,12 +182,19 @@ pub enum RedeemError {
         by: ServerId,
     },
     /// Its time is over.
-    #[error("the join token {id} expired {} ago: make a new one with `areo token create --ttl`", duration(*.seconds))]
+    #[error(
+        "the join token {id} expired at {}, {} ago by the clock of the server that was asked, which shows {}: make a new one with `areo token create --ttl`, or set that clock",
+        utc(*.expires_seconds),
+        duration(.now_seconds.saturating_sub(*.expires_seconds)),
+        utc(*.now_seconds)
+    )]
     Expired {
         /// The id of the token.
         id: TokenId,
-        /// Since when, in seconds.
-        seconds: u64,
+        /// The end of its life, in seconds since 1970.
+        expires_seconds: u64,
+        /// The clock by which it was judged.
+        now_seconds: u64,
     },
 }
 
@@ -201,6 +219,9 @@ impl TokenRecord {
         if id != self.id || !is_secret {
             return Err(RedeemError::Unknown { id });
         }
+        if self.revoked_seconds.is_some() {
+            return Err(RedeemError::Revoked { id });
+        }
         let this_use = TokenUse::new(server, key);
         let counts_until = match self.used {
             None => self.expires_seconds,
@@ -213,8 +234,11 @@ impl TokenRecord {
             Some(TokenUse { by, .. }) => return Err(RedeemError::Used { id, by }),
         };
         if now_seconds >= counts_until {
-            let seconds = now_seconds - self.expires_seconds;
-            return Err(RedeemError::Expired { id, seconds });
+            return Err(RedeemError::Expired {
+                id,
+                expires_seconds: self.expires_seconds,
+                now_seconds,
+            });
         }
         Ok(TokenRecord {
             used: Some(this_use),
@@ -232,6 +256,9 @@ impl TokenRecord {
             tlv::put_field(&mut out, USED_BY, &used.by.0.to_le_bytes());
             tlv::put_field(&mut out, USED_KEY, &used.key_digest);
         }
+        if let Some(seconds) = self.revoked_seconds {
+            tlv::put_field(&mut out, REVOKED, &seconds.to_le_bytes());
+        }
         out.freeze()
     }
 
@@ -241,7 +268,7 @@ impl TokenRecord {
     /// [`TlvError`].
     pub fn decode(bytes: &[u8]) -> Result<TokenRecord, TlvError> {
         let (mut id, mut secret_hash, mut expires) = (None, None, None);
-        let (mut used_by, mut used_key) = (None, None);
+        let (mut used_by, mut used_key, mut revoked_seconds) = (None, None, None);
         for field in tlv::fields(bytes) {
             let (kind, value) = field?;
             match kind {
@@ -252,6 +279,9 @@ impl TokenRecord {
                     used_by = Some(ServerId(u128::from_le_bytes(tlv::number(kind, value)?)));
                 }
                 USED_KEY => used_key = Some(tlv::number(kind, value)?),
+                REVOKED => {
+                    revoked_seconds = Some(u64::from_le_bytes(tlv::number(kind, value)?));
+                }
                 _ => tlv::unknown(kind)?,
             }
         }
@@ -267,6 +297,7 @@ impl TokenRecord {
             secret_hash: secret_hash.ok_or(missing(SECRET_HASH))?,
             expires_seconds: expires.ok_or(missing(EXPIRES))?,
             used,
+            revoked_seconds,
         })
     }
 }
@@ -282,163 +313,4 @@ fn hash(id: TokenId, secret: &Secret) -> [u8; 32] {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const NOW: u64 = 1_800_000_000;
-    const FIRST: ServerId = ServerId(1);
-    const SECOND: ServerId = ServerId(2);
-    const EXPIRY: u64 = NOW + 3600;
-
-    fn create() -> (JoinToken, TokenRecord) {
-        JoinToken::create(RootDigest([0xab; 32]), EXPIRY).unwrap()
-    }
-
-    /// The public key of a server, which differs in its last byte.
-    fn key(last: u8) -> PublicKey {
-        let mut point = [4; 65];
-        point[64] = last;
-        PublicKey::new(&point).unwrap()
-    }
-
-    #[test]
-    fn a_token_is_one_word_and_comes_back_from_it() {
-        let (token, _) = create();
-        let text = token.expose_text();
-        let digest = format!("areo1.{}.", "ab".repeat(32));
-        assert!(
-            text.starts_with(&digest) && text.len() == 152,
-            "{}",
-            text.len()
-        );
-        assert_eq!(JoinToken::parse(&text).as_ref(), Ok(&token));
-        assert_eq!(
-            JoinToken::parse(&format!(" {}\n", *text)),
-            Ok(token.clone())
-        );
-        let secret = token.secret.expose_text();
-        assert!(!format!("{token:?}").contains(&secret[..8]));
-    }
-
-    #[test]
-    fn each_way_to_be_wrong_has_its_sentence_without_the_secret() {
-        let (token, _) = create();
-        let text = token.expose_text();
-        let secret = token.secret.expose_text();
-        let upper = text.replace(&*secret, &"F".repeat(64));
-        let longer = format!("{}.more", *text);
-        let second = text.replacen("areo1", "areo2", 1);
-        let digest = text.replacen('b', "g", 1);
-        let id = text.replace(&token.id.to_string(), "12345");
-        let long = "a".repeat(257);
-        let cases: [(&str, &str); 10] = [
-            ("", "empty"),
-            (&long, "257 bytes"),
-            ("hello", "begins with 'areo1.'"),
-            ("areo.x", "begins with 'areo1.'"),
-            (&second, "later version"),
-            (&text[..60], "2 parts and not 4"),
-            (&longer, "5 parts and not 4"),
-            (
-                &digest,
-                "the digest of this join token is damaged: 64 digits",
-            ),
-            (&id, "the id of this join token is damaged: 16 digits"),
-            (&upper, "the secret of this join token is damaged"),
-        ];
-        for (wrong, sentence) in cases {
-            let found = JoinToken::parse(wrong).unwrap_err().to_string();
-            assert!(found.contains(sentence), "{found}");
-            assert!(!found.contains(&secret[..8]), "{found}");
-        }
-        let cut = &text[..text.len() - 1];
-        let found = JoinToken::parse(cut).unwrap_err().to_string();
-        assert!(
-            found.starts_with("the secret of this join token"),
-            "{found}"
-        );
-    }
-
-    #[test]
-    fn a_token_lets_one_server_in_once_and_again_when_it_repeats() {
-        let (token, record) = create();
-        let redeem = |record: &TokenRecord, server, last, now| {
-            record.redeem(token.id, &token.secret, server, &key(last), now)
-        };
-        let used = redeem(&record, FIRST, 1, NOW).unwrap();
-        assert_eq!(used.used, Some(TokenUse::new(FIRST, &key(1))));
-        let (id, by) = (token.id, FIRST);
-        let second = Err(RedeemError::Used { id, by });
-        assert_eq!(redeem(&used, SECOND, 2, NOW), second);
-        assert_eq!(redeem(&used, SECOND, 1, NOW), second);
-        let other_key = Err(RedeemError::OtherKey { id, by });
-        assert_eq!(redeem(&used, FIRST, 2, NOW), other_key);
-        let repeated = redeem(&used, FIRST, 1, NOW + 1);
-        assert_eq!(repeated, Ok(used), "its answer was lost");
-    }
-
-    #[test]
-    fn a_use_is_repeated_until_ten_minutes_after_the_expiry() {
-        let (token, record) = create();
-        let redeem = |record: &TokenRecord, last, now| {
-            record.redeem(token.id, &token.secret, FIRST, &key(last), now)
-        };
-        let used = redeem(&record, 1, EXPIRY - 1).unwrap();
-        let end = EXPIRY + REPETITION_SECONDS;
-        assert_eq!(redeem(&used, 1, end - 1), Ok(used.clone()));
-        let (id, seconds) = (token.id, REPETITION_SECONDS);
-        let expired = Err(RedeemError::Expired { id, seconds });
-        assert_eq!(redeem(&used, 1, end), expired);
-        assert!(redeem(&used, 2, EXPIRY).is_err(), "another key");
-        let first = redeem(&record, 1, EXPIRY);
-        assert_eq!(first, Err(RedeemError::Expired { id, seconds: 0 }));
-        let endless = TokenRecord {
-            expires_seconds: u64::MAX,
-            ..used
-        };
-        assert!(redeem(&endless, 1, u64::MAX - 1).is_ok());
-    }
-
-    #[test]
-    fn a_token_that_is_expired_or_not_its_own_lets_nothing_in() {
-        let (token, record) = create();
-        let (other, _) = create();
-        let id = token.id;
-        let at = |now| record.redeem(id, &token.secret, FIRST, &key(1), now);
-        assert!(at(NOW + 3599).is_ok());
-        let expired = at(NOW + 3600 + 180).unwrap_err();
-        assert_eq!(expired, RedeemError::Expired { id, seconds: 180 });
-        assert!(
-            expired.to_string().contains("expired 3 min ago"),
-            "{expired}"
-        );
-        let foreign = record.redeem(id, &other.secret, FIRST, &key(1), NOW);
-        assert_eq!(foreign, Err(RedeemError::Unknown { id }));
-        let id = other.id;
-        let foreign = record.redeem(id, &token.secret, FIRST, &key(1), NOW);
-        assert_eq!(foreign, Err(RedeemError::Unknown { id }));
-    }
-
-    #[test]
-    fn a_record_comes_back_from_bytes_and_has_no_secret() {
-        let (token, record) = create();
-        let used = record.redeem(token.id, &token.secret, SECOND, &key(1), NOW);
-        let used = used.unwrap();
-        let long = used.encode();
-        for record in [record.clone(), used] {
-            let bytes = record.encode();
-            assert_eq!(TokenRecord::decode(&bytes), Ok(record.clone()));
-            let secret = token.secret.expose();
-            assert!(bytes.windows(8).all(|window| window != &secret[..8]));
-        }
-        let unused = record.encode().len();
-        let ends: Vec<usize> = (0..=long.len())
-            .filter(|end| TokenRecord::decode(&long[..*end]).is_ok())
-            .collect();
-        assert_eq!(ends, [unused, long.len()], "a use has both its fields");
-        let key_alone = [&long[..unused], &long[unused + tlv::HEAD_BYTES + 16..]].concat();
-        let kind = USED_BY;
-        let missing = Err(TlvError::Missing { kind });
-        assert_eq!(TokenRecord::decode(&key_alone), missing);
-    }
-}
+mod tests;

@@ -8,6 +8,7 @@ use areo_trust::authority::{Authority, ServerKey};
 use areo_trust::fuzzing::{self, CLUSTER, NOW_SECONDS, PURPOSE, sealing_key};
 use areo_trust::grant::Grants;
 use areo_trust::key::KeyRecord;
+use areo_trust::registry::Foundation;
 use areo_trust::roots::{RootDigest, Roots};
 use areo_trust::secret::{Secret, seal};
 use areo_trust::token::JoinToken;
@@ -21,6 +22,12 @@ fn drive(target: fn(&[u8]) -> bool, corpus: &[Vec<u8>], words: &[&str], seed: u6
         cost,
     }
     .run();
+}
+
+fn golden(text: &str) -> Vec<u8> {
+    let text = text.trim();
+    let byte = |at| u8::from_str_radix(&text[at..at + 2], 16).expect("digits");
+    (0..text.len()).step_by(2).map(byte).collect()
 }
 
 #[test]
@@ -39,12 +46,11 @@ fn credentials_of_any_bytes() {
 
 #[test]
 fn tickets_of_any_bytes() {
-    let golden = include_str!("golden/ticket-1.txt").trim();
-    let byte = |at| u8::from_str_radix(&golden[at..at + 2], 16).unwrap();
-    let ticket: Vec<u8> = (0..golden.len()).step_by(2).map(byte).collect();
+    let ticket = golden(include_str!("golden/ticket-1.txt"));
+    let rotated = golden(include_str!("golden/ticket-2.txt"));
     // Without its grants, which are its last fields.
     let shorter = ticket[..ticket.len() - 35].to_vec();
-    drive(fuzzing::ticket, &[ticket, shorter], &[], 2, 10);
+    drive(fuzzing::ticket, &[ticket, rotated, shorter], &[], 2, 10);
 }
 
 #[test]
@@ -56,7 +62,10 @@ fn records_of_any_bytes() {
     key.rotate().unwrap();
     let root = Authority::create(CLUSTER, NOW_SECONDS).unwrap();
     let content = Secret::new(b"content".to_vec());
+    let (foundation, _) = Foundation::create(CLUSTER, NOW_SECONDS).unwrap();
     let corpus = [
+        foundation.encode().expose().to_vec(),
+        golden(include_str!("golden/change-1.txt")),
         record.encode().to_vec(),
         used.unwrap().encode().to_vec(),
         key.encode().expose().to_vec(),

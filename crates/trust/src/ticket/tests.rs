@@ -17,6 +17,7 @@ fn world() -> World {
         cluster: HERE,
         signers: vec![signer.public()],
         revoked: BTreeSet::new(),
+        least: BTreeMap::new(),
     };
     World {
         signer,
@@ -144,6 +145,42 @@ fn a_revoked_key_is_refused_at_once_and_on_a_connection_that_exists() {
 }
 
 #[test]
+fn a_ticket_of_a_retired_secret_or_of_earlier_grants_is_refused() {
+    let mut world = world();
+    let key = KeyId(7);
+    let standing = |secret, grants| Standing { secret, grants };
+    let ticket = |standing| Ticket {
+        standing,
+        ..world.ticket()
+    };
+    let tickets = [standing(0, 0), standing(1, 0), standing(1, 1)].map(ticket);
+    let bytes = tickets.clone().map(|ticket| world.signer.sign(&ticket));
+    for (bytes, ticket) in bytes.iter().zip(&tickets) {
+        assert_eq!(world.verifier.verify(bytes, NOW).as_ref(), Ok(ticket));
+    }
+    world.verifier.least.insert(KeyId(8), standing(9, 9));
+    let judge = |verifier: &Verifier| {
+        let judged = bytes
+            .each_ref()
+            .map(|bytes| verifier.verify(bytes, NOW).err());
+        let again = tickets
+            .each_ref()
+            .map(|ticket| verifier.still_counts(ticket, NOW).err());
+        assert_eq!(judged, again);
+        judged
+    };
+    assert_eq!(judge(&world.verifier), [None, None, None], "another key");
+    let (retired, changed) = (
+        Some(TicketError::Retired { key }),
+        Some(TicketError::GrantsChanged { key }),
+    );
+    world.verifier.least.insert(key, standing(1, 0));
+    assert_eq!(judge(&world.verifier), [retired.clone(), None, None]);
+    world.verifier.least.insert(key, standing(1, 1));
+    assert_eq!(judge(&world.verifier), [retired, changed, None]);
+}
+
+#[test]
 fn a_proof_of_possession_serves_one_holder_one_server_and_one_connection() {
     let world = world();
     let ticket = world.ticket();
@@ -227,7 +264,12 @@ fn a_ticket_with_all_grants_that_a_key_may_have_fits() {
     let world = world();
     let text = format!("read:d/{}", "a".repeat(MAX_GRANT_BYTES / MAX_GRANTS - 7));
     let grants = Grants::new(vec![text.parse().unwrap(); MAX_GRANTS]).unwrap();
+    let standing = Standing {
+        secret: 1,
+        grants: 2,
+    };
     let ticket = Ticket {
+        standing,
         grants,
         ..world.ticket()
     };
@@ -245,6 +287,7 @@ fn a_ticket_of_the_first_version_stays_readable() {
         cluster: HERE,
         signers: vec![signer.public()],
         revoked: BTreeSet::new(),
+        least: BTreeMap::new(),
     };
     let ticket = verifier.verify(&bytes, NOW).unwrap();
     assert_eq!(
@@ -262,6 +305,26 @@ fn a_ticket_of_the_first_version_stays_readable() {
     assert_eq!((ticket.key, ticket.issued_seconds), (KeyId(7), NOW));
 }
 
+#[test]
+fn a_ticket_with_a_standing_stays_readable() {
+    let private = Secret::new(hexadecimal(include_str!("../../tests/golden/signer-1.txt")));
+    let bytes = hexadecimal(include_str!("../../tests/golden/ticket-2.txt"));
+    let signer = Signer::load(&private).unwrap();
+    let verifier = Verifier {
+        cluster: HERE,
+        signers: vec![signer.public()],
+        revoked: BTreeSet::new(),
+        least: BTreeMap::new(),
+    };
+    let ticket = verifier.verify(&bytes, NOW).unwrap();
+    let standing = Standing {
+        secret: 3,
+        grants: 5,
+    };
+    assert_eq!((ticket.key, ticket.standing), (KeyId(7), standing));
+    assert_eq!(signer.sign(&ticket), bytes);
+}
+
 fn hexadecimal(text: &str) -> Vec<u8> {
     let text = text.trim();
     let byte = |at| u8::from_str_radix(&text[at..at + 2], 16).unwrap();
@@ -275,6 +338,7 @@ proptest! {
     fn any_ticket_comes_back(
         key: u64,
         holder: [u8; 32],
+        numbers: (u32, u32),
         start in "[a-z0-9]{0,8}",
         prefix in "\\PC{0,20}",
         verbs in proptest::sample::subsequence(vec!["read", "write", "list", "delete", "admin"], 1..5),
@@ -282,7 +346,10 @@ proptest! {
         let world = world();
         let grant = format!("{}:{start}*/{prefix}", verbs.join(","));
         let grants = Grants::new(vec![grant.parse().unwrap()]).unwrap();
-        let ticket = Ticket::new(HERE, KeyId(key), grants, holder, NOW);
+        let ticket = Ticket {
+            standing: Standing { secret: numbers.0, grants: numbers.1 },
+            ..Ticket::new(HERE, KeyId(key), grants, holder, NOW)
+        };
         let bytes = world.signer.sign(&ticket);
         prop_assert_eq!(world.verifier.verify(&bytes, NOW), Ok(ticket));
     }

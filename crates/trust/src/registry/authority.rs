@@ -1,0 +1,131 @@
+//! Changes of the CAs of a cluster, and what they issue.
+
+use rustls::pki_types::CertificateDer;
+
+use areo_core::config::ServerId;
+use areo_core::env::Env;
+use areo_core::manager::Root;
+
+use crate::authority::PublicKey;
+use crate::roots::RootDigest;
+
+use super::entry::{AuthorityRecord, Content, Entry, Foundation, Origin, What};
+use super::error::{DropRootError, FoundError, IssueError, IssueFromError, TrustRootError};
+use super::{LOG, Registry, Verdict};
+
+impl Registry {
+    /// Founds the cluster: the first change, made by the server that has this foundation in its data directory. A repetition changes nothing.
+    ///
+    /// # Errors
+    /// [`FoundError`].
+    pub async fn found<E: Env>(
+        &self,
+        root: &Root<E>,
+        foundation: &Foundation,
+        origin: &Origin,
+    ) -> Result<(), FoundError> {
+        let chain = root.chain(LOG);
+        loop {
+            self.catch_up(&chain).await?;
+            let founding = self.state.borrow().as_ref().map(|state| state.founding);
+            if let Some(digest) = founding {
+                return match digest == foundation.authority.root().digest() {
+                    true => Ok(()),
+                    false => Err(FoundError::Other { digest }),
+                };
+            }
+            let entry = Entry {
+                origin: origin.clone(),
+                what: What::Founded,
+                content: Content::Founded(foundation.clone()),
+            };
+            self.append(&chain, None, &entry).await?;
+        }
+    }
+
+    /// A certificate for the key of a server, by the CA that issued when the log was read last.
+    ///
+    /// # Errors
+    /// [`IssueError`].
+    pub fn issue_certificate(
+        &self,
+        server: ServerId,
+        key: &PublicKey,
+        now_seconds: u64,
+    ) -> Result<CertificateDer<'static>, IssueError> {
+        let state = self.state.borrow();
+        let record = state.as_ref().ok_or(IssueError::NotRead)?.issuing();
+        let digest = record.root().digest();
+        let authority = record.authority(self.cluster);
+        let authority = authority.ok_or(IssueError::OfOperator { digest })??;
+        Ok(authority.issue(server, key, now_seconds)?)
+    }
+
+    /// Trusts one more CA: the first step of a rotation. A repetition changes nothing.
+    ///
+    /// # Errors
+    /// [`TrustRootError`].
+    pub async fn trust_root<E: Env>(
+        &self,
+        root: &Root<E>,
+        record: &AuthorityRecord,
+        origin: &Origin,
+    ) -> Result<(), TrustRootError> {
+        let judge = |state: &super::State| {
+            let mut roots = state.roots.clone();
+            roots.trust(record.root().clone())?;
+            Ok(match roots == state.roots {
+                true => Verdict::AsItIs(()),
+                false => Verdict::Change(What::RootTrusted, Content::Authority(record.clone()), ()),
+            })
+        };
+        self.change(root, origin, judge).await
+    }
+
+    /// Has a trusted CA issue certificates, and its key sign tickets, from now on: the second step of a rotation. Every server is to trust it by
+    /// then.
+    ///
+    /// # Errors
+    /// [`IssueFromError`].
+    pub async fn issue_from<E: Env>(
+        &self,
+        root: &Root<E>,
+        digest: RootDigest,
+        origin: &Origin,
+    ) -> Result<(), IssueFromError> {
+        let judge = |state: &super::State| {
+            let mut roots = state.roots.clone();
+            roots.issue_from(digest)?;
+            Ok(match roots == state.roots {
+                true => Verdict::AsItIs(()),
+                false => Verdict::Change(What::RootIssues, Content::Root(digest), ()),
+            })
+        };
+        self.change(root, origin, judge).await
+    }
+
+    /// Trusts a CA no longer: the last step of a rotation. Certificates of it count no more, nor do tickets that the key under it signed: every
+    /// server is to have another certificate by then.
+    ///
+    /// # Errors
+    /// [`DropRootError`].
+    pub async fn drop_root<E: Env>(
+        &self,
+        root: &Root<E>,
+        digest: RootDigest,
+        origin: &Origin,
+    ) -> Result<(), DropRootError> {
+        let judge = |state: &super::State| {
+            state.roots.clone().drop_root(digest)?;
+            match state.signs(digest) {
+                true => Err(DropRootError::Signs { digest }),
+                false => Ok(Verdict::Change(
+                    What::RootDropped,
+                    Content::Root(digest),
+                    (),
+                )),
+            }
+        };
+        self.change(root, origin, judge).await
+    }
+}

@@ -1,0 +1,260 @@
+//! Errors of operations on the trust of a cluster: an enum for each.
+
+use areo_core::config::ServerId;
+use areo_core::error::Unavailable;
+
+use crate::authority::AuthorityError;
+use crate::id::{KeyId, TokenId};
+use crate::key::{KeyError, ProofError};
+use crate::roots::{RootDigest, RootsError};
+use crate::secret::{NoRandomness, OpenError};
+use crate::token::RedeemError;
+
+use super::entry::RecordError;
+
+/// The log of changes cannot be read, or a change not be appended.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LogError {
+    /// No quorum of the root domain in time; nothing was changed.
+    #[error("the root domain does not answer, and nothing was changed; try again: {0}")]
+    Unavailable(Unavailable),
+    /// No quorum of the root domain in time; the change may have been made.
+    #[error(
+        "it is not known whether the change was made; look before it is tried again (`areo audit ls`): {0}"
+    )]
+    Unconfirmed(Unavailable),
+    /// The log is empty.
+    #[error(
+        "this cluster has no CA and no keys yet: the server that was started with `--init` makes them when it serves"
+    )]
+    NotFounded,
+    /// An entry does not open.
+    #[error(
+        "change {generation} of this cluster's trust cannot be read with the cluster key of this server: {error}; if other servers read it, let this one join anew"
+    )]
+    Sealed {
+        /// The place of the entry.
+        generation: u32,
+        /// Why it does not.
+        error: OpenError,
+    },
+    /// An entry opens and cannot be read.
+    #[error("change {generation} of this cluster's trust cannot be read: {error}")]
+    Record {
+        /// The place of the entry.
+        generation: u32,
+        /// Why it cannot.
+        error: RecordError,
+    },
+    /// The log has all changes that can be numbered.
+    #[error("this cluster's trust was changed 2^32 times and takes no more changes")]
+    Full,
+    /// The system gives no random bytes.
+    #[error(transparent)]
+    NoRandomness(#[from] NoRandomness),
+}
+
+/// A cluster that could not be founded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FoundError {
+    /// The log.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// Another server has founded it.
+    #[error(
+        "this cluster was founded with the CA {digest}, not with that of this data directory: join it with a token"
+    )]
+    Other {
+        /// The digest of that CA.
+        digest: RootDigest,
+    },
+}
+
+/// A certificate that could not be issued.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IssueError {
+    /// The log was not read yet.
+    #[error("this server has not read the cluster's trust yet: try again")]
+    NotRead,
+    /// The operator's own CA issues.
+    #[error(
+        "the CA {digest} is the operator's own, and the cluster cannot issue under it: give the server a certificate of it by file"
+    )]
+    OfOperator {
+        /// The digest of that CA.
+        digest: RootDigest,
+    },
+    /// The certificate cannot be made.
+    #[error(transparent)]
+    Authority(#[from] AuthorityError),
+}
+
+/// A root that is not trusted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TrustRootError {
+    /// The log.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The roots that there are do not admit it.
+    #[error(transparent)]
+    Roots(#[from] RootsError),
+}
+
+/// A root that does not issue.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IssueFromError {
+    /// The log.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The roots that there are do not admit it.
+    #[error(transparent)]
+    Roots(#[from] RootsError),
+}
+
+/// A root that is not dropped.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DropRootError {
+    /// The log.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The roots that there are do not admit it.
+    #[error(transparent)]
+    Roots(#[from] RootsError),
+    /// Tickets are signed by the key under it.
+    #[error(
+        "tickets are signed by a key that goes with the CA {digest}: trust another CA of the cluster's own first (`areo ca rotate`)"
+    )]
+    Signs {
+        /// Its digest.
+        digest: RootDigest,
+    },
+}
+
+/// A token that was not made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CreateTokenError {
+    /// The log.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// It would never count.
+    #[error("a join token that counts for no time lets no server in: give it a longer `--ttl`")]
+    NoTime,
+}
+
+/// A token that was not revoked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RevokeTokenError {
+    /// The log.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// There is none.
+    #[error("this cluster has no join token {id}: `areo token ls` lists them")]
+    Unknown {
+        /// The id.
+        id: TokenId,
+    },
+}
+
+/// A server that is not let in.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RedeemTokenError {
+    /// The log.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The token does not let it in.
+    #[error(transparent)]
+    Token(#[from] RedeemError),
+    /// Its id is that of a server of the cluster.
+    #[error(
+        "server {server} is one of this cluster already, and a token makes no second one of it: start the new server on an empty data directory"
+    )]
+    Registered {
+        /// The id.
+        server: ServerId,
+    },
+}
+
+/// A key that was not made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CreateKeyError {
+    /// The log.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The record cannot be made.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// Another key has the name.
+    #[error(
+        "the name '{name}' is taken by key {id}: take another one, or revoke that key first (`areo key revoke`)"
+    )]
+    NameTaken {
+        /// The name.
+        name: String,
+        /// The key that has it.
+        id: KeyId,
+    },
+}
+
+/// A key that was not changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChangeKeyError {
+    /// The log.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// There is none.
+    #[error("this cluster has no key {id}: `areo key ls` lists them")]
+    Unknown {
+        /// The id.
+        id: KeyId,
+    },
+    /// It was revoked, which is final.
+    #[error(
+        "the key {id} was revoked, which is final: make another one with `areo key create`, which may have its name"
+    )]
+    Revoked {
+        /// The id.
+        id: KeyId,
+    },
+    /// It has two secrets already.
+    #[error(
+        "the key {id} has two secrets already: retire the older one when all clients have the newer (`areo key retire`); if the newer one was lost, make another key and revoke this one"
+    )]
+    Rotating {
+        /// The id.
+        id: KeyId,
+    },
+    /// No other key could make keys.
+    #[error(
+        "the key {id} is the last one with the grant 'keys', and nothing could be mended without one: make another one with that grant first"
+    )]
+    LastOfKeys {
+        /// The id.
+        id: KeyId,
+    },
+}
+
+/// A ticket that was not issued.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IssueTicketError {
+    /// The log.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The proof is not taken.
+    #[error(transparent)]
+    Proof(#[from] ProofError),
+    /// The exchange was with another cluster.
+    #[error(
+        "the key was proven to cluster {found:032x}, and this is cluster {expected:032x}: connect to that one"
+    )]
+    OtherCluster {
+        /// This cluster.
+        expected: u128,
+        /// The cluster of the exchange.
+        found: u128,
+    },
+    /// The cluster has no CA of its own.
+    #[error(
+        "no CA of this cluster has a key that signs tickets: trust one of the cluster's own (`areo ca rotate`)"
+    )]
+    NoSigner,
+}

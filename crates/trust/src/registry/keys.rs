@@ -1,0 +1,209 @@
+//! Access keys: made, listed, rotated, revoked; and the tickets of those that prove one.
+//!
+//! Of keys that count each has a name of its own. A revoked key keeps its id for ever, and its name is free: tickets and refusals are by
+//! id, so that another key of that name has nothing of the old one.
+
+use bytes::Bytes;
+
+use areo_core::env::Env;
+use areo_core::manager::Root;
+
+use crate::grant::{Grants, Need, Verb};
+use crate::id::KeyId;
+use crate::key::{AccessKey, Exchange, KeyRecord, PROOF_BYTES, ProofError};
+use crate::ticket::Ticket;
+
+use super::entry::{Content, Origin, What};
+use super::error::{ChangeKeyError, CreateKeyError, IssueTicketError, LogError};
+use super::{Registry, State, Verdict};
+
+/// The answer to a client that has proven a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IssuedTicket {
+    /// The signed ticket.
+    pub ticket: Bytes,
+    /// The proof of the server.
+    pub answer: [u8; PROOF_BYTES],
+}
+
+impl Registry {
+    /// Makes a key. Of two that want one name at once, one gets it.
+    ///
+    /// # Errors
+    /// [`CreateKeyError`].
+    pub async fn create_key<E: Env>(
+        &self,
+        root: &Root<E>,
+        name: &str,
+        grants: &Grants,
+        origin: &Origin,
+    ) -> Result<AccessKey, CreateKeyError> {
+        let judge = |state: &State| {
+            if let Some(key) = state.key_named(name) {
+                let (name, id) = (name.to_owned(), key.id);
+                return Err(CreateKeyError::NameTaken { name, id });
+            }
+            let (owned, record) = KeyRecord::create(name, grants.clone())?;
+            let content = Content::Key(record);
+            Ok(Verdict::Change(What::KeyCreated, content, owned))
+        };
+        self.change(root, origin, judge).await
+    }
+
+    /// All keys that were ever made, revoked ones as well.
+    ///
+    /// # Errors
+    /// [`LogError`].
+    pub async fn keys<E: Env>(&self, root: &Root<E>) -> Result<Vec<KeyRecord>, LogError> {
+        self.refresh(root).await?;
+        let state = self.state.borrow();
+        let keys = state.iter().flat_map(|state| state.keys.values());
+        Ok(keys.cloned().collect())
+    }
+
+    /// The key of this name that counted when the log was read last.
+    pub fn key_named(&self, name: &str) -> Option<KeyId> {
+        let state = self.state.borrow();
+        state.as_ref()?.key_named(name).map(|key| key.id)
+    }
+
+    /// Gives a key a second secret: both count until the older one is retired.
+    ///
+    /// # Errors
+    /// [`ChangeKeyError`].
+    pub async fn rotate_key<E: Env>(
+        &self,
+        root: &Root<E>,
+        id: KeyId,
+        origin: &Origin,
+    ) -> Result<AccessKey, ChangeKeyError> {
+        let judge = |state: &State| {
+            let mut record = counting(state, id)?;
+            if record.is_rotating() {
+                return Err(ChangeKeyError::Rotating { id });
+            }
+            let owned = record.rotate().map_err(LogError::from)?;
+            Ok(Verdict::Change(
+                What::KeyRotated,
+                Content::Key(record),
+                owned,
+            ))
+        };
+        self.change(root, origin, judge).await
+    }
+
+    /// Retires the older secret of a key, and with it the tickets that were issued for it. A key with one secret stays as it is.
+    ///
+    /// # Errors
+    /// [`ChangeKeyError`].
+    pub async fn retire_key<E: Env>(
+        &self,
+        root: &Root<E>,
+        id: KeyId,
+        origin: &Origin,
+    ) -> Result<(), ChangeKeyError> {
+        let judge = |state: &State| {
+            let mut record = counting(state, id)?;
+            if !record.is_rotating() {
+                return Ok(Verdict::AsItIs(()));
+            }
+            record.retire();
+            let content = Content::Key(record);
+            Ok(Verdict::Change(What::KeyRetired, content, ()))
+        };
+        self.change(root, origin, judge).await
+    }
+
+    /// Gives a key other grants. Its tickets count no longer, so that none has more than the key: clients prove it again.
+    ///
+    /// # Errors
+    /// [`ChangeKeyError`].
+    pub async fn change_grants<E: Env>(
+        &self,
+        root: &Root<E>,
+        id: KeyId,
+        grants: &Grants,
+        origin: &Origin,
+    ) -> Result<(), ChangeKeyError> {
+        let judge = |state: &State| {
+            let mut record = counting(state, id)?;
+            if record.grants == *grants {
+                return Ok(Verdict::AsItIs(()));
+            }
+            if state.is_last_of_keys(id) && !grants.allow(&Need::cluster(Verb::Keys)) {
+                return Err(ChangeKeyError::LastOfKeys { id });
+            }
+            record.change_grants(grants.clone());
+            let content = Content::Key(record);
+            Ok(Verdict::Change(What::GrantsChanged, content, ()))
+        };
+        self.change(root, origin, judge).await
+    }
+
+    /// Revokes a key, for ever. A repetition changes nothing.
+    ///
+    /// # Errors
+    /// [`ChangeKeyError`].
+    pub async fn revoke_key<E: Env>(
+        &self,
+        root: &Root<E>,
+        id: KeyId,
+        origin: &Origin,
+    ) -> Result<(), ChangeKeyError> {
+        let judge = |state: &State| {
+            let mut record = match counting(state, id) {
+                Err(ChangeKeyError::Revoked { .. }) => return Ok(Verdict::AsItIs(())),
+                record => record?,
+            };
+            if state.is_last_of_keys(id) {
+                return Err(ChangeKeyError::LastOfKeys { id });
+            }
+            record.revoked_seconds = Some(origin.now_seconds);
+            let content = Content::Key(record);
+            Ok(Verdict::Change(What::KeyRevoked, content, ()))
+        };
+        self.change(root, origin, judge).await
+    }
+
+    /// Judges the proof of a client by all changes that were acknowledged before, and issues a ticket with the grants that the key has now.
+    ///
+    /// # Errors
+    /// [`IssueTicketError`].
+    pub async fn issue_ticket<E: Env>(
+        &self,
+        root: &Root<E>,
+        exchange: &Exchange,
+        proof: &[u8],
+        now_seconds: u64,
+    ) -> Result<IssuedTicket, IssueTicketError> {
+        let (expected, found) = (self.cluster, exchange.cluster);
+        if found != expected {
+            return Err(IssueTicketError::OtherCluster { expected, found });
+        }
+        self.refresh(root).await?;
+        let state = self.state.borrow();
+        let state = state.as_ref().ok_or(LogError::NotFounded)?;
+        let key = exchange.key;
+        let record = state.keys.get(&key).ok_or(ProofError::Unknown { key })?;
+        let proven = record.judge(exchange, proof)?;
+        let signer = state.signer().ok_or(IssueTicketError::NoSigner)?;
+        let grants = record.grants.clone();
+        let ticket = Ticket {
+            standing: proven.standing,
+            ..Ticket::new(expected, key, grants, exchange.holder, now_seconds)
+        };
+        Ok(IssuedTicket {
+            ticket: signer.sign(&ticket),
+            answer: proven.answer,
+        })
+    }
+}
+
+/// The record of a key that was not revoked.
+fn counting(state: &State, id: KeyId) -> Result<KeyRecord, ChangeKeyError> {
+    let record = state.keys.get(&id).ok_or(ChangeKeyError::Unknown { id })?;
+    match record.revoked_seconds {
+        None => Ok(record.clone()),
+        Some(_) => Err(ChangeKeyError::Revoked { id }),
+    }
+}
