@@ -5,9 +5,9 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tracing::callsite::Identifier;
 
-/// The largest number of lines of one kind ...
-const LINES: u32 = 10;
-/// ... in so long.
+/// The largest number of lines of one kind in a [`WHILE`].
+pub(super) const LINES: u32 = 10;
+/// The time over which lines of a kind are counted.
 const WHILE: Duration = Duration::from_secs(10);
 
 /// Counts lines by where they are written in the code.
