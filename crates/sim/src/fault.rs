@@ -181,6 +181,10 @@ faults! {
     Exhausted = "descriptors run out",
     /// Elements of an object rot at several members, and too few are left to make its value.
     ObjectLost = "object lost",
+    /// A join token is shown that has let another machine in.
+    TokenContested = "token shown twice",
+    /// A key is proven that was revoked, or a secret that was retired.
+    TicketRefused = "ticket refused",
 }
 
 /// Counts of everything that fired.
@@ -364,6 +368,8 @@ fn is_drawn_beside(fault: Fault) -> bool {
             | Fault::LeaderKilled
             | Fault::Exhausted
             | Fault::ObjectLost
+            | Fault::TokenContested
+            | Fault::TicketRefused
             | Fault::SnapshotRestored
             | Fault::RootGrown
             | Fault::GrowersMeet

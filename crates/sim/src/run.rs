@@ -53,6 +53,8 @@ pub enum Work {
     /// Registers and their names at all servers: neither files nor values in blocks, nor reconfigurations, until everything
     /// is done once at the end. It says what the simulator itself costs.
     Registers,
+    /// The same, mostly with join tokens, access keys and CAs, while the root domain changes its members.
+    Trusting,
     /// Nothing goes wrong, and clients do nothing, before servers come to remember anything ([`Fault::ArbitraryState`]).
     Stabilizing,
     /// Nothing goes wrong, and clients do nothing, before an object is lost ([`Fault::ObjectLost`]).
@@ -249,7 +251,7 @@ pub fn restricted(
 ) -> Outcome {
     let cluster = match options.work {
         Work::Registers => Cluster::USUAL,
-        Work::Drawn | Work::Settled => Cluster::drawn(seed),
+        Work::Drawn | Work::Settled | Work::Trusting => Cluster::drawn(seed),
         Work::Stabilizing | Work::Losing => Cluster::drawn(seed).on_disks(),
     };
     let root = workload::root(&cluster);

@@ -12,11 +12,8 @@ use areo_core::manager::Creation;
 use areo_core::object::DomainId;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 mod apart;
@@ -32,6 +29,7 @@ mod merging;
 mod moving;
 mod operation;
 mod shape;
+mod trusting;
 
 use operation::One;
 use shape::{conditional, drawn_conditional, drawn_members, drawn_options, options_of};
@@ -72,6 +70,7 @@ pub(crate) struct Workload {
     merging: merging::Merging,
     files: files::Files,
     tombstones: large::Tombstones,
+    trusting: trusting::Trusting,
 }
 
 /// What a seed draws about its clients.
@@ -108,6 +107,8 @@ struct Shape {
     moves_per_mille: u64,
     /// Operations on files.
     files_per_mille: u64,
+    /// Operations on the trust of the cluster.
+    trust_per_mille: u64,
     /// Of the reconfigurations of `abd` and `ec`, those after which the domain is conditional. Unless there are none, conditional domains
     /// become others, too.
     becoming_per_mille: u64,
@@ -138,6 +139,8 @@ fn configuration(
 const REGULAR: u64 = 0x4e61;
 /// The same of clients that are called by their hardware.
 const HARDWARE: u64 = 0xca55;
+/// The same of operations on the trust of the cluster.
+const TRUST: u64 = 0x7245;
 
 /// What an operation came to.
 enum End {
@@ -172,11 +175,15 @@ impl Workload {
             idle_per_mille: [0, 3][random.index(2)],
             moves_per_mille: [0, 10, 40][random.index(3)],
             files_per_mille: [0, 0, 150][random.index(3)],
+            trust_per_mille: [100, 0, 0, 0, 0, 0, 0, 0][(random.beside(TRUST) % 8) as usize],
             becoming_per_mille: [0, 200, 1000][random.index(3)],
             options: drawn_options(random),
         };
         if options.work != Work::Drawn {
             shape.moves_per_mille = 0;
+        }
+        if options.work == Work::Trusting {
+            (shape.trust_per_mille, shape.moves_per_mille) = (700, 40);
         }
         if options.work == Work::Registers {
             let everywhere: Vec<usize> = (0..world.cluster().servers).collect();
@@ -184,6 +191,7 @@ impl Workload {
             shape.conditional = (everywhere.clone(), Dap::Conditional { k: 3 });
             shape.copied = everywhere;
             (shape.blocks_per_mille, shape.files_per_mille) = (0, 0);
+            shape.trust_per_mille = 0;
         }
         if let Some(Decider::Leader { .. }) = shape.lattice {
             world.let_servers_lead(leading::ATTEMPT);
@@ -205,6 +213,7 @@ impl Workload {
             merging: merging::Merging::default(),
             files: files::Files::default(),
             tombstones: large::Tombstones::default(),
+            trusting: trusting::Trusting::new(world),
         })
     }
 
@@ -269,6 +278,7 @@ impl Workload {
         }
         // What it knew of servers died with it.
         self.world.close_book(process);
+        self.trusting.forget(process);
         self.start(process);
     }
 
@@ -347,6 +357,7 @@ impl Workload {
         let random = self.world.random();
         match what {
             _ if random.chance(self.moves_per_mille()) => operation.reconfigure().await,
+            _ if random.chance(self.shape.trust_per_mille) => operation.trust().await,
             _ if random.chance(self.shape.files_per_mille) => match random.below(100) {
                 0..55 => operation.push_file().await,
                 55..89 => operation.pull_file().await,
@@ -363,43 +374,6 @@ impl Workload {
             95..98 => operation.list().await,
             _ => operation.create().await,
         }
-    }
-
-    /// The operation, which its client may give up in the middle: then what became of it cannot be known.
-    async fn unless_cancelled(
-        &self,
-        env: &SimEnv,
-        task: usize,
-        mut operation: Pin<Box<impl Future<Output = End>>>,
-    ) -> End {
-        if !self.world.plan().draws(Fault::Cancelled) {
-            return operation.await;
-        }
-        let most = self.shape.timeout.as_micros() as u64;
-        // Most operations are short.
-        let time = self
-            .world
-            .random()
-            .between(1, most >> self.world.random().below(10));
-        let mut given_up = pin!(env.sleep(Duration::from_micros(time)));
-        let ended = poll_fn(|context| {
-            if let Poll::Ready(end) = operation.as_mut().poll(context) {
-                return Poll::Ready(Some(end));
-            }
-            given_up.as_mut().poll(context).map(|()| None)
-        });
-        if let Some(end) = ended.await {
-            return end;
-        }
-        self.world.plan().note(Fault::Cancelled);
-        self.world
-            .remark(&format!("task {task} gives its operation up"));
-        drop(operation);
-        if let Some(operation) = self.running.borrow_mut()[task].take() {
-            let now = self.world.now();
-            self.history.borrow_mut().end_unknown(now, &operation);
-        }
-        End::TimedOut
     }
 
     async fn think(&self, client: &Client<SimEnv>) {

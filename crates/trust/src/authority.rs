@@ -292,7 +292,7 @@ fn common_name(name: &str) -> DistinguishedName {
 }
 
 fn serial() -> Result<SerialNumber, NoRandomness> {
-    let bytes = secret::random::<SERIAL_BYTES>()?;
+    let bytes = secret::random::<SERIAL_BYTES>(&secret::system)?;
     Ok(SerialNumber::from_slice(&bytes))
 }
 

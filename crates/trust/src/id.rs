@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::hexadecimal;
-use crate::secret::{self, NoRandomness};
+use crate::secret::{self, NoRandomness, RandomSource};
 
 /// A type for ids of one thing, so that an id of a token is not taken for that of a key.
 macro_rules! id {
@@ -17,8 +17,8 @@ macro_rules! id {
             ///
             /// # Errors
             /// [`NoRandomness`].
-            pub fn random() -> Result<$name, NoRandomness> {
-                Ok($name(u64::from_be_bytes(secret::random()?)))
+            pub fn random(source: &RandomSource) -> Result<$name, NoRandomness> {
+                Ok($name(u64::from_be_bytes(secret::random(source)?)))
             }
 
             /// Reads 16 lower-case hexadecimal digits; none if the text is anything else.

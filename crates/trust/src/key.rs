@@ -19,7 +19,7 @@ use areo_core::tlv::{self, MUST_UNDERSTAND, TlvError};
 
 use crate::grant::{GrantError, Grants};
 use crate::id::KeyId;
-use crate::secret::{NoRandomness, SECRET_BYTES, Secret};
+use crate::secret::{NoRandomness, RandomSource, SECRET_BYTES, Secret};
 use crate::text::{Form, TextError};
 use crate::ticket::{STANDING_BYTES, Standing};
 use crate::tls::BINDING_BYTES;
@@ -208,11 +208,15 @@ impl KeyRecord {
     ///
     /// # Errors
     /// [`KeyError::Name`], [`KeyError::NoRandomness`].
-    pub fn create(name: &str, grants: Grants) -> Result<(AccessKey, KeyRecord), KeyError> {
+    pub fn create(
+        name: &str,
+        grants: Grants,
+        source: &RandomSource,
+    ) -> Result<(AccessKey, KeyRecord), KeyError> {
         let name = checked(name)?;
         let key = AccessKey {
-            id: KeyId::random()?,
-            secret: Secret::random()?,
+            id: KeyId::random(source)?,
+            secret: Secret::random(source)?,
         };
         let record = KeyRecord {
             id: key.id,
@@ -229,8 +233,8 @@ impl KeyRecord {
     ///
     /// # Errors
     /// [`NoRandomness`].
-    pub fn rotate(&mut self) -> Result<AccessKey, NoRandomness> {
-        let secret = Secret::random()?;
+    pub fn rotate(&mut self, source: &RandomSource) -> Result<AccessKey, NoRandomness> {
+        let secret = Secret::random(source)?;
         self.retire();
         self.secrets.push(secret.clone());
         let id = self.id;

@@ -33,7 +33,7 @@ use bytes::Bytes;
 use areo_core::env::Env;
 use areo_core::manager::{AppendError, Appended, Chain, Root};
 
-use crate::secret::{self, Secret};
+use crate::secret::{self, RandomSource, Secret};
 
 pub use entry::{
     Actor, AuthorityRecord, Foundation, FoundationError, MAX_ADDRESS_BYTES, Origin, RecordError,
@@ -58,6 +58,7 @@ const LOG: &str = "trust";
 pub struct Registry {
     cluster: u128,
     cluster_key: Secret,
+    random: Box<RandomSource>,
     /// None before the cluster was founded, or the first look.
     state: RefCell<Option<State>>,
     /// The view of the state, once it was asked for.
@@ -91,11 +92,20 @@ impl Registry {
     /// # Panics
     /// If the key does not have [`secret::SECRET_BYTES`].
     pub fn new(cluster: u128, cluster_key: Secret) -> Registry {
+        Registry::with_random(cluster, cluster_key, Box::new(secret::system))
+    }
+
+    /// A registry whose secrets and nonces come from this source: for a simulation.
+    ///
+    /// # Panics
+    /// If the key does not have [`secret::SECRET_BYTES`].
+    pub fn with_random(cluster: u128, cluster_key: Secret, random: Box<RandomSource>) -> Registry {
         let bytes = cluster_key.expose().len();
         assert_eq!(bytes, secret::SECRET_BYTES, "a key that seals");
         Registry {
             cluster,
             cluster_key,
+            random,
             state: RefCell::default(),
             view: RefCell::default(),
         }
@@ -196,7 +206,7 @@ impl Registry {
         };
         let purpose = self.purpose(generation);
         // The nonce is random: no two proposals are equal.
-        let sealed = secret::seal(&self.cluster_key, &purpose, &entry.encode())?;
+        let sealed = secret::seal(&self.cluster_key, &purpose, &entry.encode(), &*self.random)?;
         let sealed = Bytes::from(sealed);
         match chain.append(after, &sealed).await {
             Ok(Appended::Won { generation }) => {

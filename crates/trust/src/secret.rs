@@ -39,12 +39,12 @@ const HEAD_BYTES: usize = MAGIC.len() + 1;
 pub struct Secret(Zeroizing<Vec<u8>>);
 
 impl Secret {
-    /// A secret of [`SECRET_BYTES`] from the system's generator.
+    /// A secret of [`SECRET_BYTES`].
     ///
     /// # Errors
     /// [`NoRandomness`].
-    pub fn random() -> Result<Secret, NoRandomness> {
-        let bytes = Zeroizing::new(random::<SECRET_BYTES>()?);
+    pub fn random(source: &RandomSource) -> Result<Secret, NoRandomness> {
+        let bytes = Zeroizing::new(random::<SECRET_BYTES>(source)?);
         Ok(Secret::new(bytes.to_vec()))
     }
 
@@ -90,15 +90,25 @@ impl fmt::Debug for Secret {
 #[error("the system gives no random bytes: no key can be made on it")]
 pub struct NoRandomness;
 
-/// Bytes from the system's generator.
+/// Fills bytes at random: [`system`], except in a simulation, whose runs repeat themselves.
+pub type RandomSource = dyn Fn(&mut [u8]) -> Result<(), NoRandomness>;
+
+/// The system's generator.
 ///
 /// # Errors
 /// [`NoRandomness`].
-pub fn random<const N: usize>() -> Result<[u8; N], NoRandomness> {
+pub fn system(bytes: &mut [u8]) -> Result<(), NoRandomness> {
+    let filled = ring::rand::SystemRandom::new().fill(bytes);
+    filled.map_err(|_| NoRandomness)
+}
+
+/// Random bytes.
+///
+/// # Errors
+/// [`NoRandomness`].
+pub fn random<const N: usize>(source: &RandomSource) -> Result<[u8; N], NoRandomness> {
     let mut bytes = [0; N];
-    ring::rand::SystemRandom::new()
-        .fill(&mut bytes)
-        .map_err(|_| NoRandomness)?;
+    source(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -131,8 +141,13 @@ const KEY_LENGTH: &str = "a sealing key has 32 bytes";
 ///
 /// # Panics
 /// If the key is not [`SECRET_BYTES`] long.
-pub fn seal(key: &Secret, purpose: &str, content: &Secret) -> Result<Vec<u8>, NoRandomness> {
-    let nonce = random::<NONCE_LEN>()?;
+pub fn seal(
+    key: &Secret,
+    purpose: &str,
+    content: &Secret,
+    source: &RandomSource,
+) -> Result<Vec<u8>, NoRandomness> {
+    let nonce = random::<NONCE_LEN>(source)?;
     let mut blob = Vec::with_capacity(HEAD_BYTES + NONCE_LEN + content.0.len() + 16);
     blob.extend_from_slice(&MAGIC);
     blob.push(VERSION);
@@ -211,7 +226,10 @@ mod tests {
 
     #[test]
     fn secrets_are_drawn_anew_and_compared_by_content() {
-        let (one, other) = (Secret::random().unwrap(), Secret::random().unwrap());
+        let (one, other) = (
+            Secret::random(&system).unwrap(),
+            Secret::random(&system).unwrap(),
+        );
         assert_ne!(one, other);
         assert_eq!(one, one.clone());
         assert_ne!(one, Secret::new(one.expose()[..31].to_vec()));
@@ -221,20 +239,23 @@ mod tests {
 
     #[test]
     fn a_sealed_secret_opens_with_its_key_and_purpose_alone() {
-        let (key, other) = (Secret::random().unwrap(), Secret::random().unwrap());
+        let (key, other) = (
+            Secret::random(&system).unwrap(),
+            Secret::random(&system).unwrap(),
+        );
         let content = Secret::new(b"a private key".to_vec());
-        let blob = seal(&key, "ca", &content).unwrap();
+        let blob = seal(&key, "ca", &content, &system).unwrap();
         assert_eq!(open(&key, "ca", &blob).as_ref(), Ok(&content));
         assert_eq!(open(&other, "ca", &blob), Err(OpenError::Refused));
         assert_eq!(open(&key, "key", &blob), Err(OpenError::Refused));
-        let sealed_again = seal(&key, "ca", &content).unwrap();
+        let sealed_again = seal(&key, "ca", &content, &system).unwrap();
         assert_ne!(blob, sealed_again, "the nonce is drawn anew");
     }
 
     #[test]
     fn a_changed_or_cut_blob_does_not_open() {
-        let key = Secret::random().unwrap();
-        let blob = seal(&key, "ca", &Secret::new(vec![7; 20])).unwrap();
+        let key = Secret::random(&system).unwrap();
+        let blob = seal(&key, "ca", &Secret::new(vec![7; 20]), &system).unwrap();
         for bit in 0..blob.len() * 8 {
             let mut changed = blob.clone();
             changed[bit / 8] ^= 1 << (bit % 8);

@@ -28,7 +28,7 @@ use crate::certificate::duration;
 use crate::grant::{Grant, GrantError, Grants, MAX_GRANT_BYTES, MAX_GRANTS};
 use crate::id::KeyId;
 use crate::key::NONCE_BYTES;
-use crate::secret::{NoRandomness, SECRET_BYTES, Secret};
+use crate::secret::{NoRandomness, SECRET_BYTES, Secret, system};
 use crate::tls::BINDING_BYTES;
 
 /// The life of a ticket, in seconds.
@@ -83,7 +83,7 @@ impl Signer {
     /// # Errors
     /// [`NoRandomness`].
     pub fn create() -> Result<Signer, NoRandomness> {
-        let seed = Secret::random()?;
+        let seed = Secret::random(&system)?;
         Ok(Signer::load(&seed).expect("a seed has 32 bytes"))
     }
 
@@ -144,7 +144,7 @@ impl Holder {
     /// # Errors
     /// [`NoRandomness`].
     pub fn create() -> Result<Holder, NoRandomness> {
-        let seed = Secret::random()?;
+        let seed = Secret::random(&system)?;
         let pair = Ed25519KeyPair::from_seed_unchecked(seed.expose());
         Ok(Holder(pair.expect("a seed has 32 bytes")))
     }

@@ -25,7 +25,7 @@ use crate::authority::PublicKey;
 use crate::certificate::{duration, utc};
 use crate::id::TokenId;
 use crate::roots::RootDigest;
-use crate::secret::{NoRandomness, SECRET_BYTES, Secret};
+use crate::secret::{NoRandomness, RandomSource, SECRET_BYTES, Secret};
 use crate::text::{Form, TextError};
 
 /// Seconds after the expiry in which a server may repeat its request.
@@ -62,11 +62,12 @@ impl JoinToken {
     pub fn create(
         root: RootDigest,
         expires_seconds: u64,
+        source: &RandomSource,
     ) -> Result<(JoinToken, TokenRecord), NoRandomness> {
         let token = JoinToken {
             root,
-            id: TokenId::random()?,
-            secret: Secret::random()?,
+            id: TokenId::random(source)?,
+            secret: Secret::random(source)?,
         };
         let record = TokenRecord {
             id: token.id,

@@ -10,7 +10,7 @@ use areo_trust::grant::Grants;
 use areo_trust::key::KeyRecord;
 use areo_trust::registry::Foundation;
 use areo_trust::roots::{RootDigest, Roots};
-use areo_trust::secret::{Secret, seal};
+use areo_trust::secret::{Secret, seal, system};
 use areo_trust::token::JoinToken;
 
 fn drive(target: fn(&[u8]) -> bool, corpus: &[Vec<u8>], words: &[&str], seed: u64, cost: u32) {
@@ -32,8 +32,8 @@ fn golden(text: &str) -> Vec<u8> {
 
 #[test]
 fn credentials_of_any_bytes() {
-    let (token, _) = JoinToken::create(RootDigest([7; 32]), NOW_SECONDS).unwrap();
-    let (key, _) = KeyRecord::create("k", Grants::default()).unwrap();
+    let (token, _) = JoinToken::create(RootDigest([7; 32]), NOW_SECONDS, &system).unwrap();
+    let (key, _) = KeyRecord::create("k", Grants::default(), &system).unwrap();
     let corpus = [
         token.expose_text().as_bytes().to_vec(),
         key.expose_text().as_bytes().to_vec(),
@@ -55,11 +55,11 @@ fn tickets_of_any_bytes() {
 
 #[test]
 fn records_of_any_bytes() {
-    let (token, record) = JoinToken::create(RootDigest([7; 32]), NOW_SECONDS + 1).unwrap();
+    let (token, record) = JoinToken::create(RootDigest([7; 32]), NOW_SECONDS + 1, &system).unwrap();
     let public = ServerKey::create().unwrap().public();
     let used = record.redeem(token.id, &token.secret, ServerId(3), &public, NOW_SECONDS);
-    let (_, mut key) = KeyRecord::create("camera", Grants::of_administrator()).unwrap();
-    key.rotate().unwrap();
+    let (_, mut key) = KeyRecord::create("camera", Grants::of_administrator(), &system).unwrap();
+    key.rotate(&system).unwrap();
     let root = Authority::create(CLUSTER, NOW_SECONDS).unwrap();
     let content = Secret::new(b"content".to_vec());
     let (foundation, _) = Foundation::create(CLUSTER, NOW_SECONDS).unwrap();
@@ -70,7 +70,7 @@ fn records_of_any_bytes() {
         used.unwrap().encode().to_vec(),
         key.encode().expose().to_vec(),
         Roots::new(root.root().clone()).encode().to_vec(),
-        seal(&sealing_key(), PURPOSE, &content).unwrap(),
+        seal(&sealing_key(), PURPOSE, &content, &system).unwrap(),
     ];
     drive(fuzzing::trust_record, &corpus, &[], 3, 2);
 }

@@ -20,7 +20,7 @@ use areo_trust::registry::{
     Registry, RevokeTokenError, TrustRootError, What,
 };
 use areo_trust::roots::RootsError;
-use areo_trust::secret::Secret;
+use areo_trust::secret::{Secret, system};
 use areo_trust::ticket::TicketError;
 use areo_trust::token::{JoinToken, REPETITION_SECONDS, RedeemError};
 use std::sync::Arc;
@@ -60,7 +60,7 @@ impl Cluster {
         let cluster = Cluster {
             world,
             c,
-            key: Secret::random().expect("random bytes"),
+            key: Secret::random(&system).expect("random bytes"),
             admin,
         };
         let node = cluster.node();
@@ -265,7 +265,7 @@ fn a_token_outlives_its_maker_and_its_use_is_repeated_for_a_while() {
     let other_key = RedeemTokenError::Token(RedeemError::OtherKey { id, by });
     assert_eq!(redeem((by, public()), NOW), Err(other_key));
     let forged = JoinToken {
-        secret: Secret::random().unwrap(),
+        secret: Secret::random(&system).unwrap(),
         ..token.clone()
     };
     let unknown = Err(RedeemTokenError::Token(RedeemError::Unknown { id }));
@@ -487,7 +487,7 @@ fn a_cluster_is_founded_once_and_read_with_its_key_alone() {
         "{founded:?}"
     );
     let stranger = Node {
-        registry: Rc::new(Registry::new(CLUSTER, Secret::random().unwrap())),
+        registry: Rc::new(Registry::new(CLUSTER, Secret::random(&system).unwrap())),
         ..node
     };
     let refused = cluster.run(stranger.clone().ticket(cluster.admin.clone()));

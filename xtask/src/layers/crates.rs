@@ -70,6 +70,7 @@ const CRATES: &[Crate] = &[
             "areo-core",
             "areo-wire",
             "areo-store",
+            "areo-trust",
             "areo-check",
         ],
     ),

@@ -38,6 +38,9 @@ impl Workload {
         if !self.reincarnate(process, &named).await {
             return self.stuck("a start with --hardware-id", process);
         }
+        if matches!(self.trust_again(&root).await, End::TimedOut) {
+            return self.stuck("a change of tokens and keys", process);
+        }
         for (domain, name) in DOMAINS.into_iter().enumerate() {
             let Some(c) = self
                 .create(&client.with(self.env(process, PATIENT)), name)

@@ -11,6 +11,7 @@ use areo_core::dap::{FoundVersion, Scope};
 use areo_core::dsm::coverable::CoverableOutcome;
 use areo_core::dsm::{self, Client};
 use areo_core::element::Value;
+use areo_core::env::Env;
 use areo_core::error::WriteError;
 use areo_core::hash::stable_hash;
 use areo_core::manager::{DeleteError, Deletion};
@@ -18,7 +19,11 @@ use areo_core::message::ListRequest;
 use areo_core::object::Name;
 use areo_core::tag::Tag;
 use bytes::Bytes;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
 
 /// One operation of one task.
 pub(super) struct One<'a> {
@@ -274,5 +279,44 @@ impl One<'_> {
             Some(_) => End::Done,
             None => End::TimedOut,
         }
+    }
+}
+
+impl Workload {
+    /// The operation, which its client may give up in the middle: then what became of it cannot be known.
+    pub(super) async fn unless_cancelled(
+        &self,
+        env: &SimEnv,
+        task: usize,
+        mut operation: Pin<Box<impl Future<Output = End>>>,
+    ) -> End {
+        if !self.world.plan().draws(Fault::Cancelled) {
+            return operation.await;
+        }
+        let most = self.shape.timeout.as_micros() as u64;
+        // Most operations are short.
+        let time = self
+            .world
+            .random()
+            .between(1, most >> self.world.random().below(10));
+        let mut given_up = pin!(env.sleep(Duration::from_micros(time)));
+        let ended = poll_fn(|context| {
+            if let Poll::Ready(end) = operation.as_mut().poll(context) {
+                return Poll::Ready(Some(end));
+            }
+            given_up.as_mut().poll(context).map(|()| None)
+        });
+        if let Some(end) = ended.await {
+            return end;
+        }
+        self.world.plan().note(Fault::Cancelled);
+        self.world
+            .remark(&format!("task {task} gives its operation up"));
+        drop(operation);
+        if let Some(operation) = self.running.borrow_mut()[task].take() {
+            let now = self.world.now();
+            self.history.borrow_mut().end_unknown(now, &operation);
+        }
+        End::TimedOut
     }
 }

@@ -1,11 +1,12 @@
 use super::*;
+use crate::secret::system;
 
 fn create() -> (AccessKey, KeyRecord) {
     let grants = vec![
         "read,write:photos".parse().unwrap(),
         "status".parse().unwrap(),
     ];
-    KeyRecord::create("camera", Grants::new(grants).unwrap()).unwrap()
+    KeyRecord::create("camera", Grants::new(grants).unwrap(), &system).unwrap()
 }
 
 fn exchange(key: KeyId) -> Exchange {
@@ -124,9 +125,9 @@ fn two_secrets_count_while_a_key_is_rotated_and_one_afterwards() {
     };
     let counts = |record: &KeyRecord, key: &AccessKey| standing(record, key).is_some();
     assert_eq!(standing(&record, &first), Some((0, 0)));
-    let second = record.rotate().unwrap();
+    let second = record.rotate(&system).unwrap();
     assert!(counts(&record, &first) && counts(&record, &second) && record.is_rotating());
-    let third = record.rotate().unwrap();
+    let third = record.rotate(&system).unwrap();
     assert!(!counts(&record, &first) && counts(&record, &second) && counts(&record, &third));
     record.retire();
     assert!(!counts(&record, &second) && counts(&record, &third) && !record.is_rotating());
@@ -153,8 +154,8 @@ fn a_revoked_key_says_so_to_its_owner_alone() {
 #[test]
 fn a_record_comes_back_from_bytes_and_shows_no_secret() {
     let (key, mut record) = create();
-    record.rotate().unwrap();
-    record.rotate().unwrap();
+    record.rotate(&system).unwrap();
+    record.rotate(&system).unwrap();
     record.revoked_seconds = Some(7);
     let bytes = record.encode();
     assert_eq!(KeyRecord::decode(&bytes), Ok(record.clone()));
@@ -165,7 +166,7 @@ fn a_record_comes_back_from_bytes_and_shows_no_secret() {
         assert!(KeyRecord::decode(&cut).is_err(), "{length} bytes");
     }
     for name in ["", "two words", "a,b", &"a".repeat(64)] {
-        let error = KeyRecord::create(name, Grants::default()).unwrap_err();
+        let error = KeyRecord::create(name, Grants::default(), &system).unwrap_err();
         assert!(matches!(error, KeyError::Name { .. }), "{error}");
     }
 }

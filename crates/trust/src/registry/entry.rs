@@ -14,7 +14,7 @@ use crate::grant::{Grants, MAX_GRANT_BYTES, MAX_GRANTS};
 use crate::id::KeyId;
 use crate::key::{AccessKey, KeyError, KeyRecord};
 use crate::roots::{MAX_CERTIFICATE_BYTES, Root, RootDigest, RootsError};
-use crate::secret::Secret;
+use crate::secret::{Secret, system};
 use crate::ticket::{NoSigningKey, Signer};
 use crate::token::TokenRecord;
 
@@ -310,7 +310,7 @@ impl Foundation {
         now_seconds: u64,
     ) -> Result<(Foundation, AccessKey), FoundationError> {
         let authority = AuthorityRecord::create(cluster, now_seconds)?;
-        let (owned, key) = KeyRecord::create("admin", Grants::of_administrator())?;
+        let (owned, key) = KeyRecord::create("admin", Grants::of_administrator(), &system)?;
         Ok((Foundation { authority, key }, owned))
     }
 

@@ -43,7 +43,7 @@ impl Registry {
                 let (name, id) = (name.to_owned(), key.id);
                 return Err(CreateKeyError::NameTaken { name, id });
             }
-            let (owned, record) = KeyRecord::create(name, grants.clone())?;
+            let (owned, record) = KeyRecord::create(name, grants.clone(), &*self.random)?;
             let content = Content::Key(record);
             Ok(Verdict::Change(What::KeyCreated, content, owned))
         };
@@ -82,7 +82,7 @@ impl Registry {
             if record.is_rotating() {
                 return Err(ChangeKeyError::Rotating { id });
             }
-            let owned = record.rotate().map_err(LogError::from)?;
+            let owned = record.rotate(&*self.random).map_err(LogError::from)?;
             Ok(Verdict::Change(
                 What::KeyRotated,
                 Content::Key(record),

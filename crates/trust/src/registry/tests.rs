@@ -3,7 +3,7 @@ use crate::grant::Grants;
 use crate::id::{KeyId, TokenId};
 use crate::key::KeyRecord;
 use crate::roots::{RootDigest, RootsError};
-use crate::secret::OpenError;
+use crate::secret::{OpenError, system};
 use crate::token::JoinToken;
 use areo_core::config::ServerId;
 
@@ -37,12 +37,12 @@ fn state(foundation: &Foundation) -> State {
 
 /// One entry of each kind.
 fn entries() -> Vec<Entry> {
-    let (token, record) = JoinToken::create(RootDigest([7; 32]), NOW + 60).unwrap();
+    let (token, record) = JoinToken::create(RootDigest([7; 32]), NOW + 60, &system).unwrap();
     let public = crate::authority::ServerKey::create().unwrap().public();
     let used = record.redeem(token.id, &token.secret, ServerId(9), &public, NOW);
-    let (_, mut key) = KeyRecord::create("camera", Grants::of_administrator()).unwrap();
+    let (_, mut key) = KeyRecord::create("camera", Grants::of_administrator(), &system).unwrap();
     let made = key.clone();
-    key.rotate().unwrap();
+    key.rotate(&system).unwrap();
     key.retire();
     key.change_grants(Grants::default());
     let own = AuthorityRecord::create(CLUSTER, NOW).unwrap();
@@ -133,14 +133,14 @@ fn a_foundation_comes_back_from_bytes_and_issues() {
 
 #[test]
 fn an_entry_opens_at_its_place_in_its_cluster_with_its_key_alone() {
-    let key = Secret::random().unwrap();
+    let key = Secret::random(&system).unwrap();
     let registry = Registry::new(CLUSTER, key.clone());
     let entry = entries().remove(0);
     let purpose = registry.purpose(4);
-    let sealed = secret::seal(&key, &purpose, &entry.encode()).unwrap();
+    let sealed = secret::seal(&key, &purpose, &entry.encode(), &system).unwrap();
     assert_eq!(registry.open(4, &sealed).as_ref(), Ok(&entry));
     let others = [
-        (Registry::new(CLUSTER, Secret::random().unwrap()), 4),
+        (Registry::new(CLUSTER, Secret::random(&system).unwrap()), 4),
         (Registry::new(0xc2, key.clone()), 4),
         (Registry::new(CLUSTER, key), 5),
     ];
@@ -215,14 +215,14 @@ fn the_view_lists_what_was_revoked_and_what_has_moved_on() {
     let mut state = state(&foundation);
     let admin = foundation.key.id;
     assert!(state.is_last_of_keys(admin));
-    let (_, mut key) = KeyRecord::create("camera", Grants::default()).unwrap();
+    let (_, mut key) = KeyRecord::create("camera", Grants::default(), &system).unwrap();
     let made = entry(What::KeyCreated, Content::Key(key.clone()));
     state.apply(1, made).unwrap();
     assert_eq!(state.key_named("camera").map(|key| key.id), Some(key.id));
     assert!(state.is_last_of_keys(admin) && !state.is_last_of_keys(key.id));
     let first = state.view(CLUSTER);
     assert!(first.verifier.revoked.is_empty() && first.verifier.least.is_empty());
-    key.rotate().unwrap();
+    key.rotate(&system).unwrap();
     key.retire();
     let retired = entry(What::KeyRetired, Content::Key(key.clone()));
     state.apply(2, retired).unwrap();

@@ -44,7 +44,8 @@ impl Registry {
         let expires = origin.now_seconds.saturating_add(ttl_seconds);
         let judge = |state: &State| {
             let digest = state.roots.issuing().digest();
-            let (token, record) = JoinToken::create(digest, expires).map_err(LogError::from)?;
+            let (token, record) =
+                JoinToken::create(digest, expires, &*self.random).map_err(LogError::from)?;
             Ok(Verdict::Change(
                 What::TokenCreated,
                 Content::Token(record),

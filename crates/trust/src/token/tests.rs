@@ -1,4 +1,5 @@
 use super::*;
+use crate::secret::system;
 
 const NOW: u64 = 1_800_000_000;
 const FIRST: ServerId = ServerId(1);
@@ -6,7 +7,7 @@ const SECOND: ServerId = ServerId(2);
 const EXPIRY: u64 = NOW + 3600;
 
 fn create() -> (JoinToken, TokenRecord) {
-    JoinToken::create(RootDigest([0xab; 32]), EXPIRY).unwrap()
+    JoinToken::create(RootDigest([0xab; 32]), EXPIRY, &system).unwrap()
 }
 
 /// The public key of a server, which differs in its last byte.
@@ -147,7 +148,7 @@ fn a_revoked_token_lets_nothing_in_and_says_so_to_its_owner_alone() {
         };
         let shown = |secret| revoked.redeem(id, secret, FIRST, &key(1), NOW);
         assert_eq!(shown(&token.secret), Err(RedeemError::Revoked { id }));
-        let guessed = Secret::random().unwrap();
+        let guessed = Secret::random(&system).unwrap();
         assert_eq!(shown(&guessed), Err(RedeemError::Unknown { id }));
     }
 }
