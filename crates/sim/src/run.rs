@@ -53,7 +53,7 @@ pub enum Work {
     /// Registers and their names at all servers: neither files nor values in blocks, nor reconfigurations, until everything
     /// is done once at the end. It says what the simulator itself costs.
     Registers,
-    /// The same, mostly with join tokens, access keys and CAs, while the root domain changes its members.
+    /// Mostly join tokens, access keys and CAs, with every fault, while the root domain changes its members.
     Trusting,
     /// Nothing goes wrong, and clients do nothing, before servers come to remember anything ([`Fault::ArbitraryState`]).
     Stabilizing,

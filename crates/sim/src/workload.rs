@@ -139,7 +139,7 @@ fn configuration(
 const REGULAR: u64 = 0x4e61;
 /// The same of clients that are called by their hardware.
 const HARDWARE: u64 = 0xca55;
-/// The same of operations on the trust of the cluster.
+/// Drawn beside all else, so that other draws stay: whether a seed has operations on the trust of the cluster.
 const TRUST: u64 = 0x7245;
 
 /// What an operation came to.

@@ -1,7 +1,7 @@
 //! Chains of decided-once cells in the root domain: a register with one winner per generation (`docs/spec` `[X-41 chain]`).
 //!
-//! A chain has a name, and a cell for each generation: `chain/NAME/00000000`, `chain/NAME/00000001`, and so on. A client reads the
-//! latest generation and proposes the next one; of several that do, one wins, and the others read again. A generation is proposed only
+//! A chain has a name, and a cell for each generation: `chain/NAME/00000000`, `chain/NAME/00000001`, and so on. A client reads on
+//! until a generation is not decided, and proposes that one; of several that do, one wins, and the others read again. A generation is proposed only
 //! by a client that knows the one before it to be decided, so that there are no gaps. What was decided stays decided while the root
 //! domain changes its members (`[X-20 decided-once]`).
 //!
@@ -9,8 +9,6 @@
 //! |---|---|
 //! | [`Chain::at`] | 1 |
 //! | [`Chain::append`] | 2 undisturbed |
-//! | [`Chain::latest`] with a generation that is known | 2, and 1 for each generation since |
-//! | [`Chain::latest`] | 3 up to 100 generations, 2 or 3 more whenever their number doubles |
 //! | [`Chain::page`] | 1 for 100 generations |
 //!
 //! Old generations are never dropped: a server that forgot what was decided would let a slow proposer decide it anew. Each costs every
@@ -32,8 +30,6 @@ const _: () = assert!(
     CHAIN_CELLS.len() + limits::NAME_BYTES + 1 + GENERATION_DIGITS <= limits::CELL_NAME_BYTES,
     "the cell has a name that is taken"
 );
-/// Generations that a search looks beyond the last one that it has seen, at first.
-const FIRST_STRIDE: u32 = 128;
 
 /// A chain of the root domain. All that is known of it is read when it is asked for.
 pub struct Chain<E> {
@@ -129,59 +125,6 @@ impl<E: Env> Chain<E> {
         self.domain.learn(&self.cell(generation)).await
     }
 
-    /// The latest generation: every append that was acknowledged before is in it or before it. `known`: a generation that is known to
-    /// be decided; the search begins there.
-    ///
-    /// A listing says which generations a quorum has heard of, also of attempts that nothing came of. It is a hint: what is returned was
-    /// learned, and the generation after it was not decided.
-    ///
-    /// # Errors
-    /// [`Unavailable`] without a quorum in time.
-    pub async fn latest(&self, known: Option<u32>) -> Result<Option<Link>, Unavailable> {
-        let highest = match known {
-            Some(known) => Some(known),
-            None => self.highest_listed().await?,
-        };
-        let Some(mut generation) = highest else {
-            return self.latest_from(0, None).await;
-        };
-        // The last ones that were listed may be attempts.
-        loop {
-            if let Some(value) = self.at(generation).await? {
-                let link = Link { generation, value };
-                let Some(next) = generation.checked_add(1) else {
-                    return Ok(Some(link));
-                };
-                return self.latest_from(next, Some(link)).await;
-            }
-            let Some(before) = generation.checked_sub(1) else {
-                return Ok(None);
-            };
-            generation = before;
-        }
-    }
-
-    /// Looks further, from the generation `next` on, which comes after `latest`.
-    async fn latest_from(
-        &self,
-        mut next: u32,
-        mut latest: Option<Link>,
-    ) -> Result<Option<Link>, Unavailable> {
-        while let Some(value) = self.at(next).await? {
-            let generation = next;
-            latest = Some(Link { generation, value });
-            match next.checked_add(1) {
-                Some(after) => next = after,
-                None => break,
-            }
-        }
-        assert!(
-            latest.as_ref().is_none_or(|link| link.generation <= next),
-            "what comes next was looked at"
-        );
-        Ok(latest)
-    }
-
     /// Appends a value if the latest generation is still `after`, which the caller has read; `None`: if there is none.
     ///
     /// A value that two proposers have in common is won by both: values name their proposers.
@@ -230,37 +173,6 @@ impl<E: Env> Chain<E> {
             links.extend(value.map(|value| Link { generation, value }));
         }
         Ok(LinkPage { links, end })
-    }
-
-    /// The highest generation that a quorum has heard of. Pages are read from where the last one ended, and beyond it in strides that
-    /// double; where nothing is listed there, the half of the way is looked at.
-    async fn highest_listed(&self) -> Result<Option<u32>, Unavailable> {
-        let (mut highest, mut stride) = (None, FIRST_STRIDE);
-        // Nothing was listed after this one.
-        let mut end: Option<u32> = None;
-        let mut after = None;
-        loop {
-            let (listed, truncated) = self.listed(after).await?;
-            match listed.into_keys().next_back() {
-                Some(last) if !truncated => return Ok(Some(last)),
-                Some(last) => highest = Some(last),
-                None => end = after,
-            }
-            let Some(low) = highest else {
-                return Ok(None);
-            };
-            let ahead = match end.map(|end| end.saturating_sub(low)) {
-                None => stride,
-                // A page or two.
-                Some(left) if left <= FIRST_STRIDE => 0,
-                Some(left) => left / 2,
-            };
-            stride = stride.saturating_mul(2);
-            if end.is_some_and(|end| end <= low) {
-                return Ok(highest);
-            }
-            after = Some(low.saturating_add(ahead));
-        }
     }
 
     /// One page of what a quorum has heard of, with the values that are known to be decided; and whether there is more.

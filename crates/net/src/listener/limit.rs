@@ -1,4 +1,4 @@
-//! How many handshakes of TLS an address may have this server make.
+//! The handshakes of TLS that an address may have this server make.
 //!
 //! A handshake costs the server a signature and an exchange of keys, and a stranger next to nothing. Each address has an allowance, of which a
 //! caller takes one before a byte of it is read; one that comes when it is used up is closed unheard. Servers of the cluster that have shown their
@@ -44,7 +44,7 @@ pub(super) fn party(address: IpAddr) -> IpAddr {
     }
 }
 
-/// What addresses have used of their allowances.
+/// The used parts of the allowances of addresses.
 #[derive(Default)]
 pub(super) struct Allowances {
     used: BTreeMap<IpAddr, (f64, Instant)>,
@@ -95,7 +95,7 @@ impl Allowances {
     }
 }
 
-/// How much of an allowance is used at that time.
+/// The part of an allowance that is used at that time.
 fn still_used((used, since): (f64, Instant), limit: &HandshakeLimit, now: Instant) -> f64 {
     let seconds = now.saturating_duration_since(since).as_secs_f64();
     (used - seconds * f64::from(limit.per_second)).max(0.0)

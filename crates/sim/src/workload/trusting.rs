@@ -35,7 +35,7 @@ const CLUSTER: u128 = 0xc1;
 const BEGIN_SECONDS: u64 = 1_800_000_000;
 /// The life of a token.
 const TTL_SECONDS: u64 = 24 * 60 * 60;
-/// How far the clock of a process may be off.
+/// Seconds by which the clock of each process is wrong.
 const SKEW_SECONDS: [i64; PROCESSES] = [-3600, 0, 3600];
 /// Machines that show tokens.
 const MACHINES: u64 = 3;
@@ -467,7 +467,7 @@ impl Trust<'_> {
 }
 
 impl Workload {
-    /// When all is mended, each process reads and changes the trust of the cluster once more.
+    /// Each process reads and changes the trust of the cluster once more, after all is mended.
     pub(super) async fn trust_again(&self, one: &One<'_>) -> End {
         match self.shape.trust_per_mille {
             0 => End::Done,

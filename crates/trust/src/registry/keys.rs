@@ -102,16 +102,13 @@ impl Registry {
         id: KeyId,
         origin: &Origin,
     ) -> Result<(), ChangeKeyError> {
-        let judge = |state: &State| {
-            let mut record = counting(state, id)?;
-            if !record.is_rotating() {
-                return Ok(Verdict::AsItIs(()));
-            }
+        let retire = |_: &State, mut record: KeyRecord| {
+            let is_rotating = record.is_rotating();
             record.retire();
-            let content = Content::Key(record);
-            Ok(Verdict::Change(What::KeyRetired, content, ()))
+            Ok(is_rotating.then_some(record))
         };
-        self.change(root, origin, judge).await
+        self.change_key(root, (id, origin), What::KeyRetired, retire)
+            .await
     }
 
     /// Gives a key other grants. Its tickets count no longer, so that none has more than the key: clients prove it again.
@@ -125,19 +122,18 @@ impl Registry {
         grants: &Grants,
         origin: &Origin,
     ) -> Result<(), ChangeKeyError> {
-        let judge = |state: &State| {
-            let mut record = counting(state, id)?;
+        let change = |state: &State, mut record: KeyRecord| {
             if record.grants == *grants {
-                return Ok(Verdict::AsItIs(()));
+                return Ok(None);
             }
             if state.is_last_of_keys(id) && !grants.allow(&Need::cluster(Verb::Keys)) {
                 return Err(ChangeKeyError::LastOfKeys { id });
             }
             record.change_grants(grants.clone());
-            let content = Content::Key(record);
-            Ok(Verdict::Change(What::GrantsChanged, content, ()))
+            Ok(Some(record))
         };
-        self.change(root, origin, judge).await
+        self.change_key(root, (id, origin), What::GrantsChanged, change)
+            .await
     }
 
     /// Revokes a key, for ever. A repetition changes nothing.
@@ -150,17 +146,33 @@ impl Registry {
         id: KeyId,
         origin: &Origin,
     ) -> Result<(), ChangeKeyError> {
-        let judge = |state: &State| {
-            let mut record = match counting(state, id) {
-                Err(ChangeKeyError::Revoked { .. }) => return Ok(Verdict::AsItIs(())),
-                record => record?,
-            };
+        let revoke = |state: &State, mut record: KeyRecord| {
             if state.is_last_of_keys(id) {
                 return Err(ChangeKeyError::LastOfKeys { id });
             }
             record.revoked_seconds = Some(origin.now_seconds);
-            let content = Content::Key(record);
-            Ok(Verdict::Change(What::KeyRevoked, content, ()))
+            Ok(Some(record))
+        };
+        let revoked = self.change_key(root, (id, origin), What::KeyRevoked, revoke);
+        match revoked.await {
+            Err(ChangeKeyError::Revoked { .. }) => Ok(()),
+            revoked => revoked,
+        }
+    }
+
+    /// Changes the record of a key that was not revoked; none: it is as it is to be.
+    async fn change_key<E: Env>(
+        &self,
+        root: &Root<E>,
+        (id, origin): (KeyId, &Origin),
+        what: What,
+        change: impl Fn(&State, KeyRecord) -> Result<Option<KeyRecord>, ChangeKeyError>,
+    ) -> Result<(), ChangeKeyError> {
+        let judge = |state: &State| {
+            let changed = change(state, counting(state, id)?)?;
+            Ok(changed.map_or(Verdict::AsItIs(()), |record| {
+                Verdict::Change(what, Content::Key(record), ())
+            }))
         };
         self.change(root, origin, judge).await
     }
