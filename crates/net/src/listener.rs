@@ -111,7 +111,7 @@ pub struct ListenerConfig {
     pub stall_timeout: Duration,
     /// How long a hello may take.
     pub hello_timeout: Duration,
-    /// Callers of one address that may get no further than the hello.
+    /// Handshakes of TLS that one address may have.
     pub handshake_limit: HandshakeLimit,
     /// Read window of a connection of small calls, in bytes.
     pub window_bytes: usize,

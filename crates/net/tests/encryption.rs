@@ -268,7 +268,7 @@ fn a_stranger_that_is_silent_in_tls_has_the_time_of_a_hello() {
 /// Callers from one address could have the server compute without end. Without TLS there is nothing to compute, and callers that share an
 /// address do not pay for each other.
 #[test]
-fn an_address_has_an_allowance_of_handshakes_and_servers_are_always_heard() {
+fn an_address_has_an_allowance_of_handshakes_where_connections_are_encrypted() {
     local(async {
         let authority = authority();
         let limit = HandshakeLimit {

@@ -3,7 +3,8 @@
 //! A caller that sends a byte of a frame now and then, or reads a byte of an answer, keeps no place by that. While a frame is
 //! unfinished, or answers are unread, the connection falls behind by each second, and catches up by one for each
 //! [`LEAST_RATE`] bytes that move. It is closed once it is behind by the time of a stall: so a frame is complete within that time, and its
-//! size over the least rate.
+//! size over the least rate. A pause between two frames takes little of that back: a caller that is nearly always in the middle of a frame
+//! would else keep its place by the pauses.
 
 use std::time::Duration;
 
