@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use areo_core::config::ServerId;
-use areo_core::message::{Access, Body, CellRequest, Enrolment, Note, Refusal, Request};
+use areo_core::message::{Body, Enrolment, Note, Refusal, Request};
 use areo_net::listener::{Class, Identity, Service};
 use areo_net::{Incoming, Origin, Responder, Segment};
 use areo_wire::codec;
@@ -58,18 +58,13 @@ fn sender_of(request: &Request) -> Sender {
 
 fn sender_of_body(body: &Body) -> Sender {
     match body {
-        Body::Access(accesses) => match accesses.iter().all(|(_, access)| is_for_all(access)) {
-            true => Sender::Anyone,
-            false => Sender::Nothing,
-        },
-        Body::List(_) | Body::ReadConfig | Body::Cells { .. } | Body::Servers => Sender::Anyone,
-        // Clients decide configurations and uploads, too.
-        Body::Cell { step, .. } => match step {
-            CellRequest::Query
-            | CellRequest::Prepare { .. }
-            | CellRequest::Accept { .. }
-            | CellRequest::Join(_) => Sender::Anyone,
-        },
+        // Readers and writers are clients, and so is a server that repairs itself. Clients decide configurations and uploads, too.
+        Body::Access(_)
+        | Body::List(_)
+        | Body::ReadConfig
+        | Body::Cell { .. }
+        | Body::Cells { .. }
+        | Body::Servers => Sender::Anyone,
         Body::Register { step, record } => match step {
             // An operator's client forgets a server. No start is later than that.
             Enrolment::Register if record.is_forgotten() => Sender::Anyone,
@@ -77,22 +72,6 @@ fn sender_of_body(body: &Body) -> Sender {
             // The client of a reconfiguration of the root domain, or of a mark that a server is to go.
             Enrolment::HandOn => Sender::Anyone,
         },
-    }
-}
-
-/// Readers and writers are clients; so is a server that repairs itself.
-fn is_for_all(access: &Access) -> bool {
-    match access {
-        Access::Query { .. }
-        | Access::Fetch { .. }
-        | Access::Put { .. }
-        | Access::Keep { .. }
-        | Access::Adopt(_)
-        | Access::Fence { .. }
-        | Access::Finalize { .. }
-        | Access::Drop(_)
-        | Access::Rank { .. }
-        | Access::Accept(_) => true,
     }
 }
 
