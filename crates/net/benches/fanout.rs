@@ -41,7 +41,7 @@ impl Service for Echo {
         responder.reply(request.body, &[]);
     }
 
-    fn on_note(&self, _note: Incoming<'_>, _origin: Origin) {}
+    fn on_note(&self, _note: Incoming<'_>, _origin: &Origin) {}
 
     fn on_batch_end(&self) {}
 }
@@ -60,7 +60,7 @@ impl Service for Source {
         responder.reply(request.body, &self.payload);
     }
 
-    fn on_note(&self, _note: Incoming<'_>, _origin: Origin) {}
+    fn on_note(&self, _note: Incoming<'_>, _origin: &Origin) {}
 
     fn on_batch_end(&self) {}
 }
@@ -145,7 +145,7 @@ impl Service for Either {
     fn on_request(&self, request: Incoming<'_>, responder: Responder) {
         self.0.request(request, responder);
     }
-    fn on_note(&self, _note: Incoming<'_>, _origin: Origin) {}
+    fn on_note(&self, _note: Incoming<'_>, _origin: &Origin) {}
     fn on_batch_end(&self) {}
 }
 

@@ -2,18 +2,20 @@
 //!
 //! A [`Tls`] is what a process needs for both sides. Without one its connections are plain. A certificate that was renewed, or a change
 //! of the trusted CAs, counts from the next connection on ([`Tls::update`]). Open connections are closed if the other end's certificate stands on
-//! no trusted CA any more.
+//! no trusted CA any more, or if its ticket counts no longer.
 //!
 //! A stream over TLS that ends without TLS's own farewell counts as closed: frames have lengths, so that a cut one is noticed above.
 
 use std::cell::Cell;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::rc::Rc;
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 use std::task::{Context, Poll};
 
 use areo_core::config::ServerId;
 use areo_trust::certificate::{CertificateError, ServerIdentity, Usage};
+use areo_trust::ticket::{Ticket, Verifier};
 use areo_trust::tls::{BINDING_BYTES, BINDING_LABEL, Endpoint, Peer, peer, server_name};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -23,40 +25,59 @@ use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
 use crate::handshake::HandshakeError;
 
+pub use tickets::Bearer;
+use tickets::Renewal;
+
+mod tickets;
+
 /// The end of encrypted connections that a process is. Clones are the same end.
 #[derive(Clone, Debug)]
 pub struct Tls {
     current: Arc<RwLock<Arc<Current>>>,
+    renewal: Arc<Renewal>,
 }
 
 /// An endpoint with the configurations made of it, once for all connections.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Current {
     endpoint: Endpoint,
     calling: Result<Arc<ClientConfig>, Error>,
     called: Result<Arc<ServerConfig>, Error>,
     /// Counts the changes that dropped a root.
     changes: u64,
+    /// The ticket that this process shows.
+    bearer: Option<Arc<Bearer>>,
+    /// What it judges tickets of others by.
+    verifier: Option<Arc<Verifier>>,
 }
 
 impl Current {
-    fn new(endpoint: Endpoint, changes: u64) -> Current {
+    fn new(endpoint: Endpoint) -> Current {
         Current {
             // The server that is called is judged after the handshake: one configuration serves for all.
             calling: endpoint.client_config(None),
             called: endpoint.server_config(),
             endpoint,
-            changes,
+            changes: 0,
+            bearer: None,
+            verifier: None,
         }
+    }
+
+    /// The clock of the endpoint; 1970 if the system has none, so that what has a beginning does not count.
+    fn now_seconds(&self) -> u64 {
+        let now = self.endpoint.clock.current_time();
+        now.map_or(0, |now| now.as_secs())
     }
 }
 
 impl Tls {
     /// Connections with these certificates.
     pub fn new(endpoint: Endpoint) -> Tls {
-        let current = Arc::new(Current::new(endpoint, 0));
+        let current = Arc::new(Current::new(endpoint));
         Tls {
             current: Arc::new(RwLock::new(current)),
+            renewal: Arc::default(),
         }
     }
 
@@ -66,18 +87,27 @@ impl Tls {
     /// # Errors
     /// The new key does not belong to its certificate. Nothing is changed.
     pub fn update(&self, change: impl FnOnce(&Endpoint) -> Endpoint) -> Result<(), Error> {
-        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.write();
         let endpoint = change(&current.endpoint);
         // A root that is added, or issues from now on, takes trust from no certificate.
         let stays = |root| endpoint.roots.all().contains(root);
         let has_dropped = !current.endpoint.roots.all().iter().all(stays);
-        let next = Current::new(endpoint, current.changes + u64::from(has_dropped));
+        let next = Current {
+            changes: current.changes + u64::from(has_dropped),
+            bearer: current.bearer.clone(),
+            verifier: current.verifier.clone(),
+            ..Current::new(endpoint)
+        };
         next.calling.clone()?;
         if next.endpoint.credentials.is_some() {
             next.called.clone()?;
         }
         *current = Arc::new(next);
         Ok(())
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Arc<Current>> {
+        self.current.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn current(&self) -> Arc<Current> {
@@ -139,24 +169,26 @@ impl Tls {
     }
 }
 
-/// The caller of a connection as TLS knows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The caller of a connection, as far as it has proven itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The connection is plain: a caller is the one that it says.
     Plain,
-    /// It showed no certificate: a client, or a server that is about to join.
+    /// It showed no certificate and no ticket: a client that is about to prove a key, or a server that is about to join.
     Anonymous,
     /// A server of this cluster, by its certificate.
     Server(ServerId),
+    /// The holder of an access key, by its ticket.
+    Key(Rc<Ticket>),
 }
 
 impl Origin {
     /// True if the caller may say that it is this server.
-    pub fn may_be(self, server: ServerId) -> bool {
+    pub fn may_be(&self, server: ServerId) -> bool {
         match self {
             Origin::Plain => true,
-            Origin::Anonymous => false,
-            Origin::Server(shown) => shown == server,
+            Origin::Anonymous | Origin::Key(_) => false,
+            Origin::Server(shown) => *shown == server,
         }
     }
 }

@@ -62,6 +62,8 @@ pub enum HandshakeError {
         server: u128,
         /// Its cluster; 0 if it has none.
         cluster: u128,
+        /// The sentence that the server gives with it.
+        reason: Option<String>,
     },
 }
 
@@ -102,9 +104,14 @@ impl fmt::Display for HandshakeError {
             ),
             HandshakeError::Malformed { error } => write!(formatter, "{error}"),
             HandshakeError::Refused {
+                reason: Some(reason),
+                ..
+            } => formatter.write_str(reason),
+            HandshakeError::Refused {
                 refusal,
                 server,
                 cluster,
+                reason: None,
             } => {
                 write!(
                     formatter,
@@ -150,6 +157,7 @@ where
             refusal,
             server: welcome.server,
             cluster: welcome.cluster,
+            reason: welcome.reason(),
         }),
         None => Ok(welcome),
     }
@@ -343,6 +351,7 @@ mod tests {
                 refusal: expected,
                 server,
                 cluster,
+                reason: None,
             };
             assert_eq!(outcome(answer).await, Err(refused));
         }

@@ -45,7 +45,7 @@ pub use areo_wire::checksum::crc32c;
 pub use areo_wire::frame::TraceContext;
 pub use areo_wire::hello::Role;
 pub use connection::{CloseReason, Connection, SendError};
-pub use encryption::{Binding, Origin, Tls};
+pub use encryption::{Bearer, Binding, Origin, Tls};
 pub use env::Counts;
 pub use listener::{
     Class, HandshakeLimit, Identity, Listener, ListenerConfig, Places, Responder, Service,

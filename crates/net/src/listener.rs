@@ -67,7 +67,7 @@ pub trait Service: 'static {
     ///
     /// # Errors
     /// The refusal that the caller is sent.
-    fn on_hello(&self, hello: &Hello, origin: Origin, remote: SocketAddr) -> Result<(), Refusal> {
+    fn on_hello(&self, hello: &Hello, origin: &Origin, remote: SocketAddr) -> Result<(), Refusal> {
         let _ = (origin, remote);
         self.identity().check(hello)
     }
@@ -84,7 +84,7 @@ pub trait Service: 'static {
     fn on_request(&self, request: Incoming<'_>, responder: Responder);
 
     /// A one-way note of this caller.
-    fn on_note(&self, note: Incoming<'_>, origin: Origin);
+    fn on_note(&self, note: Incoming<'_>, origin: &Origin);
 
     /// Everything that was read in one go has been handed over: run the shard, once.
     fn on_batch_end(&self);
@@ -321,6 +321,7 @@ impl<S: Service> Shared<S> {
         self.waiting.borrow_mut().leave(id);
         let Some(Admitted {
             stream,
+            session,
             origin,
             hello,
             class,
@@ -328,10 +329,9 @@ impl<S: Service> Shared<S> {
         else {
             return;
         };
-        let session = stream.session();
         let handler = ServerHandler {
             service: Rc::clone(&self.service),
-            origin,
+            origin: origin.clone(),
             max_unanswered: match hello.channel {
                 Channel::Calls => self.config.max_unanswered_calls,
                 Channel::Bulk => self.config.max_unanswered_bulk,
@@ -345,9 +345,10 @@ impl<S: Service> Shared<S> {
             handler,
         );
         connection.bind(session);
-        self.connections
-            .borrow_mut()
-            .insert(id, WatchedConnection::new(connection, hello, class));
+        self.connections.borrow_mut().insert(
+            id,
+            WatchedConnection::new(connection, hello, (origin, class)),
+        );
         let reason = driver.await;
         let ended = self.connections.borrow_mut().remove(&id);
         let connection = ended.expect("only its own end removes it").connection;
@@ -397,7 +398,7 @@ impl<S: Service> Shared<S> {
                 watched.class = self.service.class_of(&watched.hello);
             }
             let tls = self.config.tls.as_ref();
-            if watched.connection.close_if_distrusted(tls) {
+            if tls.is_some_and(|tls| watched.close_if_distrusted(tls)) {
                 self.counts.borrow_mut().distrusted += 1;
             }
             if let Some(reason) = watched.sweep(SWEEP_PERIOD, stall) {
@@ -426,10 +427,11 @@ impl<S: Service> Handler for ServerHandler<S> {
     fn on_frame(&self, connection: &Connection, frame: Incoming<'_>) {
         match frame.header.kind {
             Kind::Request => {
-                let responder = Responder::new(connection, frame.header.call_id, self.origin);
+                let responder =
+                    Responder::new(connection, frame.header.call_id, self.origin.clone());
                 self.service.on_request(frame, responder);
             }
-            Kind::Note => self.service.on_note(frame, self.origin),
+            Kind::Note => self.service.on_note(frame, &self.origin),
             // A client has nothing to answer and says goodbye by closing.
             Kind::Reply | Kind::Refusal | Kind::Goodbye | Kind::Ping | Kind::Pong => {}
         }

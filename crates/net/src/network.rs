@@ -20,7 +20,7 @@ use crate::encryption::Tls;
 use crate::message::Outgoing;
 use crate::metrics::{Calls, Peers};
 use crate::outside::DecideOutside;
-use crate::peer::{Answer, Peer, PeerConfig, PeerState, Sink, Traffic};
+use crate::peer::{Answer, Peer, PeerConfig, PeerState, Sink, Status, Traffic};
 use crate::pool::{IDLE_BYTES, Pool};
 use crate::trace::TraceSource;
 
@@ -282,6 +282,13 @@ impl Network {
             peer.connect();
         }
         is_told
+    }
+
+    /// Lets each server that is out of reach be tried again at once: something has changed.
+    pub fn hurry(&self) {
+        let peers: Vec<Peer> = self.shared.peers.borrow().values().cloned().collect();
+        let is_out = |peer: &&Peer| !matches!(peer.status(), Status::Idle | Status::Connected);
+        peers.iter().filter(is_out).for_each(Peer::connect);
     }
 
     /// What is known about a server's connections; nothing if its address is not known.

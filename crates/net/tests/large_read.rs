@@ -82,7 +82,7 @@ impl Service for Holder {
         responder.reply(&encoded.body, &payload);
     }
 
-    fn on_note(&self, _note: Incoming<'_>, _origin: Origin) {}
+    fn on_note(&self, _note: Incoming<'_>, _origin: &Origin) {}
 
     fn on_batch_end(&self) {}
 }

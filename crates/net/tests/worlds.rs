@@ -51,7 +51,7 @@ impl Service for Slow {
         });
     }
 
-    fn on_note(&self, _note: Incoming<'_>, _origin: Origin) {}
+    fn on_note(&self, _note: Incoming<'_>, _origin: &Origin) {}
 
     fn on_batch_end(&self) {}
 }

@@ -37,7 +37,7 @@ enum Sender {
 
 impl Sender {
     /// Judges a caller.
-    fn is(self, origin: Origin) -> bool {
+    fn is(self, origin: &Origin) -> bool {
         match self {
             Sender::Anyone => true,
             Sender::Server(server) => origin.may_be(server),
@@ -91,10 +91,10 @@ fn sender_of_note(note: &Note) -> Sender {
 }
 
 impl NodeService {
-    fn is_of_forgotten(&self, origin: Origin) -> bool {
+    fn is_of_forgotten(&self, origin: &Origin) -> bool {
         match origin {
-            Origin::Server(server) => self.worker.has_forgotten(server),
-            Origin::Plain | Origin::Anonymous => false,
+            Origin::Server(server) => self.worker.has_forgotten(*server),
+            Origin::Plain | Origin::Anonymous | Origin::Key(_) => false,
         }
     }
 }
@@ -131,7 +131,7 @@ impl Service for NodeService {
         }
     }
 
-    fn on_note(&self, note: Incoming<'_>, origin: Origin) {
+    fn on_note(&self, note: Incoming<'_>, origin: &Origin) {
         match codec::decode_note(note.body, pairs(note.payload)) {
             // A server that is forgotten says nothing more. Its own start it may ask for: the answer tells it.
             Ok(note) if sender_of_note(&note).is(origin) && !self.is_of_forgotten(origin) => {
@@ -175,7 +175,7 @@ mod tests {
             Origin::Server(OWN),
             Origin::Server(ServerId(2)),
         ]
-        .map(|origin| sender.is(origin))
+        .map(|origin| sender.is(&origin))
     }
 
     #[test]

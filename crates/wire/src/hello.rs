@@ -31,8 +31,11 @@
     reason = "the asserts state invariants of this code; no input reaches them"
 )]
 
+mod fields;
 #[cfg(test)]
 mod tests;
+
+pub use fields::{Field, process_field, reason_field};
 
 use crate::checksum::crc32c;
 
@@ -52,8 +55,6 @@ const WELCOME_FIXED_BYTES: usize = 80;
 const CHECKSUM_BYTES: usize = 4;
 const FIELD_HEADER_BYTES: usize = 4;
 const MUST_UNDERSTAND: u16 = 1 << 15;
-/// The number of the process in a welcome, 8 bytes.
-const PROCESS: u16 = 1;
 
 /// Who calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -69,8 +70,10 @@ pub enum Role {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Authentication {
-    /// It does not.
+    /// By its certificate, or it does not.
     None = 0,
+    /// By a ticket of the cluster ([`Hello::ticket`]).
+    Ticket = 1,
 }
 
 /// What a connection is for. The two kinds speak the same protocol; a receiver sizes its buffers by it.
@@ -81,22 +84,6 @@ pub enum Channel {
     Calls = 0,
     /// Large payloads, so that small calls never wait behind them.
     Bulk = 1,
-}
-
-/// A field that this version gives no place of its own.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Field {
-    /// Its kind; with bit 15 set it must be understood.
-    pub kind: u16,
-    /// Its content.
-    pub value: Vec<u8>,
-}
-
-impl Field {
-    /// Whether a receiver that does not know this kind has to give up.
-    pub fn must_understand(&self) -> bool {
-        self.kind & MUST_UNDERSTAND != 0
-    }
 }
 
 /// What a caller says first.
@@ -186,23 +173,6 @@ pub struct Welcome {
     pub incarnation: u64,
     /// Further fields.
     pub fields: Vec<Field>,
-}
-
-impl Welcome {
-    /// The number of the process that answers, which tells it from another one with the same identity; of an earlier version
-    /// none.
-    pub fn process(&self) -> Option<u64> {
-        let field = self.fields.iter().find(|field| field.kind == PROCESS)?;
-        Some(u64::from_le_bytes(field.value[..].try_into().ok()?))
-    }
-}
-
-/// The field of a welcome that [`Welcome::process`] reads.
-pub fn process_field(process: u64) -> Field {
-    Field {
-        kind: PROCESS,
-        value: process.to_le_bytes().into(),
-    }
 }
 
 /// Why bytes are no hello or welcome.
@@ -327,6 +297,7 @@ pub fn decode_hello(bytes: &[u8]) -> Result<Hello, HelloError> {
     };
     hello.authentication = match content[25] {
         0 => Authentication::None,
+        1 => Authentication::Ticket,
         other => return Err(unknown(25, u16::from(other))),
     };
     hello.channel = match content[26] {

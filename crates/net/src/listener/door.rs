@@ -14,12 +14,14 @@ use tokio::time::{Instant, timeout};
 use super::places::{Class, displaceable};
 use super::{Service, Shared};
 use crate::connection::CloseReason;
-use crate::encryption::{Origin, Stream, accepted};
+use crate::encryption::{Origin, Session, Stream, accepted};
 use crate::handshake::{HandshakeError, read_hello, write_welcome};
 
 /// A caller that was taken in.
 pub(super) struct Admitted {
     pub(super) stream: Stream,
+    /// The session of TLS below; none of a plain stream.
+    pub(super) session: Option<Session>,
     pub(super) origin: Origin,
     pub(super) hello: Hello,
     pub(super) class: Class,
@@ -57,7 +59,7 @@ impl<S: Service> Shared<S> {
         let patience = self.config.hello_timeout;
         let heard = timeout(patience, self.hear(tcp)).await;
         let heard = heard.unwrap_or(Err(HandshakeError::TimedOut));
-        let (mut stream, hello, origin) = match heard {
+        let (mut stream, hello, shown) = match heard {
             Ok(heard) => heard,
             Err(error) => {
                 self.counts.borrow_mut().without_hello += 1;
@@ -65,27 +67,29 @@ impl<S: Service> Shared<S> {
                 return None;
             }
         };
-        let judged = self.judge(&hello, origin, remote);
-        let welcome = self.welcome(judged.err());
+        let session = stream.session();
+        let judged = self.judge(&hello, shown, session.as_ref(), remote);
+        let welcome = self.welcome(judged.as_ref().err());
         if let Err(error) = write_welcome(&mut stream, &welcome, patience).await {
             tracing::info!(%remote, %error, "welcome not delivered");
             return None;
         }
         match judged {
-            Ok(class) => {
+            Ok((origin, class)) => {
                 if class == Class::Server && matches!(origin, Origin::Server(_)) {
                     self.allowances.borrow_mut().spare(remote.ip());
                 }
                 Some(Admitted {
                     stream,
+                    session,
                     origin,
                     hello,
                     class,
                 })
             }
-            Err(refusal) => {
+            Err((refusal, reason)) => {
                 self.counts.borrow_mut().refuse(refusal);
-                tracing::info!(%remote, %refusal, "caller refused");
+                tracing::info!(%remote, %refusal, reason, "caller refused");
                 None
             }
         }
@@ -98,18 +102,38 @@ impl<S: Service> Shared<S> {
         Ok((stream, hello, origin))
     }
 
-    fn judge(&self, hello: &Hello, origin: Origin, remote: SocketAddr) -> Result<Class, Refusal> {
+    /// Judges a caller that showed this certificate, or none: by its ticket, too, if there is one in the hello. A refusal may have a
+    /// sentence that explains it.
+    fn judge(
+        &self,
+        hello: &Hello,
+        shown: Origin,
+        session: Option<&Session>,
+        remote: SocketAddr,
+    ) -> Result<(Origin, Class), (Refusal, Option<String>)> {
+        let bare = |refusal| (refusal, None);
         if self.draining.get() {
-            return Err(Refusal::Draining);
+            return Err(bare(Refusal::Draining));
         }
-        if hello.role == Role::Server && !origin.may_be(ServerId(hello.own_id)) {
-            return Err(Refusal::Unauthorised);
+        if hello.role == Role::Server && !shown.may_be(ServerId(hello.own_id)) {
+            return Err(bare(Refusal::Unauthorised));
         }
-        self.service.on_hello(hello, origin, remote)?;
+        let origin = match (&self.config.tls, session) {
+            (Some(tls), Some(session)) => {
+                let server = ServerId(self.service.identity().server);
+                let admitted = tls.admit(hello, shown, (server, session.binding));
+                admitted.map_err(|error| error.refusal())?
+            }
+            // A ticket says nothing where everybody may do everything.
+            _ => shown,
+        };
+        self.service
+            .on_hello(hello, &origin, remote)
+            .map_err(bare)?;
         let class = self.service.class_of(hello);
         match self.make_room(class) {
-            true => Ok(class),
-            false => Err(Refusal::Busy),
+            true => Ok((origin, class)),
+            false => Err(bare(Refusal::Busy)),
         }
     }
 
@@ -164,8 +188,11 @@ impl<S: Service> Shared<S> {
         );
     }
 
-    fn welcome(&self, refusal: Option<Refusal>) -> Welcome {
+    fn welcome(&self, refused: Option<&(Refusal, Option<String>)>) -> Welcome {
         let identity = self.service.identity();
+        let refusal = refused.map(|(refusal, _)| *refusal);
+        let reason = refused.and_then(|(_, reason)| hello::reason_field(reason.as_deref()?));
+        let process = hello::process_field(self.process);
         Welcome {
             version: if refusal.is_some() { 0 } else { frame::VERSION },
             must_features: 0,
@@ -176,7 +203,7 @@ impl<S: Service> Shared<S> {
             cluster: identity.cluster,
             server: identity.server,
             incarnation: identity.incarnation,
-            fields: vec![hello::process_field(self.process)],
+            fields: [process].into_iter().chain(reason).collect(),
         }
     }
 }

@@ -39,9 +39,9 @@ impl Responder {
         self.answer(&header, body.into(), &[]);
     }
 
-    /// The caller as TLS knows it.
-    pub fn origin(&self) -> Origin {
-        self.origin
+    /// The caller, as far as it has proven itself.
+    pub fn origin(&self) -> &Origin {
+        &self.origin
     }
 
     /// The connection that the request came on.

@@ -12,6 +12,7 @@ use areo_wire::hello::Hello;
 
 use super::places::Class;
 use crate::connection::{CloseReason, Connection};
+use crate::encryption::{Origin, Tls};
 
 /// Bytes a second that a caller has to send of a frame, or to read of answers, in the long run.
 pub const LEAST_RATE: u32 = 4 << 10;
@@ -26,6 +27,7 @@ pub(super) struct WatchedConnection {
     pub(super) connection: Connection,
     pub(super) hello: Hello,
     pub(super) class: Class,
+    origin: Origin,
     bytes_read: u64,
     bytes_written: u64,
     /// Seconds that it is behind the least rate.
@@ -33,11 +35,16 @@ pub(super) struct WatchedConnection {
 }
 
 impl WatchedConnection {
-    pub(super) fn new(connection: Connection, hello: Hello, class: Class) -> WatchedConnection {
+    pub(super) fn new(
+        connection: Connection,
+        hello: Hello,
+        (origin, class): (Origin, Class),
+    ) -> WatchedConnection {
         WatchedConnection {
             connection,
             hello,
             class,
+            origin,
             bytes_read: 0,
             bytes_written: 0,
             behind: 0.0,
@@ -70,6 +77,22 @@ impl WatchedConnection {
             0 => CloseReason::Stalled,
             _ => CloseReason::NotReading { queued_bytes },
         })
+    }
+
+    /// Closes it if the certificate of the caller, or its ticket, counts no longer. True: it does.
+    pub(super) fn close_if_distrusted(&self, tls: &Tls) -> bool {
+        if self.connection.close_if_distrusted(Some(tls)) {
+            return true;
+        }
+        let Origin::Key(ticket) = &self.origin else {
+            return false;
+        };
+        let Err(error) = tls.still_counts(ticket) else {
+            return false;
+        };
+        let sentence = error.to_string();
+        self.connection.close(CloseReason::Distrusted { sentence });
+        true
     }
 
     /// True if others may take its place: it does nothing, or lags.
@@ -142,7 +165,7 @@ mod tests {
         Pair {
             caller,
             driver,
-            watched: WatchedConnection::new(connection, hello, Class::Client),
+            watched: WatchedConnection::new(connection, hello, (Origin::Plain, Class::Client)),
         }
     }
 

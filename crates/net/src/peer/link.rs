@@ -13,6 +13,7 @@ use tokio::time::{sleep, timeout};
 use crate::connection::{
     CloseReason, Connection, ConnectionConfig, Handler, SendError, drive, now,
 };
+use crate::encryption::Tls;
 use crate::handshake::HandshakeError;
 use crate::message::{Incoming, Outgoing};
 use crate::peer::backoff::Backoff;
@@ -251,6 +252,13 @@ impl Link {
                 Err(error) => {
                     tracing::debug!(server = %self.known.address.borrow(), %error, "cannot connect");
                     let status = match error {
+                        // There will be another ticket: calls wait for it.
+                        HandshakeError::Refused {
+                            refusal: Refusal::Unauthorised,
+                            ..
+                        } if self.config.tls.as_ref().is_some_and(Tls::ask_for_ticket) => {
+                            Status::Unreachable
+                        }
                         HandshakeError::Refused { refusal, .. } => Status::Refused(refusal),
                         _ => Status::Unreachable,
                     };

@@ -46,6 +46,12 @@ pub(crate) async fn open(
         known_incarnation: known.highest_incarnation.get(),
         ..Hello::new(config.role, channel, config.own_id)
     };
+    let hello = match (&config.tls, certificate, stream.session()) {
+        (Some(tls), Some(called), Some(session)) => {
+            tls.with_ticket(hello, called.server, session.binding)
+        }
+        _ => hello,
+    };
     let welcome = greet_shown(&mut stream, &hello, certificate, config.hello_timeout);
     let welcome = welcome.await?;
     if config.server != 0 {

@@ -82,6 +82,8 @@ pub struct TestService {
     pub manner: Cell<Manner>,
     pub held: RefCell<Vec<(Vec<u8>, Responder)>>,
     pub requests: Cell<usize>,
+    /// The callers of requests: the key of each, if it has shown a ticket.
+    pub callers: RefCell<Vec<Option<String>>>,
     pub notes: Cell<usize>,
     pub batches: Cell<usize>,
     /// True if callers that say that they are servers count as registered.
@@ -95,6 +97,7 @@ impl TestService {
             manner: Cell::new(manner),
             held: RefCell::default(),
             requests: Cell::new(0),
+            callers: RefCell::default(),
             notes: Cell::new(0),
             batches: Cell::new(0),
             knows_servers: Cell::new(true),
@@ -123,6 +126,11 @@ impl Service for TestService {
 
     fn on_request(&self, request: Incoming<'_>, responder: Responder) {
         self.requests.set(self.requests.get() + 1);
+        let key = match responder.origin() {
+            Origin::Key(ticket) => Some(format!("key {}", ticket.key.0)),
+            Origin::Plain | Origin::Anonymous | Origin::Server(_) => None,
+        };
+        self.callers.borrow_mut().push(key);
         match self.manner.get() {
             Manner::Echo => responder.reply(request.body, &request.payload),
             Manner::Large(bytes) => {
@@ -137,7 +145,7 @@ impl Service for TestService {
         }
     }
 
-    fn on_note(&self, _note: Incoming<'_>, _origin: Origin) {
+    fn on_note(&self, _note: Incoming<'_>, _origin: &Origin) {
         self.notes.set(self.notes.get() + 1);
     }
 

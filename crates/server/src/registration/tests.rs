@@ -42,7 +42,7 @@ impl Service for MovedServer {
         responder.reply(&codec::encode_reply(&reply).body, &[]);
     }
 
-    fn on_note(&self, _note: Incoming<'_>, _origin: Origin) {}
+    fn on_note(&self, _note: Incoming<'_>, _origin: &Origin) {}
 
     fn on_batch_end(&self) {}
 }

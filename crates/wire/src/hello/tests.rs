@@ -243,3 +243,42 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_hello_with_the_longest_ticket_fits_and_survives() {
+    let (ticket, proof) = (vec![7; 3072], [9; 64]);
+    let hello = Hello::new(Role::Client, Channel::Calls, 1);
+    assert_eq!(hello.ticket(), None);
+    let hello = hello.with_ticket(&ticket, &proof);
+    let found = decode_hello(&encode_hello(&hello)).unwrap();
+    assert_eq!(found.ticket(), Some((&ticket[..], &proof[..])));
+    assert_eq!(found.agree(), Ok(frame::VERSION));
+    let bare = Hello {
+        fields: Vec::new(),
+        ..hello
+    };
+    assert_eq!(
+        bare.ticket(),
+        Some((&[][..], &[][..])),
+        "it says that it has one"
+    );
+}
+
+#[test]
+fn the_sentence_of_a_refusal_is_text_alone() {
+    let welcome = |value: &[u8]| Welcome {
+        fields: vec![Field {
+            kind: 2,
+            value: value.into(),
+        }],
+        ..sample_welcome()
+    };
+    let sentence = "the key was revoked";
+    let field = reason_field(sentence).unwrap();
+    assert_eq!(welcome(&field.value).reason().as_deref(), Some(sentence));
+    assert_eq!(sample_welcome().reason(), None);
+    assert_eq!(reason_field(&"x".repeat(1025)), None);
+    for wrong in [&b"\xff"[..], b"a\x1b[2J", b"two\nlines", &[b'x'; 1025]] {
+        assert_eq!(welcome(wrong).reason(), None, "{wrong:?}");
+    }
+}
