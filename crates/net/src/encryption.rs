@@ -2,7 +2,8 @@
 //!
 //! A [`Tls`] is what a process needs for both sides. Without one its connections are plain. A certificate that was renewed, or a change
 //! of the trusted CAs, counts from the next connection on ([`Tls::update`]). Open connections are closed if the other end's certificate stands on
-//! no trusted CA any more, or if its ticket counts no longer.
+//! no trusted CA any more, or if its ticket counts no longer. A process that knows nothing but the digest of a CA, to join or as a client,
+//! begins with [`Tls::of_digest`].
 //!
 //! A stream over TLS that ends without TLS's own farewell counts as closed: frames have lengths, so that a cut one is noticed above.
 
@@ -25,9 +26,11 @@ use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
 use crate::handshake::HandshakeError;
 
+use knowledge::Knowledge;
 pub use tickets::Bearer;
 use tickets::Renewal;
 
+mod knowledge;
 mod tickets;
 
 /// The end of encrypted connections that a process is. Clones are the same end.
@@ -37,10 +40,10 @@ pub struct Tls {
     renewal: Arc<Renewal>,
 }
 
-/// An endpoint with the configurations made of it, once for all connections.
+/// The certificates that count, with the configurations made of them, once for all connections.
 #[derive(Clone, Debug)]
 struct Current {
-    endpoint: Endpoint,
+    known: Knowledge,
     calling: Result<Arc<ClientConfig>, Error>,
     called: Result<Arc<ServerConfig>, Error>,
     /// Counts the changes that dropped a root.
@@ -57,16 +60,16 @@ impl Current {
             // The server that is called is judged after the handshake: one configuration serves for all.
             calling: endpoint.client_config(None),
             called: endpoint.server_config(),
-            endpoint,
+            known: Knowledge::Cluster(endpoint),
             changes: 0,
             bearer: None,
             verifier: None,
         }
     }
 
-    /// The clock of the endpoint; 1970 if the system has none, so that what has a beginning does not count.
+    /// The clock of this end; 1970 if the system has none, so that what has a beginning does not count.
     fn now_seconds(&self) -> u64 {
-        let now = self.endpoint.clock.current_time();
+        let now = self.known.clock().current_time();
         now.map_or(0, |now| now.as_secs())
     }
 }
@@ -74,24 +77,32 @@ impl Current {
 impl Tls {
     /// Connections with these certificates.
     pub fn new(endpoint: Endpoint) -> Tls {
-        let current = Arc::new(Current::new(endpoint));
-        Tls {
-            current: Arc::new(RwLock::new(current)),
-            renewal: Arc::default(),
-        }
+        Tls::from(Current::new(endpoint))
     }
 
     /// Changes the certificates of connections that begin from now on. A change is made of the present endpoint, and of no other one
     /// meanwhile: so a renewal keeps the roots of a rotation, and a rotation a renewed certificate.
     ///
     /// # Errors
-    /// The new key does not belong to its certificate. Nothing is changed.
+    /// The new key does not belong to its certificate, or this process knows a digest alone. Nothing is changed.
     pub fn update(&self, change: impl FnOnce(&Endpoint) -> Endpoint) -> Result<(), Error> {
+        self.know(|known| match known {
+            Knowledge::Cluster(endpoint) => Ok(change(endpoint)),
+            Knowledge::Digest { digest, .. } => Err(Error::General(format!(
+                "nothing is known of the cluster but the digest {digest} of its CA"
+            ))),
+        })
+    }
+
+    /// Changes what is known of the cluster.
+    fn know(
+        &self,
+        change: impl FnOnce(&Knowledge) -> Result<Endpoint, Error>,
+    ) -> Result<(), Error> {
         let mut current = self.write();
-        let endpoint = change(&current.endpoint);
-        // A root that is added, or issues from now on, takes trust from no certificate.
-        let stays = |root| endpoint.roots.all().contains(root);
-        let has_dropped = !current.endpoint.roots.all().iter().all(stays);
+        let endpoint = change(&current.known)?;
+        let has_dropped = current.known.has_more_than(&endpoint);
+        let has_credentials = endpoint.credentials.is_some();
         let next = Current {
             changes: current.changes + u64::from(has_dropped),
             bearer: current.bearer.clone(),
@@ -99,7 +110,7 @@ impl Tls {
             ..Current::new(endpoint)
         };
         next.calling.clone()?;
-        if next.endpoint.credentials.is_some() {
+        if has_credentials {
             next.called.clone()?;
         }
         *current = Arc::new(next);
@@ -122,7 +133,7 @@ impl Tls {
         if session.shown.is_empty() || judged == Some(current.changes) {
             return None;
         }
-        let judged = current.endpoint.judge(&session.shown, session.usage);
+        let judged = current.known.judge(&session.shown, session.usage);
         judged.err()
     }
 
@@ -245,7 +256,7 @@ pub type Binding = [u8; BINDING_BYTES];
 pub(crate) struct Session {
     pub(crate) binding: Binding,
     /// The certificates of the other end.
-    shown: Vec<CertificateDer<'static>>,
+    pub(crate) shown: Vec<CertificateDer<'static>>,
     usage: Usage,
     /// The change of the roots by which they were judged last. None at first: the roots may change during a handshake.
     judged_at: Cell<Option<u64>>,

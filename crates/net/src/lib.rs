@@ -48,7 +48,8 @@ pub use connection::{CloseReason, Connection, SendError};
 pub use encryption::{Bearer, Binding, Origin, Tls};
 pub use env::Counts;
 pub use listener::{
-    Class, HandshakeLimit, Identity, Listener, ListenerConfig, Places, Responder, Service,
+    Allowances, Class, HandshakeLimit, Identity, Listener, ListenerConfig, Places, Responder,
+    Service,
 };
 pub use message::{Body, Incoming, Outgoing, Segment};
 pub use peer::{

@@ -1,4 +1,6 @@
 //! The servers of a cluster as one process sees them: a [`Peer`] for each, found by id.
+//!
+//! [`Network::bootstrap`] and [`Network::ask`] go to one server on a connection of their own.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +25,10 @@ use crate::outside::DecideOutside;
 use crate::peer::{Answer, Peer, PeerConfig, PeerState, Sink, Status, Traffic};
 use crate::pool::{IDLE_BYTES, Pool};
 use crate::trace::TraceSource;
+
+mod asking;
+
+pub use asking::{AskError, Contact, Destination, Response};
 
 /// Farther away than any deadline.
 const FAR: Duration = Duration::from_hours(24 * 365 * 30);
@@ -69,7 +75,7 @@ pub struct Bootstrap {
     pub directory: Directory,
 }
 
-/// Why an address did not say who is there.
+/// A server that did not answer, or not with a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BootstrapError {
     /// No process answers there.

@@ -17,10 +17,10 @@
 
 mod backoff;
 mod calls;
-mod known;
+pub(crate) mod known;
 mod link;
 mod liveness;
-mod opening;
+pub(crate) mod opening;
 mod standing;
 
 use std::fmt;
@@ -368,6 +368,11 @@ impl Peer {
     /// Takes note of an incarnation that was learnt elsewhere.
     pub fn learn_incarnation(&self, incarnation: u64) {
         self.links.calls.known().learn(incarnation);
+    }
+
+    /// Its host and port; empty if they are not known.
+    pub(crate) fn address(&self) -> String {
+        self.links.calls.known().address.borrow().clone()
     }
 
     /// The server has moved: from the next attempt on, connect there.

@@ -10,6 +10,7 @@ use rustls::pki_types::CertificateDer;
 use crate::certificate::{self, Usage};
 use crate::grant::Grant;
 use crate::key::{AccessKey, KeyRecord};
+use crate::protocol::{Ask, TrustAnswer};
 use crate::registry::{Entry, Foundation};
 use crate::roots::{Root, Roots};
 use crate::secret::{self, SECRET_BYTES, Secret};
@@ -103,6 +104,21 @@ pub fn trust_record(input: &[u8]) -> bool {
     }
     let opened = secret::open(&sealing_key(), PURPOSE, input).is_ok();
     token.is_ok() || key.is_ok() || roots.is_ok() || foundation.is_ok() || change.is_ok() || opened
+}
+
+/// A request about trust, and an answer: what is read survives being written and read again.
+pub fn trust_message(input: &[u8]) -> bool {
+    let ask = Ask::decode(input);
+    match &ask {
+        Ok(ask) => assert_eq!(Ask::decode(&ask.encode()).as_ref(), Ok(ask)),
+        Err(error) => assert_eq!(error.to_string().lines().count(), 1, "{error}"),
+    }
+    let answer = TrustAnswer::decode(input);
+    match &answer {
+        Ok(answer) => assert_eq!(TrustAnswer::decode(&answer.encode()).as_ref(), Ok(answer)),
+        Err(error) => assert_eq!(error.to_string().lines().count(), 1, "{error}"),
+    }
+    ask.is_ok() || answer.is_ok()
 }
 
 /// A certificate: as one that a stranger shows, which never counts unless `root` issued these very bytes, and as a root.

@@ -1,8 +1,9 @@
 //! Access keys, and the proof that a client has one.
 //!
 //! A key is an id, a secret of 32 bytes and [`Grants`]; its text is `areokey1.ID.SECRET`. The secret never travels: client and server
-//! each draw a nonce, and what they send is an HMAC of the whole [`Exchange`] under it. Both ends may prove themselves: without TLS, on
-//! loopback, the server does so too, so that a process that has taken its port learns nothing.
+//! send an HMAC of the whole [`Exchange`] under it. The exchange takes place over TLS alone, and names its session
+//! ([`Exchange::binding`]): both ends contribute to these bytes, and no other session has them. So a proof counts once, without a nonce of the
+//! server and the round that would fetch it. The server proves itself as well, so that a client notices a process with another's certificate.
 //!
 //! While a key is rotated it has two secrets: [`KeyRecord::rotate`] adds one, [`KeyRecord::retire`] drops the one before it. The servers of
 //! the root domain keep the record, sealed (`secret::seal`): a proof needs the secret itself at both ends.
@@ -81,11 +82,9 @@ pub struct Exchange {
     pub key: KeyId,
     /// Random bytes of the client.
     pub client_nonce: [u8; NONCE_BYTES],
-    /// Random bytes of the server.
-    pub server_nonce: [u8; NONCE_BYTES],
     /// The public key of the client's process, which its ticket will name.
     pub holder: [u8; 32],
-    /// The session of TLS on which the exchange takes place; zeros of a plain connection.
+    /// The session of TLS on which the exchange takes place. There is no exchange on a plain connection.
     pub binding: [u8; BINDING_BYTES],
 }
 
@@ -122,7 +121,6 @@ impl Exchange {
             &self.server.0.to_le_bytes(),
             &self.key.0.to_le_bytes(),
             &self.client_nonce,
-            &self.server_nonce,
             &self.holder,
             &self.binding,
         ]

@@ -11,6 +11,7 @@
 //! | [`grant`] | what a key may do |
 //! | [`ticket`] | what a client shows to every server, which judges it alone |
 //! | [`id`] | ids of tokens and keys |
+//! | [`protocol`] | requests about all of it, and their answers, as bytes |
 //! | [`registry`] | where a cluster keeps its CAs, tokens and keys, with one winner for each change |
 //! | [`secret`] | bytes that are never shown, and their encryption at rest |
 //! | [`fuzzing`] | what must hold for any bytes |
@@ -28,6 +29,7 @@ pub mod grant;
 mod hexadecimal;
 pub mod id;
 pub mod key;
+pub mod protocol;
 pub mod registry;
 pub mod roots;
 pub mod secret;

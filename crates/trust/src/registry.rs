@@ -17,7 +17,9 @@
 //! | `entry` | a change as bytes |
 //! | `state` | the fold of changes |
 //! | `authority`, `tokens`, `keys` | the changes that there are, and when they are refused |
+//! | `answer` | who may ask for a change ([`crate::protocol`]) |
 
+mod answer;
 mod authority;
 mod entry;
 mod error;
@@ -35,6 +37,7 @@ use areo_core::manager::{AppendError, Appended, Chain, Root};
 
 use crate::secret::{self, RandomSource, Secret};
 
+pub use answer::AskContext;
 pub use entry::{
     Actor, AuthorityRecord, Foundation, FoundationError, MAX_ADDRESS_BYTES, Origin, RecordError,
     What,
@@ -44,7 +47,7 @@ pub use error::{
     IssueFromError, IssueTicketError, LogError, RedeemTokenError, RevokeTokenError, TrustRootError,
 };
 pub use keys::IssuedTicket;
-pub use state::View;
+pub use state::{AuthorityRow, View};
 pub use tokens::Redemption;
 
 use entry::Content;
@@ -76,6 +79,15 @@ pub struct AuditRecord {
     pub what: What,
     /// Its object: the id of a token, the id and the name of a key, the digest of a root.
     pub about: String,
+}
+
+/// A part of the audit record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditPage {
+    /// Its lines.
+    pub records: Vec<AuditRecord>,
+    /// The last change that was looked at, if others follow it.
+    pub next: Option<u32>,
 }
 
 /// The verdict of the judge of a change.
@@ -142,26 +154,43 @@ impl Registry {
         root: &Root<E>,
         since_seconds: u64,
     ) -> Result<Vec<AuditRecord>, LogError> {
-        let chain = root.chain(LOG);
         let (mut records, mut after) = (Vec::new(), None);
         loop {
-            let page = chain.page(after).await.map_err(LogError::Unavailable)?;
-            for link in page.links {
-                let entry = self.open(link.generation, &link.value)?;
-                if entry.origin.now_seconds >= since_seconds {
-                    records.push(AuditRecord {
-                        generation: link.generation,
-                        about: entry.about(),
-                        origin: entry.origin,
-                        what: entry.what,
-                    });
-                }
-            }
-            match page.end {
-                Some(end) => after = Some(end),
+            let page = self.audit_page(root, since_seconds, after).await?;
+            records.extend(page.records);
+            match page.next {
+                Some(next) => after = Some(next),
                 None => return Ok(records),
             }
         }
+    }
+
+    /// The changes of one page of the log, after this one, of which those since a time are returned.
+    ///
+    /// # Errors
+    /// [`LogError`].
+    pub async fn audit_page<E: Env>(
+        &self,
+        root: &Root<E>,
+        since_seconds: u64,
+        after: Option<u32>,
+    ) -> Result<AuditPage, LogError> {
+        let page = root.chain(LOG).page(after).await;
+        let page = page.map_err(LogError::Unavailable)?;
+        let mut records = Vec::new();
+        for link in page.links {
+            let entry = self.open(link.generation, &link.value)?;
+            if entry.origin.now_seconds >= since_seconds {
+                records.push(AuditRecord {
+                    generation: link.generation,
+                    about: entry.about(),
+                    origin: entry.origin,
+                    what: entry.what,
+                });
+            }
+        }
+        let next = page.end;
+        Ok(AuditPage { records, next })
     }
 
     /// Makes one change, if its judge finds nothing against it: as the next one after all that it was judged by.

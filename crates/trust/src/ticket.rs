@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The cluster signs with Ed25519. A ticket names the public key that the client made for its process: in the hello to each server the client
-//! signs that server's nonce and id ([`Holder::prove`]). So a server that was taken over cannot use at another one what a client
-//! showed it.
+//! signs that server's id and the session of TLS ([`Holder::prove`]), which both ends made and no other connection has: no nonce of the server is
+//! needed. So a server that was taken over cannot use at another one what a client showed it.
 //!
 //! A key that is revoked is refused by the list that [`Verifier`] carries, and so is a ticket whose secret was retired or whose grants are
 //! not the key's any more ([`Standing`]); the expiry bounds the damage where a server does not get the list. Clocks may differ by
@@ -27,7 +27,6 @@ use crate::SKEW_SECONDS;
 use crate::certificate::duration;
 use crate::grant::{Grant, GrantError, Grants, MAX_GRANT_BYTES, MAX_GRANTS};
 use crate::id::KeyId;
-use crate::key::NONCE_BYTES;
 use crate::secret::{NoRandomness, SECRET_BYTES, Secret, system};
 use crate::tls::BINDING_BYTES;
 
@@ -180,9 +179,7 @@ pub struct Possession {
     pub cluster: u128,
     /// The server that is called.
     pub server: ServerId,
-    /// Random bytes of that server for this connection.
-    pub nonce: [u8; NONCE_BYTES],
-    /// The session of TLS that the connection is; zeros of a plain one.
+    /// The session of TLS that the connection is. A plain connection carries no ticket.
     pub binding: [u8; BINDING_BYTES],
 }
 
@@ -192,7 +189,6 @@ impl Possession {
             POSSESSION_MARK,
             &self.cluster.to_le_bytes(),
             &self.server.0.to_le_bytes(),
-            &self.nonce,
             &self.binding,
         ]
         .concat()

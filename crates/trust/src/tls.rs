@@ -149,6 +149,17 @@ impl Endpoint {
         Ok(found)
     }
 
+    /// The CA that issued the certificate of this process, if it is one that counts.
+    pub fn issuer(&self) -> Option<RootDigest> {
+        let (leaf, others) = self.credentials.as_ref()?.chain.split_first()?;
+        let now = self.clock.current_time()?.as_secs();
+        let issued = |root: &&Root| {
+            let root = std::slice::from_ref(*root);
+            certificate::verify(root, leaf, others, Usage::Server, now).is_ok()
+        };
+        self.roots.all().iter().find(issued).map(Root::digest)
+    }
+
     fn verifier(&self, expected: Option<ServerId>) -> Arc<Verifier> {
         Arc::new(Verifier {
             trusted: Trusted::Cluster {
@@ -220,11 +231,7 @@ pub fn peer(connection: &CommonState) -> Result<Peer, Error> {
 }
 
 /// The root with this digest among the certificates that the other end showed.
-pub fn shown_root(connection: &CommonState, digest: RootDigest) -> Option<Root> {
-    find_root(connection.peer_certificates()?, digest)
-}
-
-fn find_root(chain: &[CertificateDer<'_>], digest: RootDigest) -> Option<Root> {
+pub fn shown_root(chain: &[CertificateDer<'_>], digest: RootDigest) -> Option<Root> {
     let root = chain.iter().find(|shown| RootDigest::of(shown) == digest)?;
     Root::from_der(root).ok()
 }
@@ -269,7 +276,7 @@ impl Verifier {
                 is_meant(*cluster, *expected, found)
             }
             Trusted::Digest(digest) => {
-                let root = find_root(intermediates, *digest);
+                let root = shown_root(intermediates, *digest);
                 let root = root.ok_or(CertificateError::OtherDigest { expected: *digest })?;
                 certificate::verify(&[root], leaf, intermediates, usage, now_seconds).map(|_| ())
             }

@@ -8,6 +8,7 @@ use areo_trust::authority::{Authority, ServerKey};
 use areo_trust::fuzzing::{self, CLUSTER, NOW_SECONDS, PURPOSE, sealing_key};
 use areo_trust::grant::Grants;
 use areo_trust::key::KeyRecord;
+use areo_trust::protocol::{Ask, RefusalKind, TrustAnswer, TrustRefusal};
 use areo_trust::registry::Foundation;
 use areo_trust::roots::{RootDigest, Roots};
 use areo_trust::secret::{Secret, seal, system};
@@ -73,6 +74,29 @@ fn records_of_any_bytes() {
         seal(&sealing_key(), PURPOSE, &content, &system).unwrap(),
     ];
     drive(fuzzing::trust_record, &corpus, &[], 3, 2);
+}
+
+#[test]
+fn messages_about_trust_of_any_bytes() {
+    let grants = Grants::of_administrator();
+    let (key, _) = KeyRecord::create("camera", grants.clone(), &system).unwrap();
+    let name = "camera".to_owned();
+    let refusal = TrustRefusal {
+        kind: RefusalKind::Usage,
+        sentence: "no".to_owned(),
+    };
+    let corpus = [
+        Ask::CreateKey { name, grants }.encode().to_vec(),
+        Ask::Audit {
+            since_seconds: NOW_SECONDS,
+            after: Some(7),
+        }
+        .encode()
+        .to_vec(),
+        TrustAnswer::Key(key).encode().to_vec(),
+        TrustAnswer::Refused(refusal).encode().to_vec(),
+    ];
+    drive(fuzzing::trust_message, &corpus, &[], 5, 1);
 }
 
 /// A CA, a certificate that it issued, and another one.

@@ -168,7 +168,6 @@ fn exchange(cluster: u128, key: KeyId) -> Exchange {
         server: ServerId(1),
         key,
         client_nonce: [3; NONCE_BYTES],
-        server_nonce: [4; NONCE_BYTES],
         holder: [5; 32],
         binding: [0; 32],
     }

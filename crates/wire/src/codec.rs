@@ -13,6 +13,7 @@
 //! | `writer`, `reader` | numbers, lengths, lists, with all bounds checks |
 //! | `parts` | tags, ids, names, elements, records of servers |
 //! | `request`, `reply`, `note`, `status` | the messages |
+//! | [`trust`] | messages that another crate reads |
 //! | `refusal` | refusals of the algorithms and of frames |
 
 mod answer;
@@ -29,6 +30,7 @@ mod restart;
 mod status;
 #[cfg(test)]
 mod tests;
+pub mod trust;
 pub(crate) mod writer;
 
 pub use error::DecodeError;

@@ -97,13 +97,13 @@ impl Tls {
     /// The hello with this process's ticket, if it has one, for a server of the cluster on this session.
     pub(crate) fn with_ticket(&self, hello: Hello, server: ServerId, binding: Binding) -> Hello {
         let current = self.current();
-        let Some(bearer) = &current.bearer else {
+        // A process that knows a digest alone does not know yet which cluster its ticket is of.
+        let (Some(bearer), Some(endpoint)) = (&current.bearer, current.known.endpoint()) else {
             return hello;
         };
         let possession = Possession {
-            cluster: current.endpoint.cluster,
+            cluster: endpoint.cluster,
             server,
-            nonce: [0; 32],
             binding,
         };
         let proof: [u8; SIGNATURE_BYTES] = bearer.holder.prove(&possession);
@@ -125,9 +125,8 @@ impl Tls {
         let ticket = verifier.verify(ticket, current.now_seconds());
         let ticket = ticket.map_err(NotAdmitted::Ticket)?;
         let possession = Possession {
-            cluster: current.endpoint.cluster,
+            cluster: verifier.cluster,
             server,
-            nonce: [0; 32],
             binding,
         };
         let held = ticket.is_held(&possession, proof);

@@ -44,9 +44,9 @@ pub(super) fn party(address: IpAddr) -> IpAddr {
     }
 }
 
-/// The used parts of the allowances of addresses.
+/// The used parts of the allowances of addresses: of handshakes, and of other things that a caller may do so often.
 #[derive(Default)]
-pub(super) struct Allowances {
+pub struct Allowances {
     used: BTreeMap<IpAddr, (f64, Instant)>,
     /// Servers of the cluster have called from there.
     servers: BTreeSet<IpAddr>,
@@ -54,7 +54,7 @@ pub(super) struct Allowances {
 
 impl Allowances {
     /// False: the address has used up its allowance.
-    pub(super) fn admits(&self, address: IpAddr, limit: &HandshakeLimit, now: Instant) -> bool {
+    pub fn admits(&self, address: IpAddr, limit: &HandshakeLimit, now: Instant) -> bool {
         let address = address.to_canonical();
         let is_spared = address.is_loopback() && !limit.is_for_loopback;
         if is_spared || self.servers.contains(&address) {
@@ -66,7 +66,7 @@ impl Allowances {
     }
 
     /// A caller from there is heard.
-    pub(super) fn charge(&mut self, address: IpAddr, limit: &HandshakeLimit, now: Instant) {
+    pub fn charge(&mut self, address: IpAddr, limit: &HandshakeLimit, now: Instant) {
         if self.used.len() >= MAX_ADDRESSES {
             let is_in_use = |known: &(f64, Instant)| still_used(*known, limit, now) > 0.0;
             self.used.retain(|_, known| is_in_use(known));
@@ -76,6 +76,14 @@ impl Allowances {
         let used = still_used(*known, limit, now) + 1.0;
         // Callers that are heard at once may be more than there is room for: the address does not pay for longer.
         *known = (used.min(f64::from(limit.burst)), now);
+    }
+
+    /// What a caller from there was charged for was no fault: it gets it back.
+    pub fn refund(&mut self, address: IpAddr) {
+        let place = self.place(address);
+        if let Some((used, _)) = self.used.get_mut(&place) {
+            *used = (*used - 1.0).max(0.0);
+        }
     }
 
     /// A server of the cluster called from there.
@@ -152,6 +160,22 @@ mod tests {
         allowances.spare(here);
         assert!(allowances.admits(here, &LIMIT, start), "it is a server's");
         assert!(!allowances.admits(neighbour, &LIMIT, start));
+    }
+
+    #[test]
+    fn what_is_given_back_can_be_used_again() {
+        let (mut allowances, now) = (Allowances::default(), Instant::now());
+        let (here, there) = (address("10.0.0.1"), address("10.0.0.2"));
+        for _ in 0..LIMIT.burst {
+            allowances.charge(here, &LIMIT, now);
+        }
+        assert!(!allowances.admits(here, &LIMIT, now));
+        allowances.refund(there);
+        assert!(!allowances.admits(here, &LIMIT, now), "it is another's");
+        allowances.refund(here);
+        assert!(allowances.admits(here, &LIMIT, now));
+        allowances.charge(here, &LIMIT, now);
+        assert!(!allowances.admits(here, &LIMIT, now));
     }
 
     #[test]

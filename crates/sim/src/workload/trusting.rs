@@ -417,7 +417,6 @@ impl Trust<'_> {
             server: ServerId(1),
             key: before.id,
             client_nonce: [3; NONCE_BYTES],
-            server_nonce: [4; NONCE_BYTES],
             holder: [5; 32],
             binding: [0; 32],
         };

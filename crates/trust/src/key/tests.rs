@@ -15,7 +15,6 @@ fn exchange(key: KeyId) -> Exchange {
         server: ServerId(1),
         key,
         client_nonce: [3; NONCE_BYTES],
-        server_nonce: [4; NONCE_BYTES],
         holder: [5; 32],
         binding: [6; 32],
     }
@@ -87,10 +86,6 @@ fn a_proof_belongs_to_one_exchange() {
             ..meant
         },
         Exchange {
-            server_nonce: [9; NONCE_BYTES],
-            ..meant
-        },
-        Exchange {
             holder: [9; 32],
             ..meant
         },
@@ -110,7 +105,7 @@ fn a_proof_belongs_to_one_exchange() {
 #[test]
 fn the_bytes_of_a_proof_stay() {
     let proof = exchange(KeyId(7)).prove(&Secret::new(vec![8; 32]), Prover::Client);
-    let expected = "058c8fb54c49a4f20bf9737f2be5673c3d0623841cddee98140afc903c2a32db";
+    let expected = "9d6afd9aee1c81d584bfccda35c5577cb4c95a0bfee5b53556894d2b2ef82af1";
     assert_eq!(crate::hexadecimal::write(&proof), expected);
 }
 

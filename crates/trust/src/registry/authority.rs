@@ -10,8 +10,10 @@ use crate::authority::PublicKey;
 use crate::roots::RootDigest;
 
 use super::entry::{AuthorityRecord, Content, Entry, Foundation, Origin, What};
-use super::error::{DropRootError, FoundError, IssueError, IssueFromError, TrustRootError};
-use super::{LOG, Registry, Verdict};
+use super::error::{
+    DropRootError, FoundError, IssueError, IssueFromError, LogError, TrustRootError,
+};
+use super::{AuthorityRow, LOG, Registry, Verdict};
 
 impl Registry {
     /// Founds the cluster: the first change, made by the server that has this foundation in its data directory. A repetition changes nothing.
@@ -41,6 +43,18 @@ impl Registry {
             };
             self.append(&chain, None, &entry).await?;
         }
+    }
+
+    /// The CAs that the cluster trusts, the one that issues first.
+    ///
+    /// # Errors
+    /// [`LogError`].
+    pub async fn authorities<E: Env>(&self, root: &Root<E>) -> Result<Vec<AuthorityRow>, LogError> {
+        self.refresh(root).await?;
+        let state = self.state.borrow();
+        Ok(state
+            .as_ref()
+            .map_or_else(Vec::new, super::State::authority_rows))
     }
 
     /// A certificate for the key of a server, by the CA that issued when the log was read last.

@@ -125,7 +125,7 @@ impl What {
         kind.expect("each has a word").1
     }
 
-    fn of(number: u8) -> Option<What> {
+    pub(crate) fn of(number: u8) -> Option<What> {
         let kind = KINDS.iter().find(|(what, _)| *what as u8 == number);
         kind.map(|(what, _)| *what)
     }

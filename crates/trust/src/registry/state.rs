@@ -22,6 +22,26 @@ pub struct View {
     pub verifier: Verifier,
 }
 
+/// A CA that the cluster trusts, for a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AuthorityRow {
+    /// The digest of its certificate.
+    pub digest: RootDigest,
+    /// Since when it is trusted, in seconds since 1970.
+    pub since_seconds: u64,
+    /// True if certificates are issued under it.
+    pub is_issuing: bool,
+    /// True if it is the cluster's own, false if it is the operator's.
+    pub is_own: bool,
+}
+
+/// A root that is trusted.
+struct TrustedAuthority {
+    /// The clock of the server that began to trust it.
+    since_seconds: u64,
+    record: AuthorityRecord,
+}
+
 /// The trust of a cluster, which was founded.
 pub(super) struct State {
     pub(super) generation: u32,
@@ -29,7 +49,7 @@ pub(super) struct State {
     pub(super) founding: RootDigest,
     pub(super) roots: Roots,
     /// One for each root, in no order.
-    authorities: BTreeMap<RootDigest, AuthorityRecord>,
+    authorities: BTreeMap<RootDigest, TrustedAuthority>,
     pub(super) tokens: BTreeMap<TokenId, TokenRecord>,
     pub(super) keys: BTreeMap<KeyId, KeyRecord>,
 }
@@ -48,7 +68,13 @@ impl State {
             generation,
             founding: digest,
             roots: Roots::new(foundation.authority.root().clone()),
-            authorities: BTreeMap::from([(digest, foundation.authority)]),
+            authorities: BTreeMap::from([(
+                digest,
+                TrustedAuthority {
+                    since_seconds: entry.origin.now_seconds,
+                    record: foundation.authority,
+                },
+            )]),
             tokens: BTreeMap::new(),
             keys: BTreeMap::from([(foundation.key.id, foundation.key)]),
         })
@@ -63,7 +89,12 @@ impl State {
         match (entry.what, entry.content) {
             (What::RootTrusted, Content::Authority(record)) => {
                 self.roots.trust(record.root().clone())?;
-                self.authorities.insert(record.root().digest(), record);
+                let trusted = TrustedAuthority {
+                    since_seconds: entry.origin.now_seconds,
+                    record,
+                };
+                let digest = trusted.record.root().digest();
+                self.authorities.insert(digest, trusted);
             }
             (What::RootIssues, Content::Root(digest)) => self.roots.issue_from(digest)?,
             (What::RootDropped, Content::Root(digest)) => {
@@ -80,8 +111,24 @@ impl State {
 
     /// The records of the roots, the one that issues first.
     fn in_order(&self) -> impl Iterator<Item = &AuthorityRecord> {
-        let of = |root: &Root| &self.authorities[&root.digest()];
+        let of = |root: &Root| &self.authorities[&root.digest()].record;
         self.roots.all().iter().map(of)
+    }
+
+    /// A row for each root, the one that issues first.
+    pub(super) fn authority_rows(&self) -> Vec<AuthorityRow> {
+        let issuing = self.roots.issuing().digest();
+        let row = |root: &Root| {
+            let digest = root.digest();
+            let trusted = &self.authorities[&digest];
+            AuthorityRow {
+                digest,
+                since_seconds: trusted.since_seconds,
+                is_issuing: digest == issuing,
+                is_own: trusted.record.signer().is_some(),
+            }
+        };
+        self.roots.all().iter().map(row).collect()
     }
 
     /// The record of the root that issues.
