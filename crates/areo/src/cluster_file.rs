@@ -3,6 +3,8 @@
 
 use crate::exit::{Failure, Outcome, plain};
 use crate::units::{exact_size, parse_size};
+use areo_trust::key::AccessKey;
+use areo_trust::roots::RootDigest;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -26,6 +28,12 @@ pub(crate) struct ClusterFile {
     /// Largest value of one object, in bytes.
     #[serde(with = "size")]
     pub(crate) max_object: u64,
+    /// The digest of the cluster's CA; none of a cluster whose connections are plain.
+    #[serde(default, with = "digest", skip_serializing_if = "Option::is_none")]
+    pub(crate) ca: Option<RootDigest>,
+    /// An access key: who can read the file may do what the key may do.
+    #[serde(default, with = "key", skip_serializing_if = "Option::is_none")]
+    pub(crate) key: Option<AccessKey>,
     pub(crate) servers: Vec<Server>,
 }
 
@@ -49,8 +57,16 @@ impl ClusterFile {
             cluster,
             durability: durability.into(),
             max_object,
+            ca: None,
+            key: None,
             servers,
         }
+    }
+
+    /// The file with the CA of the cluster and a key for it, if the cluster has keys.
+    pub(crate) fn with_access(mut self, access: Option<(RootDigest, AccessKey)>) -> ClusterFile {
+        (self.ca, self.key) = access.unzip();
+        self
     }
 
     /// True if the servers keep nothing on disk.
@@ -90,7 +106,7 @@ impl ClusterFile {
         toml::to_string(self).expect("names and numbers are TOML")
     }
 
-    /// Puts the file at `path`, complete or not at all, through a crash of the machine too.
+    /// Puts the file at `path`, complete or not at all, through a crash of the machine too. Its owner alone can read it: it may have a key.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -168,6 +184,50 @@ mod hexadecimal {
     }
 }
 
+mod digest {
+    use super::RootDigest;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    #[allow(clippy::ref_option)] // The shape that serde asks for.
+    pub(super) fn serialize<S: Serializer>(
+        digest: &Option<RootDigest>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&digest.expect("none is left out"))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<RootDigest>, D::Error> {
+        let text = String::deserialize(from)?;
+        let digest = RootDigest::parse(&text);
+        let why = || D::Error::custom("the digest of the CA has 64 digits out of 0-9 and a-f");
+        digest.map(Some).ok_or_else(why)
+    }
+}
+
+mod key {
+    use super::AccessKey;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    #[allow(clippy::ref_option)] // The shape that serde asks for.
+    pub(super) fn serialize<S: Serializer>(
+        key: &Option<AccessKey>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let key = key.as_ref().expect("none is left out");
+        serializer.serialize_str(&key.expose_text())
+    }
+
+    /// An error says nothing of the text: it may be most of a secret.
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<AccessKey>, D::Error> {
+        let text = String::deserialize(from)?;
+        AccessKey::parse(&text).map(Some).map_err(D::Error::custom)
+    }
+}
+
 mod size {
     use super::{exact_size, parse_size};
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
@@ -209,6 +269,46 @@ mod tests {
         assert_eq!(ClusterFile::read(&path), Ok(Some(file())));
         let left = std::fs::read_dir(directory.path()).unwrap().count();
         assert_eq!(left, 1, "no other file is left behind");
+    }
+
+    #[test]
+    fn a_file_with_a_key_is_for_its_owner_alone_and_shows_it_nowhere_else() {
+        use std::os::unix::fs::PermissionsExt;
+        let secret = "5".repeat(64);
+        let key = AccessKey::parse(&format!("areokey1.0000000000000007.{secret}")).unwrap();
+        let with_key = ClusterFile {
+            ca: Some(RootDigest([7; 32])),
+            key: Some(key),
+            ..file()
+        };
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("app.toml");
+        with_key.write(&path).unwrap();
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(ClusterFile::read(&path), Ok(Some(with_key.clone())));
+        let shown = format!("{with_key:?}");
+        assert!(!shown.contains(&secret[..8]), "{shown}");
+        let text = with_key.text();
+        for (text, why) in [
+            (
+                text.replace(&secret, &secret[1..]),
+                "the secret of this access key is damaged",
+            ),
+            (
+                text.replace("areokey1", "areo1"),
+                "one begins with 'areokey1.'",
+            ),
+            (
+                text.replace("0707", "07g7"),
+                "the digest of the CA has 64 digits",
+            ),
+        ] {
+            let refused = parse(&text).expect_err(why);
+            assert!(refused.contains(why), "{why}: {refused}");
+            assert!(!refused.contains(&secret[..8]), "{refused}");
+        }
+        assert!(!file().text().contains("key") && !file().text().contains("ca ="));
     }
 
     #[test]

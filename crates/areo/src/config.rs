@@ -7,14 +7,21 @@
 //! that is not set, and those that a container engine makes for a service called `areo` are not meant for this program.
 
 use crate::exit::{Failure, Outcome, plain};
+use areo_trust::key::AccessKey;
+use areo_trust::roots::RootDigest;
+use areo_trust::token::JoinToken;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Every key.
 pub(crate) const KEYS: &[&str] = &[
     "cluster",
+    "ca",
+    "key",
+    "token",
     "domain",
     "timeout",
     "hardware-id",
@@ -51,11 +58,17 @@ pub(crate) struct Settings {
     values: BTreeMap<&'static str, Value>,
 }
 
-#[derive(Debug)]
 struct Value {
     text: String,
     /// The origin of the value, for errors.
     origin: String,
+}
+
+/// Shows no value: some are secrets.
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a value of {}", self.origin)
+    }
 }
 
 /// The places to look for settings that flags do not give.
@@ -236,6 +249,31 @@ pub(crate) fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
 #[allow(clippy::unnecessary_wraps)] // The shape that `Settings::get` asks for.
 pub(crate) fn text(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
+}
+
+/// The digest of a CA.
+///
+/// # Errors
+/// A sentence.
+pub(crate) fn ca(text: &str) -> Result<RootDigest, String> {
+    RootDigest::parse(text.trim())
+        .ok_or_else(|| "the digest of a CA has 64 digits out of 0-9 and a-f".to_owned())
+}
+
+/// An access key. The sentence shows nothing of it.
+///
+/// # Errors
+/// A sentence.
+pub(crate) fn key(text: &str) -> Result<AccessKey, String> {
+    AccessKey::parse(text).map_err(|error| error.to_string())
+}
+
+/// A join token. The sentence shows nothing of it.
+///
+/// # Errors
+/// A sentence.
+pub(crate) fn token(text: &str) -> Result<JoinToken, String> {
+    JoinToken::parse(text).map_err(|error| error.to_string())
 }
 
 /// A path.

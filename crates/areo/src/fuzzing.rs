@@ -9,7 +9,7 @@ use crate::args::{
     Cli, DapWord, DurabilityWord, LogWord, parse_block_size, parse_max_object, sentence,
 };
 use crate::cluster_file;
-use crate::config::{KEYS, Settings, number, path, text, word};
+use crate::config::{self, KEYS, Settings, number, path, text, word};
 use crate::exit::{Code, Outcome};
 use crate::units::{parse_size, parse_timeout};
 use clap::Parser;
@@ -63,6 +63,9 @@ fn ask(settings: &Settings, key: &'static str) -> Outcome {
         "json" | "up.restart" | "up.allow-f0" | "server.insecure" => {
             settings.switch(false, key).map(drop)
         }
+        "ca" => settings.get(None, key, config::ca).map(drop),
+        "key" => settings.get(None, key, config::key).map(drop),
+        "token" => settings.get(None, key, config::token).map(drop),
         "up.data" | "server.data" => settings.get(None, key, path).map(drop),
         _ => settings.get(None, key, text).map(drop),
     }

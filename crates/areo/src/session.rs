@@ -10,9 +10,11 @@ use crate::output::Output;
 use crate::outside;
 use crate::units::parse_timeout;
 use areo_client::{
-    Client, ClusterId, ConnectError, ConnectOptions, CreateDomainError, DEFAULT_TIMEOUT, Domain,
-    Error, InvalidChoice, Metrics, ROOT_DOMAIN,
+    Access, Client, ClusterId, ConnectError, ConnectOptions, CreateDomainError, DEFAULT_TIMEOUT,
+    Domain, Error, InvalidChoice, Metrics, ROOT_DOMAIN,
 };
+use areo_trust::key::AccessKey;
+use areo_trust::roots::RootDigest;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -100,10 +102,10 @@ impl Session {
     /// A client of the cluster with another timeout.
     pub(crate) async fn connect_within(&self, timeout: Duration) -> Outcome<Client> {
         let target = self.target()?;
-        let options = target.options(timeout);
         let options = ConnectOptions {
             metrics: Some(self.metrics.clone()),
-            ..options
+            access: self.access(&target)?,
+            ..target.options(timeout)
         };
         let connected = Client::connect(options).await;
         let client = connected.map_err(|error| unreachable(&error, &target))?;
@@ -114,6 +116,31 @@ impl Session {
             client.reincarnate(hardware).await.map_err(failure)?;
         }
         Ok(client)
+    }
+
+    /// Everything by which this process proves itself: environment and configuration file over the cluster file.
+    ///
+    /// # Errors
+    /// A CA without a key, or a key without a CA.
+    fn access(&self, target: &Target) -> Outcome<Option<Access>> {
+        let (ca, key) = (self.settings.get(None, "ca", config::ca)?, self.key()?);
+        let (of_file, key_of_file) = target.known_access();
+        match (ca.or(of_file), key.or(key_of_file)) {
+            (None, None) => Ok(None),
+            (Some(ca), Some(key)) => Ok(Some(Access::Key { ca, key })),
+            (Some(_), None) => Err(Failure::new(
+                Code::Unauthorised,
+                "this cluster has keys, and none is given: set AREO_KEY, or name a cluster file that has one (`areo key create`)",
+            )),
+            (None, Some(_)) => Err(Failure::usage(
+                "a key is given, and not the CA of its cluster, without which a stranger could take the key: set AREO_CA to the digest \
+                 that `areo ca ls` shows, or name a cluster file that has both",
+            )),
+        }
+    }
+
+    fn key(&self) -> Outcome<Option<AccessKey>> {
+        self.settings.get(None, "key", config::key)
     }
 
     /// The domain of this name; or the root domain, of which the configurations can be seen and changed.
@@ -165,11 +192,24 @@ impl Target {
             Target::File(_, file) => (file.addresses(), Some(ClusterId(file.cluster))),
             Target::Addresses(addresses) => (addresses.clone(), None),
         };
+        let access = match self.known_access() {
+            (Some(ca), Some(key)) => Some(Access::Key { ca, key }),
+            _ => None,
+        };
         ConnectOptions {
             addresses,
             cluster,
             timeout,
+            access,
             ..connect_options()
+        }
+    }
+
+    /// The CA of the cluster and the key for it, as far as they are known.
+    fn known_access(&self) -> (Option<RootDigest>, Option<AccessKey>) {
+        match self {
+            Target::File(_, file) => (file.ca, file.key.clone()),
+            Target::Addresses(_) => (None, None),
         }
     }
 
@@ -254,6 +294,7 @@ pub(crate) fn unreachable(error: &ConnectError, target: &Target) -> Failure {
     let code = match error {
         ConnectError::NoAddress | ConnectError::SeveralClusters { .. } => Code::Usage,
         ConnectError::NoServer { .. } => Code::Unavailable,
+        ConnectError::Unauthorised { .. } => Code::Unauthorised,
         ConnectError::Thread { .. } => Code::Other,
     };
     let from = match (target, error) {

@@ -6,7 +6,7 @@ mod product;
 use crate::error::{RunError, system};
 use crate::system;
 use areo_client::{Client, ConnectOptions, DEFAULT_TIMEOUT, Domain, DomainOptions};
-use areo_server::{NewServer, initialise_cluster};
+use areo_server::{NewCluster, NewServer, initialise_cluster};
 use process::Process;
 use rustix::process::Signal;
 use std::collections::hash_map::RandomState;
@@ -141,7 +141,11 @@ impl Cluster {
             let program = program.clone();
             processes.push(Process::new(name, place, program, arguments, log));
         }
-        let made = initialise_cluster(&servers, memory);
+        let new = NewCluster {
+            memory,
+            ..NewCluster::default()
+        };
+        let made = initialise_cluster(&servers, new);
         made.map_err(|error| RunError::Failed(error.to_string()))?;
         Ok(Cluster {
             processes,

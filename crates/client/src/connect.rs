@@ -2,8 +2,11 @@
 
 use crate::ClusterId;
 use crate::metrics::Metrics;
+use areo_net::Tls;
 use areo_net::outside::DecideOutside;
 use areo_net::trace::TraceSource;
+use areo_trust::key::AccessKey;
+use areo_trust::roots::RootDigest;
 use std::time::Duration;
 
 /// How long an operation may take unless the user says otherwise.
@@ -36,6 +39,22 @@ pub struct ConnectOptions {
     /// Asks a service outside the cluster, where a domain has one decide which configuration comes next. `None`: such
     /// domains cannot be changed by this client.
     pub decide_outside: Option<DecideOutside>,
+    /// Everything by which this process proves itself. `None`: the cluster has no keys, and connections to it are plain.
+    pub access: Option<Access>,
+}
+
+/// Everything by which a client proves itself to a cluster with keys.
+#[derive(Clone, Debug)]
+pub enum Access {
+    /// An access key.
+    Key {
+        /// The digest of the cluster's CA: no server with another one is believed.
+        ca: RootDigest,
+        /// The key.
+        key: AccessKey,
+    },
+    /// The certificate of a server, for what it does of its own accord.
+    Certificate(Tls),
 }
 
 /// No address, any cluster, 10 s, and nothing else.
@@ -48,6 +67,7 @@ impl Default for ConnectOptions {
             metrics: None,
             trace_source: None,
             decide_outside: None,
+            access: None,
         }
     }
 }
@@ -79,6 +99,12 @@ pub enum ConnectError {
         cluster: Option<ClusterId>,
         /// What happened at each address, in the order given.
         attempts: Vec<Attempt>,
+    },
+    /// The cluster does not take the access key.
+    #[error("not authorised: {sentence}")]
+    Unauthorised {
+        /// Says what is wrong, and what to do.
+        sentence: String,
     },
     /// Servers of several clusters answered.
     #[error("the addresses are of several clusters ({}): name servers of one", .found.iter().map(|(address, cluster)| format!("{address} of {cluster}")).collect::<Vec<_>>().join(", "))]

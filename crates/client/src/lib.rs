@@ -82,7 +82,7 @@ pub use cluster::{
     DomainInfo, Edge, Health, InvalidClusterId, Member, SequenceEntry, ServerHealth, ServerInfo,
     ServerStatus,
 };
-pub use connect::{Attempt, ConnectError, ConnectOptions, DEFAULT_TIMEOUT};
+pub use connect::{Access, Attempt, ConnectError, ConnectOptions, DEFAULT_TIMEOUT};
 pub use create::{CreateDomainError, DomainOptions};
 pub use domain::Domain;
 pub use error::{

@@ -5,6 +5,7 @@
 mod cluster;
 mod context;
 mod domain;
+mod proof;
 mod strangers;
 mod thread;
 

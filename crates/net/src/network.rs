@@ -28,7 +28,7 @@ use crate::trace::TraceSource;
 
 mod asking;
 
-pub use asking::{AskError, Contact, Destination, Response};
+pub use asking::{AskError, Contact, Destination, Response, TrustResponse};
 
 /// Farther away than any deadline.
 const FAR: Duration = Duration::from_hours(24 * 365 * 30);

@@ -288,7 +288,7 @@ fn a_call_waits_for_the_next_ticket_where_there_will_be_one() {
     });
 }
 
-/// A client that says that it is a server is refused, whatever its ticket may do.
+/// A client that says that it is a server is refused, with any ticket.
 #[test]
 fn no_ticket_makes_a_client_a_server() {
     local(async {

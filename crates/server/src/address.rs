@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use areo_core::config::ServerId;
+use areo_net::Tls;
 use areo_net::network::{BootstrapError, Network};
 use areo_wire::hello::Role;
 
@@ -57,8 +58,8 @@ fn fault(address: &str) -> Option<&'static str> {
 }
 
 /// Says again and again that the address does not lead to the server, for as long as it does not. Never returns.
-pub(crate) async fn watch(identity: &Identity, address: &str) -> Infallible {
-    let network = Network::new(Role::Client, identity::random());
+pub(crate) async fn watch(identity: &Identity, address: &str, tls: Option<&Tls>) -> Infallible {
+    let network = Network::with_tls(Role::Client, identity::random(), tls.cloned());
     loop {
         let answer = network.bootstrap(address, None, PATIENCE).await;
         let found = answer.map(|found| found.server);

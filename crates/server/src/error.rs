@@ -10,6 +10,9 @@ use areo_core::message::ServerRecord;
 use areo_core::tlv::TlvError;
 use areo_node::NodeError;
 use areo_store::{DirectoryError, IdentityError, OpenError};
+use areo_trust::authority::AuthorityError;
+
+use crate::trust::TrustError;
 
 /// Why a server does not start, or stopped by itself.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +30,34 @@ pub enum ServeError {
         path: PathBuf,
         /// The reason why it cannot be used.
         error: TlvError,
+    },
+    /// The keys of the server cannot be read or made.
+    #[error("{}: {error}", .path.display())]
+    Trust {
+        /// The data directory.
+        path: PathBuf,
+        /// The reason.
+        error: TrustError,
+    },
+    /// The key of the server cannot be made.
+    #[error("{error}")]
+    NoKey {
+        /// The reason.
+        error: AuthorityError,
+    },
+    /// A server of the cluster does not let this one in.
+    #[error("{address} does not let this server in: {sentence}")]
+    NotLetIn {
+        /// The address of that server.
+        address: String,
+        /// Its reason, and what to do.
+        sentence: String,
+    },
+    /// What is to be kept for the administrator of a new cluster cannot be written.
+    #[error("the key of the administrator cannot be kept: {reason}")]
+    Administrator {
+        /// The reason.
+        reason: String,
     },
     /// The directory belongs to a server already.
     #[error("{} belongs to a server already: choose a new directory", .path.display())]
@@ -248,7 +279,9 @@ impl ServeError {
             | ServeError::NotAdvertised { .. }
             | ServeError::OtherCluster { .. }
             | ServeError::Durability { .. } => 2,
+            ServeError::NotLetIn { .. } => 6,
             ServeError::Identity { .. }
+            | ServeError::Trust { .. }
             | ServeError::IdentityFile(IdentityError::Damaged { .. })
             | ServeError::Outdated { .. }
             | ServeError::Occupied { .. }

@@ -8,9 +8,12 @@ use areo_core::object::DomainId;
 use areo_core::starts::Starts;
 use areo_core::tlv::{self, MUST_UNDERSTAND, TlvError};
 use areo_store::{Directory, DirectoryError, IdentityError};
+use areo_trust::key::AccessKey;
+use areo_trust::roots::RootDigest;
 use bytes::{Bytes, BytesMut};
 
 use crate::error::ServeError;
+use crate::trust::{self, NewTrust};
 
 /// The content of a data directory's identity file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +32,8 @@ pub struct Identity {
     pub extent: u64,
     /// The configuration of the root domain that it knows.
     pub root: Arc<Configuration>,
+    /// The cluster has keys and certificates: those of this server are in the file `TRUST` of the directory.
+    pub has_trust: bool,
     /// The servers to which the directory belonged before, and what is left to do for them.
     pub succession: Succession,
 }
@@ -64,6 +69,8 @@ const REPLACES: u16 = MUST_UNDERSTAND | 9;
 const LOG_OF: u16 = MUST_UNDERSTAND | 10;
 const PREDECESSOR: u16 = 11;
 const ADDRESS: u16 = 12;
+/// A program that knew nothing of it would serve without asking for a key.
+const HAS_TRUST: u16 = MUST_UNDERSTAND | 13;
 
 impl Identity {
     fn encode(&self) -> Bytes {
@@ -86,6 +93,9 @@ impl Identity {
         if self.extent > 0 {
             tlv::put_field(&mut out, EXTENT, &self.extent.to_le_bytes());
         }
+        if self.has_trust {
+            tlv::put_field(&mut out, HAS_TRUST, &[]);
+        }
         self.succession.put(&mut out);
         out.freeze()
     }
@@ -93,7 +103,7 @@ impl Identity {
     fn decode(bytes: &Bytes) -> Result<Identity, TlvError> {
         let (mut cluster, mut server, mut incarnation, mut root) = (None, None, None, None);
         let (mut name, mut memory, mut unconfirmed) = (String::new(), false, None);
-        let (mut extent, mut succession) = (0, Succession::default());
+        let (mut extent, mut has_trust, mut succession) = (0, false, Succession::default());
         for field in tlv::fields(bytes) {
             let (kind, value) = field?;
             match kind {
@@ -107,6 +117,7 @@ impl Identity {
                     root = Some(Configuration::decode(bytes.slice_ref(value)).map_err(invalid)?);
                 }
                 UNCONFIRMED => unconfirmed = Some(u64::from_le_bytes(tlv::number(kind, value)?)),
+                HAS_TRUST => has_trust = true,
                 EXTENT => extent = u64::from_le_bytes(tlv::number(kind, value)?),
                 _ => succession.take(kind, value)?,
             }
@@ -123,6 +134,7 @@ impl Identity {
             memory,
             extent,
             root: root.ok_or(missing(ROOT))?,
+            has_trust,
             succession,
         })
     }
@@ -190,6 +202,15 @@ pub struct NewServer {
     pub name: String,
 }
 
+/// A cluster that is to be made.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NewCluster {
+    /// Its servers keep nothing on disk.
+    pub memory: bool,
+    /// It has keys and certificates, and its connections are encrypted.
+    pub has_trust: bool,
+}
+
 /// A cluster that was made.
 #[derive(Clone, Debug)]
 pub struct ClusterIdentity {
@@ -197,6 +218,19 @@ pub struct ClusterIdentity {
     pub cluster: u128,
     /// Its servers, in the order in which they were given.
     pub servers: Vec<(ServerId, String)>,
+    /// Its CA, and the key of its administrator, if it has keys.
+    pub administrator: Option<Administrator>,
+}
+
+/// Everything by which the administrator of a new cluster proves itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Administrator {
+    /// The cluster.
+    pub cluster: u128,
+    /// The digest of its CA.
+    pub ca: RootDigest,
+    /// The key, which may do everything.
+    pub key: AccessKey,
 }
 
 /// Makes the identities of a whole new cluster, whose root domain all of its servers hold.
@@ -205,7 +239,7 @@ pub struct ClusterIdentity {
 /// [`ServeError`] if a directory cannot be used, or belongs to a server already.
 pub fn initialise_cluster(
     servers: &[NewServer],
-    memory: bool,
+    new: NewCluster,
 ) -> Result<ClusterIdentity, ServeError> {
     let ids: Vec<ServerId> = servers.iter().map(|_| ServerId(random())).collect();
     let (cluster, root) = (random(), root_configuration(&ids, false));
@@ -217,25 +251,37 @@ pub fn initialise_cluster(
             let path = server.data.clone();
             return Err(ServeError::AlreadyInitialised { path });
         }
-        directories.push(directory);
+        directories.push((directory, server.data.as_path()));
     }
-    for ((directory, server), id) in directories.iter().zip(servers).zip(&ids) {
+    let now = trust::now_seconds();
+    let new_trust = new.has_trust.then(|| NewTrust::create(cluster, now));
+    let first = servers.first().map(|server| server.data.as_path());
+    let at_first = trust::at(first.unwrap_or(Path::new("")));
+    let new_trust = new_trust.transpose().map_err(at_first)?;
+    for (((directory, path), server), id) in directories.iter().zip(servers).zip(&ids) {
         let identity = Identity {
             cluster,
             server: *id,
             name: server.name.clone(),
             starts: Starts::NONE,
-            memory,
+            memory: new.memory,
             extent: 0,
             root: root.clone(),
+            has_trust: new.has_trust,
             succession: Succession::default(),
         };
+        if let Some(new_trust) = &new_trust {
+            let trust = new_trust.of(*id, now);
+            let written = trust.and_then(|trust| trust.write(directory));
+            written.map_err(trust::at(path))?;
+        }
         write(directory, &identity)?;
     }
     let names = servers.iter().map(|server| server.name.clone());
     Ok(ClusterIdentity {
         cluster,
         servers: ids.iter().copied().zip(names).collect(),
+        administrator: new_trust.map(|new_trust| new_trust.administrator()),
     })
 }
 
@@ -288,7 +334,8 @@ mod tests {
             data: folder.path().join(name),
             name: name.into(),
         };
-        let made = initialise_cluster(&[server("s1"), server("s2")], false).unwrap();
+        let made =
+            initialise_cluster(&[server("s1"), server("s2")], NewCluster::default()).unwrap();
         let read = read_identity(&folder.path().join("s2")).unwrap().unwrap();
         assert_eq!(read.cluster, made.cluster);
         assert_eq!((read.server, read.name.as_str()), (made.servers[1].0, "s2"));
@@ -296,7 +343,7 @@ mod tests {
             (read.starts, read.memory, read.root.n()),
             (Starts::NONE, false, 2)
         );
-        let again = initialise_cluster(&[server("s3"), server("s2")], false);
+        let again = initialise_cluster(&[server("s3"), server("s2")], NewCluster::default());
         assert!(matches!(again, Err(ServeError::AlreadyInitialised { .. })));
         assert_eq!(read_identity(&folder.path().join("s3")).unwrap(), None);
     }

@@ -18,6 +18,7 @@
 //! | `growth` | as a member of the root domain, sees to its members |
 //! | `address` | whether others can find it |
 //! | `scrubbing` | how far verification is, kept over restarts |
+//! | `trust` | the keys and certificates of the server |
 //! | `signals` | the signals that end a process in order |
 //! | `admin` | live and ready |
 //! | `descriptors` | file descriptors, and how many connections of each class they are enough for |
@@ -41,11 +42,14 @@ mod run;
 mod scrubbing;
 mod service;
 mod signals;
+mod trust;
 mod worker;
 
 pub use error::ServeError;
 pub use identity::{
-    ClusterIdentity, Identity, NewServer, Succession, initialise_cluster, read_identity,
+    Administrator, ClusterIdentity, Identity, NewCluster, NewServer, Succession,
+    initialise_cluster, read_identity,
 };
-pub use run::{Durability, Options, Start, run};
+pub use run::{Durability, KeepAdministrator, Options, Start, run};
 pub use signals::StopSignals;
+pub use trust::TrustError;

@@ -6,6 +6,7 @@ use areo_core::dsm::Client;
 use areo_core::error::Unavailable;
 use areo_core::manager::{Naming, Root};
 use areo_core::message::ServerRecord;
+use areo_net::Tls;
 use areo_net::env::NetEnv;
 use areo_net::network::Network;
 use areo_wire::hello::Role;
@@ -27,12 +28,12 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(crate) async fn name(
     (identity, record): (&Identity, &ServerRecord),
     wanted: Option<&str>,
-    seeds: &[String],
+    (seeds, tls): (&[String], Option<&Tls>),
 ) -> Result<String, ServeError> {
-    let network = Network::new(Role::Server, identity.server.0);
+    let network = Network::with_tls(Role::Server, identity.server.0, tls.cloned());
     let client = Client::new(network.env(ATTEMPT));
     loop {
-        match find_cluster(seeds, identity.server).await {
+        match find_cluster(seeds, &network).await {
             Ok(found) if found.cluster == identity.cluster => {
                 network.learn(found.cluster, found.directory.servers);
                 let root = &found.directory.root;

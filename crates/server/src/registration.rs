@@ -15,6 +15,7 @@ use areo_core::gather::join;
 use areo_core::manager::{self, StartError, StartOutcome};
 use areo_core::message::{Request, ServerRecord};
 use areo_core::starts::{StartPhase, Starts};
+use areo_net::Tls;
 use areo_net::env::NetEnv;
 use areo_net::metrics::Peers;
 use areo_net::network::Network;
@@ -71,9 +72,9 @@ impl Registrar {
         record: ServerRecord,
         seeds: Seeds,
         (known, root): (Vec<ServerRecord>, Arc<Configuration>),
-        (process, peers): (u64, Peers),
+        (process, peers, tls): (u64, Peers, Option<Tls>),
     ) -> Registrar {
-        let network = Network::new(Role::Server, identity.server.0);
+        let network = Network::with_tls(Role::Server, identity.server.0, tls);
         network.show(peers);
         Registrar {
             client: Client::new(network.env(ATTEMPT)),
@@ -265,9 +266,8 @@ impl Registrar {
 /// Asks the addresses of a cluster to be joined who they are, until one answers.
 pub(crate) async fn find_cluster(
     seeds: &[String],
-    own: ServerId,
+    network: &Network,
 ) -> Result<areo_net::network::Bootstrap, ServeError> {
-    let network = Network::new(Role::Server, own.0);
     let mut attempts = Vec::new();
     for seed in seeds {
         match network.bootstrap(seed, None, PATIENCE).await {
@@ -279,8 +279,7 @@ pub(crate) async fn find_cluster(
 }
 
 /// Checks that the servers that answer at these addresses are of one cluster. Those that do not answer are asked again later.
-pub(crate) async fn check_seeds(seeds: &[String], own: ServerId) -> Result<(), ServeError> {
-    let network = Network::new(Role::Server, own.0);
+pub(crate) async fn check_seeds(seeds: &[String], network: &Network) -> Result<(), ServeError> {
     let ask = async |seed: &String| {
         let found = network.bootstrap(seed, None, PATIENCE).await.ok()?;
         Some((seed.clone(), found.cluster))

@@ -20,7 +20,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use areo_client::{
-    Client as ClusterClient, ConnectOptions, ForgetError, InvalidChoice, ReconfigError, Successor,
+    Access, Client as ClusterClient, ConnectOptions, ForgetError, InvalidChoice, ReconfigError,
+    Successor,
 };
 use areo_core::config::{Configuration, ServerId};
 use areo_core::dsm::Client;
@@ -70,6 +71,7 @@ impl Identity {
             memory: false,
             extent: 0,
             root,
+            has_trust: self.has_trust,
             succession: Succession {
                 log_of: Some(self.server),
                 addresses,
@@ -218,6 +220,8 @@ impl Registrar {
             addresses: own.chain(self.seeds.all.iter().cloned()).collect(),
             cluster: Some(areo_client::ClusterId(identity.cluster)),
             decide_outside,
+            // Under the certificate of this server.
+            access: self.network.tls().cloned().map(Access::Certificate),
             ..ConnectOptions::default()
         });
         let client = client.await.map_err(|error| error.to_string())?;

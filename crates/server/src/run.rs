@@ -1,23 +1,23 @@
 //! From the data directory to a serving process, and down again.
 
 use std::cell::OnceCell;
+use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use areo_core::config::Configuration;
+use areo_core::config::{Configuration, ServerId};
 use areo_core::manager;
 use areo_core::message::ServerRecord;
 use areo_core::server;
 use areo_core::shard::Shard;
-use areo_net::outside::DecideOutside;
-use areo_net::{Identity as WireIdentity, Listener, ListenerConfig, Places, Pool, pool};
+use areo_net::{Identity as WireIdentity, Listener, ListenerConfig, Places, Pool, Tls, pool};
 use areo_store::records::{MemoryRecords, Records};
 use areo_store::{Directory, LogOptions};
 use areo_telemetry::Recorder;
+use axum::Router;
 use tokio::net::TcpListener;
 use tokio::runtime;
 use tokio::sync::{mpsc, oneshot};
@@ -26,6 +26,7 @@ use tokio::task::{LocalSet, spawn_local};
 use crate::address;
 use crate::admin::{self, Door, Health};
 use crate::caller::Caller;
+use crate::cluster::ClusterHealth;
 use crate::descriptors::{self, Budget};
 use crate::error::ServeError;
 use crate::identity::{self, Identity};
@@ -34,73 +35,13 @@ use crate::registration::{self, Registrar, Seeds, place};
 use crate::scrubbing;
 use crate::service::NodeService;
 use crate::signals::StopSignals;
+use crate::trust::{Trust, TrustKeeper};
 use crate::worker::{Durable, Worker};
-use directory::{named, take_directory, with_extent};
+use directory::{Taken, named, take_directory, with_extent};
+pub use options::{Durability, KeepAdministrator, Options, Start};
 
 mod directory;
-
-/// The place of acknowledged writes: disk or memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Durability {
-    /// On disk, synced.
-    Fsync,
-    /// In the memory of the process.
-    Memory,
-}
-
-/// The treatment of a directory that has no identity yet.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Start {
-    /// It must have one.
-    Existing,
-    /// A new cluster, whose root domain this server holds alone.
-    Init {
-        /// It stays so until people change it: otherwise it grows when servers join.
-        fixed_root: bool,
-    },
-    /// A new server of the cluster that one of these addresses belongs to.
-    Join {
-        /// Addresses.
-        seeds: Vec<String>,
-    },
-}
-
-/// The options of a server's start.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The data directory.
-    pub data: PathBuf,
-    /// The host and port to listen on.
-    pub listen: String,
-    /// The address that is advertised to others, if it is another one than `listen`.
-    pub advertise: Option<String>,
-    /// The address that the admin port listens on.
-    pub admin: String,
-    /// For a directory without an identity.
-    pub start: Start,
-    /// The place of acknowledged writes: disk or memory.
-    pub durability: Durability,
-    /// The name for people of a new server; without it a new cluster's first one is `s1`, and one that joins gets the next free
-    /// name.
-    pub name: Option<String>,
-    /// The largest value that it takes, in bytes.
-    pub max_value_bytes: u64,
-    /// Bytes of objects that it reads in a second, at most, to repair itself; 0: it does not.
-    pub repair_bytes_per_s: u64,
-    /// Bytes of its records that it verifies in a second, at most; 0: none but those that are read.
-    pub scrub_bytes_per_s: u64,
-    /// Listen on addresses that other machines reach, although there is no authentication.
-    pub insecure: bool,
-    /// The recorder of watched operations; shown on the admin port.
-    pub recorder: Recorder,
-    /// Addresses of other servers, to find the root domain by if those known from before have moved.
-    pub seeds: Vec<String>,
-    /// The time for which all domains must be seen to work without this server, if its log lacks records, before another one takes
-    /// its place.
-    pub replaced_after: Duration,
-    /// Asks a service outside the cluster which configuration of a domain comes next, where a domain has one decide.
-    pub decide_outside: Option<DecideOutside>,
-}
+mod options;
 
 /// The end of a server that did not fail.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -139,47 +80,26 @@ fn system(operation: &'static str) -> impl FnOnce(io::Error) -> ServeError {
 }
 
 async fn serve(options: &Options) -> Result<Ended, ServeError> {
-    if let Some(name) = &options.name {
-        manager::check_server_name(name).map_err(ServeError::InvalidName)?;
-    }
     let mut signals = StopSignals::new().map_err(system("waiting for signals"))?;
-    let listen = resolve(&options.listen, options.insecure)?;
-    address::check(listen, options)?;
-    let admin = bind_admin(options).await?;
-    let health = Arc::new(Health::default());
-    let (asking, asked) = mpsc::channel(admin::ASKING);
-    let (asking_cluster, asked_cluster) = mpsc::channel(admin::ASKING);
-    let recorder = options.recorder.clone();
-    let router = admin::router(health.clone(), recorder, asking, asking_cluster);
-    let (directory, identity, record) = take_directory(options).await?;
-    let budget = Budget::of(descriptors::raise());
-    let door = Door::new(budget.admin);
-    spawn_local(Rc::clone(&door).serve(admin, router));
-
-    let (shard, keep) = open(&directory, (&identity, record.incarnation), options)?;
-    let identity = with_extent(identity, &keep);
-    let known = known_before(&shard);
-    let metrics = Arc::new(Metrics::new());
-    let scrub = (options.scrub_bytes_per_s, scrubbing::read(&directory));
-    let worker = Worker::new(shard, keep, metrics.clone(), scrub);
+    let Listening {
+        directory,
+        identity,
+        record,
+        trusted,
+        known,
+        worker,
+        listener,
+        metrics,
+        health,
+        asked_cluster,
+    } = Listening::begin(options).await?;
+    let tls = trusted.as_ref().map(|trusted| trusted.tls.clone());
     let position = worker.position();
-    let own = (&identity, record.incarnation);
-    let listener = bind(listen, own, &worker, budget.places).await;
-    let listener = listener.map_err(|source| cannot_listen(&options.listen, source))?;
-    spawn_local(accept(Rc::clone(&listener)));
-    spawn_local(Rc::clone(&worker).upkeep());
-    spawn_local(scrubbing::keep(directory.clone(), worker.clone()));
-    spawn_local(tell(
-        asked,
-        (metrics.clone(), options.recorder.clone()),
-        Rc::clone(&worker),
-        (Rc::clone(&listener), door),
-    ));
-
     let seeds = seeds(options, &identity);
     let registrar = OnceCell::new();
     let joining = async {
-        let identity = named((identity, &record), &directory, options, &seeds.all).await?;
+        let places = (&seeds.all[..], tls.as_ref());
+        let identity = named((identity, &record), &directory, options, places).await?;
         let name = identity.name.clone();
         // The position of the log before anything was asked of the server.
         let record = ServerRecord {
@@ -187,14 +107,15 @@ async fn serve(options: &Options) -> Result<Ended, ServeError> {
             position,
             ..record
         };
-        let shown = (listener.process(), metrics.peers());
+        let shown = (listener.process(), metrics.peers(), tls.clone());
         let registrar =
             registrar.get_or_init(|| Registrar::new(&identity, record, seeds, known, shown));
         worker.reach(&identity, registrar.network.clone());
         tokio::select! {
             outcome = join(registrar, &identity, &directory, (&worker, &health, &metrics), options) => outcome,
             never = registrar.show_cluster(identity.cluster, asked_cluster) => match never {},
-            never = address::watch(&identity, &registrar.record.address) => match never {},
+            never = address::watch(&identity, &registrar.record.address, tls.as_ref()) => match never {},
+            never = keep_trust(trusted.as_ref(), registrar) => match never {},
         }
     };
     let outcome = tokio::select! {
@@ -211,10 +132,120 @@ async fn serve(options: &Options) -> Result<Ended, ServeError> {
     outcome
 }
 
-async fn bind_admin(options: &Options) -> Result<TcpListener, ServeError> {
-    let address = resolve(&options.admin, options.insecure)?;
-    let bound = TcpListener::bind(address).await;
-    bound.map_err(|source| cannot_listen(&options.admin, source))
+/// A server that listens, and whose start is not confirmed yet.
+struct Listening {
+    directory: Rc<Directory>,
+    identity: Identity,
+    record: ServerRecord,
+    trusted: Option<Trusted>,
+    /// The servers that it knows from before, and where the root domain was.
+    known: (Vec<ServerRecord>, Arc<Configuration>),
+    worker: Rc<Worker>,
+    listener: Rc<Listener<NodeService>>,
+    metrics: Arc<Metrics>,
+    health: Arc<Health>,
+    /// Those who look at the cluster.
+    asked_cluster: mpsc::Receiver<oneshot::Sender<ClusterHealth>>,
+}
+
+impl Listening {
+    async fn begin(options: &Options) -> Result<Listening, ServeError> {
+        if let Some(name) = &options.name {
+            manager::check_server_name(name).map_err(ServeError::InvalidName)?;
+        }
+        let listen = resolve(&options.listen)?;
+        address::check(listen, options)?;
+        let admin = AdminPort::bind(options).await?;
+        let Taken {
+            directory,
+            identity,
+            trust,
+            record,
+        } = take_directory(options, listen).await?;
+        let trusted = trust.map(|trust| Trusted::new(trust, &directory, identity.server));
+        let budget = Budget::of(descriptors::raise());
+        let door = Door::new(budget.admin);
+        spawn_local(Rc::clone(&door).serve(admin.listener, admin.router));
+
+        let (shard, keep) = open(&directory, (&identity, record.incarnation), options)?;
+        let identity = with_extent(identity, &keep);
+        let known = known_before(&shard);
+        let metrics = Arc::new(Metrics::new());
+        let scrub = (options.scrub_bytes_per_s, scrubbing::read(&directory));
+        let worker = Worker::new(shard, keep, metrics.clone(), scrub);
+        let own = (&identity, record.incarnation);
+        let listener = bind(listen, own, (&worker, trusted.as_ref()), budget.places).await;
+        let listener = listener.map_err(|source| cannot_listen(&options.listen, source))?;
+        spawn_local(accept(Rc::clone(&listener)));
+        spawn_local(Rc::clone(&worker).upkeep());
+        spawn_local(scrubbing::keep(directory.clone(), worker.clone()));
+        spawn_local(tell(
+            admin.asked,
+            (metrics.clone(), options.recorder.clone()),
+            Rc::clone(&worker),
+            (Rc::clone(&listener), door),
+        ));
+        Ok(Listening {
+            directory,
+            identity,
+            record,
+            trusted,
+            known,
+            worker,
+            listener,
+            metrics,
+            health: admin.health,
+            asked_cluster: admin.asked_cluster,
+        })
+    }
+}
+
+/// The admin port, which is there before anything is known of the server.
+struct AdminPort {
+    listener: TcpListener,
+    router: Router,
+    health: Arc<Health>,
+    /// Those who look at the metrics.
+    asked: mpsc::Receiver<oneshot::Sender<String>>,
+    /// Those who look at the cluster.
+    asked_cluster: mpsc::Receiver<oneshot::Sender<ClusterHealth>>,
+}
+
+impl AdminPort {
+    async fn bind(options: &Options) -> Result<AdminPort, ServeError> {
+        let address = resolve(&options.admin)?;
+        if !options.insecure && !registration::is_loopback(&address) {
+            let address = options.admin.clone();
+            return Err(ServeError::NotLoopback { address });
+        }
+        let listener = TcpListener::bind(address).await;
+        let listener = listener.map_err(|source| cannot_listen(&options.admin, source))?;
+        let health = Arc::new(Health::default());
+        let (asking, asked) = mpsc::channel(admin::ASKING);
+        let (asking_cluster, asked_cluster) = mpsc::channel(admin::ASKING);
+        let recorder = options.recorder.clone();
+        Ok(AdminPort {
+            listener,
+            router: admin::router(health.clone(), recorder, asking, asking_cluster),
+            health,
+            asked,
+            asked_cluster,
+        })
+    }
+}
+
+/// The parts of a server of a cluster with keys.
+struct Trusted {
+    keeper: Rc<TrustKeeper>,
+    tls: Tls,
+}
+
+impl Trusted {
+    fn new(trust: Trust, directory: &Rc<Directory>, server: ServerId) -> Trusted {
+        let keeper = TrustKeeper::new(trust, Rc::clone(directory), server);
+        let tls = keeper.tls().clone();
+        Trusted { keeper, tls }
+    }
 }
 
 /// Goes down: what came before is answered if the server is sound.
@@ -238,7 +269,7 @@ async fn stop(
 /// The addresses at which other servers may be.
 fn seeds(options: &Options, identity: &Identity) -> Seeds {
     let joined = match &options.start {
-        Start::Join { seeds } => seeds.clone(),
+        Start::Join { seeds, .. } => seeds.clone(),
         Start::Existing | Start::Init { .. } => Vec::new(),
     };
     let all = [&options.seeds[..], &joined, &identity.succession.addresses];
@@ -249,7 +280,7 @@ fn seeds(options: &Options, identity: &Identity) -> Seeds {
 async fn bind(
     listen: SocketAddr,
     (identity, incarnation): (&Identity, u64),
-    worker: &Rc<Worker>,
+    (worker, trusted): (&Rc<Worker>, Option<&Trusted>),
     places: Places,
 ) -> io::Result<Rc<Listener<NodeService>>> {
     let service = NodeService {
@@ -262,6 +293,7 @@ async fn bind(
     };
     let config = ListenerConfig {
         places,
+        tls: trusted.map(|trusted| trusted.tls.clone()),
         ..ListenerConfig::new(Pool::new(pool::IDLE_BYTES))
     };
     let listener = Listener::bind(listen, config, Rc::new(service)).await?;
@@ -363,6 +395,20 @@ async fn work(
     }
 }
 
+/// Keeps up with the log of trust, if the cluster has one. Never returns.
+async fn keep_trust(trusted: Option<&Trusted>, registrar: &Registrar) -> Infallible {
+    let Registrar {
+        network,
+        client,
+        root,
+        ..
+    } = registrar;
+    let Some(trusted) = trusted else {
+        return std::future::pending().await;
+    };
+    trusted.keeper.keep(network, client, root).await
+}
+
 /// Opens the store and recovers the shard from it.
 fn open(
     directory: &Directory,
@@ -423,16 +469,10 @@ fn cannot_listen(address: &str, source: io::Error) -> ServeError {
     ServeError::Listen { address, source }
 }
 
-fn resolve(address: &str, insecure: bool) -> Result<SocketAddr, ServeError> {
+fn resolve(address: &str) -> Result<SocketAddr, ServeError> {
     let invalid = || io::Error::new(io::ErrorKind::InvalidInput, "not of the form host:port");
     let found = address.to_socket_addrs().map(|mut found| found.next());
-    let found = found
+    found
         .and_then(|found| found.ok_or_else(invalid))
-        .map_err(|source| cannot_listen(address, source))?;
-    if !insecure && !registration::is_loopback(&found) {
-        return Err(ServeError::NotLoopback {
-            address: address.to_owned(),
-        });
-    }
-    Ok(found)
+        .map_err(|source| cannot_listen(address, source))
 }

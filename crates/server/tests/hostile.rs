@@ -22,7 +22,6 @@ use areo_core::timing::ROOM_GRACE;
 use areo_net::env::NetEnv;
 use areo_net::network::Network;
 use areo_net::{Role, crc32c};
-use areo_server::Start;
 use areo_wire::fuzzing::Golden;
 use areo_wire::hello::{Channel, Hello, encode_hello};
 use bytes::Bytes;
@@ -150,7 +149,7 @@ fn check_ordinary_operations(listen: SocketAddr, value: &'static [u8]) {
 #[test]
 fn a_version_number_that_is_not_possible_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let (listen, _) = support::start(folder.path(), "s1", Start::Init { fixed_root: false });
+    let (listen, _) = support::start(folder.path(), "s1", support::init());
     check_ordinary_operations(listen, b"before");
     as_client(listen, async |client, configuration| {
         let name = Name::user("key").unwrap();
@@ -207,7 +206,7 @@ fn hostile_inputs_hurt_nobody_else() {
     let inputs = wanted();
     count_panics();
     let folder = tempfile::tempdir().unwrap();
-    let (listen, admin) = support::start(folder.path(), "s1", Start::Init { fixed_root: false });
+    let (listen, admin) = support::start(folder.path(), "s1", support::init());
     check_ordinary_operations(listen, b"before");
     let golden = include_str!("../../wire/tests/golden/request-v2.txt");
     let golden: Vec<Vec<u8>> = Golden::parse(golden)

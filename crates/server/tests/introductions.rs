@@ -19,9 +19,10 @@ mod support;
 #[test]
 fn a_server_that_joins_is_known_to_those_that_joined_before() {
     let folder = tempfile::tempdir().unwrap();
-    let (first, _) = support::start(folder.path(), "a", Start::Init { fixed_root: false });
+    let (first, _) = support::start(folder.path(), "a", support::init());
     let join = || Start::Join {
         seeds: vec![first.to_string()],
+        token: None,
     };
     let (second, _) = support::start(folder.path(), "b", join());
     let (third, _) = support::start(folder.path(), "c", join());
@@ -48,7 +49,7 @@ fn a_server_that_joins_is_known_to_those_that_joined_before() {
 #[test]
 fn a_client_introduces_no_server() {
     let folder = tempfile::tempdir().unwrap();
-    let (listen, _) = support::start(folder.path(), "a", Start::Init { fixed_root: false });
+    let (listen, _) = support::start(folder.path(), "a", support::init());
     let listen = listen.to_string();
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     let network = Network::new(Role::Client, 7);

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use areo_net::network::Network;
 use areo_net::{Places, Role};
-use areo_server::Start;
 use areo_wire::hello::{Channel, Hello, PREFIX_BYTES, encode_hello, message_bytes};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::task::LocalSet;
@@ -88,7 +87,7 @@ fn silent_strangers_keep_no_other_caller_out() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let (listen, admin) = support::start(folder.path(), "s1", Start::Init { fixed_root: false });
+    let (listen, admin) = support::start(folder.path(), "s1", support::init());
     let places = Places::USUAL;
     let mut silent = Vec::new();
     for (role, count) in [(Role::Client, places.clients), (Role::Server, 100)] {

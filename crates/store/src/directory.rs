@@ -6,6 +6,7 @@
 //! EXTENT    what a start must find in the log at least
 //! IDENTITY  a blob of the layer above, with a checksum
 //! IDENTITY.spare  room for the next one, so that a server starts on a full disk; what it says means nothing
+//! TRUST     keys and certificates of the server, a blob of the layer above behind its checksum; missing where the cluster has none
 //! SCRUB     how far verification is, a blob of the layer above behind its checksum; may be missing
 //! <name>/   one directory per log, see Directory::disk
 //! incomplete-log-of-ID/   the log, EXTENT and SCRUB of a server whose place this one takes, see Directory::set_aside
@@ -27,6 +28,7 @@ const LOCK: &str = "LOCK";
 const FORMAT: &str = "FORMAT";
 const IDENTITY: &str = "IDENTITY";
 const SPARE: &str = "IDENTITY.spare";
+const TRUST: &str = "TRUST";
 const SCRUB: &str = "SCRUB";
 /// File systems put this into their root.
 const LOST_AND_FOUND: &str = "lost+found";
@@ -464,3 +466,4 @@ fn refused(path: &Path, source: io::Error) -> DirectoryError {
 mod aside;
 #[cfg(test)]
 mod tests;
+mod trust;

@@ -5,7 +5,8 @@
 
 use std::fmt;
 
-use rustls::pki_types::{CertificateDer, TrustAnchor, UnixTime};
+pub use rustls::pki_types::CertificateDer;
+use rustls::pki_types::{TrustAnchor, UnixTime};
 use webpki::{EndEntityCert, KeyUsage};
 
 use areo_core::config::ServerId;
@@ -223,7 +224,10 @@ pub(crate) fn is_ca(certificate: &CertificateDer<'_>) -> bool {
 
 /// The one server that a certificate names. A certificate with two such names is refused, because a reader could mean
 /// either.
-pub(crate) fn identity(leaf: &CertificateDer<'_>) -> Result<ServerIdentity, CertificateError> {
+///
+/// # Errors
+/// [`CertificateError::Unreadable`], [`CertificateError::NoIdentity`].
+pub fn identity(leaf: &CertificateDer<'_>) -> Result<ServerIdentity, CertificateError> {
     let leaf = EndEntityCert::try_from(leaf).map_err(|_| CertificateError::Unreadable)?;
     let mut names = leaf.valid_uri_names().filter(|uri| uri.starts_with(SCHEME));
     match (names.next(), names.next()) {

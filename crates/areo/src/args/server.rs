@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug, Clone, Default)]
 #[command(args_conflicts_with_subcommands = true)]
+#[allow(clippy::struct_excessive_bools)] // Each is a flag.
 pub(crate) struct Server {
     #[command(subcommand)]
     pub(crate) verb: Option<ServerVerb>,
@@ -32,6 +33,12 @@ pub(crate) struct Server {
     /// Join the cluster of a server
     #[arg(long, value_name = "ADDR[,ADDR]", value_delimiter = ',')]
     pub(crate) join: Vec<String>,
+    /// File with the join token for a cluster that has keys; `-` for standard input [environment: `AREO_TOKEN` has the token itself]
+    #[arg(long, value_name = "FILE", requires = "join")]
+    pub(crate) token: Option<PathBuf>,
+    /// Keys for clients, certificates for servers, and encrypted connections
+    #[arg(long, requires = "init", hide = true)]
+    pub(crate) keys: bool,
     /// Name of the server, unique in the cluster [default: s1 with --init, the next free of s1, s2, ... with --join]
     #[arg(long)]
     pub(crate) name: Option<String>,

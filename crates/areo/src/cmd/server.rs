@@ -5,18 +5,21 @@ mod forget;
 mod keep;
 
 use crate::args::{self, DurabilityWord, LogWord, RootWord, ServerVerb, parse_max_object};
-use crate::config;
+use crate::cluster_file::{self, ClusterFile};
+use crate::config::{self, Settings};
 use crate::exit::{Code, Failure, Outcome};
 use crate::log;
 use crate::outside;
 use crate::session::{Session, Target};
 use crate::units::parse_size;
-use areo_client::{Successor, limits};
-use areo_server::{Durability, Options, ServeError, Start};
+use areo_client::{ServerId, Successor, limits};
+use areo_server::{ClusterIdentity, Durability, KeepAdministrator, Options, ServeError, Start};
 use areo_telemetry::Recorder;
+use areo_trust::token::JoinToken;
 use rustix::fs::Mode;
 use rustix::process::{Signal, getpid, kill_process, umask};
 use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const DEFAULT_LISTEN: &str = "127.0.0.1:7400";
@@ -30,6 +33,10 @@ const REPLACED_AFTER: Duration = match cfg!(debug_assertions) {
     true => Duration::from_millis(1500),
     false => Duration::from_mins(1),
 };
+/// The file by which the administrator reaches the cluster, in the data directory of its first server.
+const CLUSTER_FILE: &str = "cluster.toml";
+/// A token is shorter.
+const MAX_TOKEN_BYTES: u64 = 4096;
 /// The admin port of a server is so far above its own.
 pub(super) const ADMIN_ABOVE: u16 = 90;
 
@@ -84,12 +91,29 @@ fn options(session: &Session, args: args::Server, recorder: Recorder) -> Outcome
     let repair_rate = settings.get(args.repair_rate, "repair-rate", parse_size)?;
     let scrub_rate = settings.get(args.scrub_rate, "scrub-rate", parse_size)?;
     let seeds = seeds(session.named_target()?, &args.join, &listen);
+    let advertise = settings.get(args.advertise, "server.advertise", config::text)?;
+    let max_object = max_object.unwrap_or(limits::DEFAULT_VALUE_BYTES);
+    let durability = durability.unwrap_or(DurabilityWord::Fsync);
     let start = match (args.init, args.join) {
         (true, _) => Start::Init {
             fixed_root: args.root == Some(RootWord::Fixed),
+            administrator: args.keys.then(|| {
+                let address = advertise.clone().unwrap_or_else(|| listen.clone());
+                let file = AdministratorFile {
+                    path: data.join(CLUSTER_FILE),
+                    memory: durability == DurabilityWord::Memory,
+                    max_object,
+                    address,
+                    admin: admin.clone(),
+                };
+                KeepAdministrator::new(move |made| file.write(made))
+            }),
         },
         (false, seeds) if seeds.is_empty() => Start::Existing,
-        (false, seeds) => Start::Join { seeds },
+        (false, seeds) => Start::Join {
+            seeds,
+            token: token(settings, args.token.as_deref())?,
+        },
     };
     if start == Start::Existing && matches!(data.try_exists(), Ok(false)) {
         // The server would make the directory before it finds that there is nothing in it.
@@ -97,15 +121,15 @@ fn options(session: &Session, args: args::Server, recorder: Recorder) -> Outcome
     }
     Ok(Options {
         data,
-        advertise: settings.get(args.advertise, "server.advertise", config::text)?,
+        advertise,
         admin,
         start,
-        durability: match durability.unwrap_or(DurabilityWord::Fsync) {
+        durability: match durability {
             DurabilityWord::Fsync => Durability::Fsync,
             DurabilityWord::Memory => Durability::Memory,
         },
         name: args.name,
-        max_value_bytes: max_object.unwrap_or(limits::DEFAULT_VALUE_BYTES),
+        max_value_bytes: max_object,
         repair_bytes_per_s: repair_rate.unwrap_or(REPAIR_RATE),
         scrub_bytes_per_s: scrub_rate.unwrap_or(SCRUB_RATE),
         insecure: settings.switch(args.insecure, "server.insecure")?,
@@ -115,6 +139,52 @@ fn options(session: &Session, args: args::Server, recorder: Recorder) -> Outcome
         seeds,
         listen,
     })
+}
+
+/// The file in the data directory by which the administrator of a new cluster reaches it.
+struct AdministratorFile {
+    path: PathBuf,
+    memory: bool,
+    max_object: u64,
+    address: String,
+    admin: String,
+}
+
+impl AdministratorFile {
+    fn write(&self, made: &ClusterIdentity) -> Result<(), String> {
+        let server = |(id, name): &(ServerId, String)| cluster_file::Server {
+            name: name.clone(),
+            id: id.0,
+            address: self.address.clone(),
+            admin: self.admin.clone(),
+        };
+        let servers = made.servers.iter().map(server).collect();
+        let file = ClusterFile::new(made.cluster, self.memory, self.max_object, servers);
+        let administrator = made.administrator.clone();
+        let file = file.with_access(administrator.map(|it| (it.ca, it.key)));
+        let written = file.write(&self.path);
+        written.map_err(|failure| failure.message)
+    }
+}
+
+/// The token that lets this server in, if one is given. Arguments are seen by every user of a machine: it is in a file, or in the environment.
+fn token(settings: &Settings, file: Option<&Path>) -> Outcome<Option<JoinToken>> {
+    let Some(file) = file else {
+        return settings.get(None, "token", config::token);
+    };
+    if JoinToken::parse(&file.to_string_lossy()).is_ok() {
+        return Err(Failure::usage(
+            "a token among the arguments can be seen by every user of this machine, and this one is to be revoked (`areo token revoke`): \
+             pass the name of a file, or `-` for standard input, or set AREO_TOKEN",
+        ));
+    }
+    let text = match file.as_os_str().as_encoded_bytes() {
+        b"-" => std::io::read_to_string(std::io::stdin().take(MAX_TOKEN_BYTES)),
+        _ => std::fs::read_to_string(file),
+    };
+    let text = text.map_err(|error| Failure::file("read the token from", file, &error))?;
+    let token = config::token(&text);
+    token.map(Some).map_err(Failure::usage)
 }
 
 /// The addresses of other servers: those of the named cluster, and those to join.
@@ -176,7 +246,6 @@ fn stop_with_supervisor() -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster_file::{self, ClusterFile};
 
     #[test]
     fn the_admin_port_is_90_above_on_loopback() {

@@ -1,6 +1,7 @@
 //! What a client knows of its cluster, and how it learns more.
 
 use super::domain::KnownDomain;
+use super::proof;
 use super::thread::World;
 use crate::cluster::{ClusterId, Names};
 use crate::connect::{Attempt, ConnectError, ConnectOptions};
@@ -45,6 +46,19 @@ impl KnownCluster {
     pub(crate) fn names(&self) -> Arc<Names> {
         let names = self.names.read();
         names.expect("no holder of the lock panics").clone()
+    }
+
+    /// Addresses at which servers may be, those that the user named first.
+    pub(super) fn addresses(&self) -> Vec<String> {
+        let names = self.names();
+        let known = names.servers().map(|record| &record.address);
+        let mut addresses = self.seeds.clone();
+        for address in known {
+            if !addresses.contains(address) {
+                addresses.push(address.clone());
+            }
+        }
+        addresses
     }
 
     fn merge(&self, records: impl IntoIterator<Item = ServerRecord>) {
@@ -152,6 +166,10 @@ pub(super) async fn find(
     world: Rc<World>,
     options: ConnectOptions,
 ) -> Result<Arc<KnownCluster>, ConnectError> {
+    if let Some(key) = &world.key {
+        key.prove(&world.network, &options.addresses, options.timeout)
+            .await?;
+    }
     let found = first_answer(&world, &options).await?;
     let root = KnownDomain::new(None, found.directory.root);
     let known = Arc::new(KnownCluster {
@@ -161,6 +179,7 @@ pub(super) async fn find(
         names: RwLock::default(),
     });
     learn(&world, &known, found.directory.servers.into_iter());
+    proof::keep(&world, &known);
     let patience = DIRECTORY_PATIENCE.min(options.timeout);
     let started = Instant::now();
     refresh(&world, &known, patience).await;

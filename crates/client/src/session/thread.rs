@@ -4,17 +4,20 @@
 //! futures that any executor can move between threads. So a client owns a thread with a runtime of its own; an operation
 //! is sent there as one job and answered through one channel. That is one hop per operation, none per quorum call.
 
-use crate::connect::ConnectOptions;
+use super::proof::KeyHolder;
+use crate::connect::{Access, ConnectOptions};
 use crate::metrics::Metrics;
 use areo_core::dsm;
 use areo_core::timing::LEADER_PATIENCE;
-use areo_net::Role;
 use areo_net::env::NetEnv;
 use areo_net::network::Network;
+use areo_net::{Role, Tls};
+use areo_trust::tls::DefaultTimeProvider;
 use std::cell::Cell;
 use std::future::Future;
 use std::io;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime;
 use tokio::sync::{mpsc, oneshot};
@@ -30,6 +33,8 @@ pub(crate) struct World {
     pub(crate) metrics: Metrics,
     /// When the directory was last asked for; `None`: never, or it should be soon.
     pub(crate) asked_directory: Cell<Option<Instant>>,
+    /// The key of this client, if the cluster has keys.
+    pub(crate) key: Option<Rc<KeyHolder>>,
 }
 
 type Job = Box<dyn FnOnce(&Rc<World>) + Send>;
@@ -42,6 +47,19 @@ pub(crate) struct Thread {
 
 /// How long what was sent may take to leave before the thread ends.
 pub(crate) const FAREWELL: Duration = Duration::from_millis(250);
+
+/// The certificates that count for this client, and its key.
+fn access(options: &ConnectOptions) -> io::Result<(Option<Tls>, Option<KeyHolder>)> {
+    match &options.access {
+        None => Ok((None, None)),
+        Some(Access::Certificate(tls)) => Ok((Some(tls.clone()), None)),
+        Some(Access::Key { ca, key }) => {
+            let tls = Tls::of_digest(*ca, Arc::new(DefaultTimeProvider));
+            let holder = KeyHolder::new(key.clone(), tls.clone()).map_err(io::Error::other)?;
+            Ok((Some(tls), Some(holder)))
+        }
+    }
+}
 
 impl Thread {
     /// Starts a thread with a network that knows no server.
@@ -59,9 +77,10 @@ impl Thread {
         let metrics = options.metrics.clone().unwrap_or_default();
         let counters = metrics.clone();
         let (trace_source, decide_outside) = (options.trace_source, options.decide_outside);
+        let (tls, key) = access(options)?;
         let run = move || {
             LocalSet::new().block_on(&runtime, async move {
-                let network = Network::new(Role::Client, u128::from_le_bytes(own_id));
+                let network = Network::with_tls(Role::Client, u128::from_le_bytes(own_id), tls);
                 network.count(counters.calls());
                 network.show(counters.peers());
                 if let Some(source) = trace_source {
@@ -77,6 +96,7 @@ impl Thread {
                     client,
                     metrics: counters,
                     asked_directory: Cell::new(None),
+                    key: key.map(Rc::new),
                 });
                 while let Some(job) = receiver.recv().await {
                     job(&world);

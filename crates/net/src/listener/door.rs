@@ -124,7 +124,7 @@ impl<S: Service> Shared<S> {
                 let admitted = tls.admit(hello, shown, (server, session.binding));
                 admitted.map_err(|error| error.refusal())?
             }
-            // A ticket says nothing where everybody may do everything.
+            // A ticket says nothing where each caller may do everything.
             _ => shown,
         };
         self.service

@@ -9,8 +9,10 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use areo_core::config::ServerId;
+use areo_trust::protocol::{Ask, TrustAnswer};
 use areo_trust::roots::{Root, RootDigest};
 use areo_trust::tls::shown_root;
+use areo_wire::codec::trust;
 use areo_wire::frame::{Kind, Limits};
 use areo_wire::hello::Channel;
 use bytes::Bytes;
@@ -75,6 +77,15 @@ pub struct Response {
     pub body: Bytes,
 }
 
+/// The answer to a request about trust.
+#[derive(Clone, Debug)]
+pub struct TrustResponse {
+    /// The server that gave it.
+    pub contact: Contact,
+    /// The answer.
+    pub answer: TrustAnswer,
+}
+
 /// A request without a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskError {
@@ -128,6 +139,28 @@ impl Network {
             Ok(body) => Ok(Response { contact, body }),
             Err(cause) => Err(AskError {
                 cause,
+                is_sent: true,
+            }),
+        }
+    }
+
+    /// Sends one request about the trust of the cluster to a server, as [`Network::ask`] does.
+    ///
+    /// # Errors
+    /// [`AskError`]; an answer that cannot be read is malformed.
+    pub async fn ask_trust(
+        &self,
+        to: impl Into<Destination<'_>>,
+        patience: Duration,
+        ask: impl FnOnce(&Contact) -> Ask,
+    ) -> Result<TrustResponse, AskError> {
+        let body = |contact: &Contact| trust::encode_request(&ask(contact).encode());
+        let Response { contact, body } = self.ask(to, patience, body).await?;
+        let fields = trust::decode_reply(&body).ok();
+        match fields.and_then(|fields| TrustAnswer::decode(fields).ok()) {
+            Some(answer) => Ok(TrustResponse { contact, answer }),
+            None => Err(AskError {
+                cause: BootstrapError::Malformed,
                 is_sent: true,
             }),
         }

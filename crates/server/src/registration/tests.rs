@@ -88,6 +88,7 @@ fn where_a_server_answered_counts_more_than_what_others_say() {
             memory: false,
             extent: 0,
             root: root.clone(),
+            has_trust: false,
             succession: crate::identity::Succession::default(),
         };
         let record = ServerRecord::at_address(identity.server, "127.0.0.1:2".into());
@@ -96,7 +97,7 @@ fn where_a_server_answered_counts_more_than_what_others_say() {
             all: seeds,
             joined: Vec::new(),
         };
-        let registrar = Registrar::new(&identity, record, seeds, (known, root), (0, peers));
+        let registrar = Registrar::new(&identity, record, seeds, (known, root), (0, peers, None));
         let started = registrar.start(&identity, false, |_| Ok(()));
         let started = timeout(ATTEMPT, started).await.expect("all are there");
         assert!(matches!(started.unwrap(), StartOutcome::Confirmed(_)));

@@ -20,6 +20,7 @@ fn identity() -> Identity {
         memory: false,
         extent: 9,
         root: identity::root_configuration(&[OLD, ServerId(2), ServerId(3)], false),
+        has_trust: false,
         succession: Succession::default(),
     }
 }

@@ -1,37 +1,90 @@
 //! The identity in a data directory: found there, or made.
 
+use std::net::SocketAddr;
 use std::rc::Rc;
 
 use areo_core::config::ServerId;
 use areo_core::message::ServerRecord;
 use areo_core::starts::Starts;
+use areo_net::Tls;
 use areo_node::{Keep, may_start};
 use areo_store::Directory;
 use areo_store::records::Records;
 
 use super::{Durability, Options, Start};
 use crate::error::ServeError;
-use crate::identity::{self, Identity, Succession};
+use crate::identity::{self, ClusterIdentity, Identity, Succession};
 use crate::naming;
 use crate::registration::{self, place};
 use crate::replacement;
+use crate::trust::joining;
+use crate::trust::{self, NewTrust, Trust};
 use crate::worker::Durable;
 
-/// The directory, whose server it is, and what is known of that before it starts.
+/// A data directory whose server is known.
+pub(super) struct Taken {
+    pub(super) directory: Rc<Directory>,
+    pub(super) identity: Identity,
+    /// The keys of the server, if its cluster has any.
+    pub(super) trust: Option<Trust>,
+    /// What is known of the server before it starts.
+    pub(super) record: ServerRecord,
+}
+
+/// A server that is made now.
+struct NewIdentity {
+    identity: Identity,
+    trust: Option<Trust>,
+    /// The cluster that is made now, with its administrator.
+    cluster: Option<ClusterIdentity>,
+}
+
+/// The directory, whose server it is, and what is known of that before it starts. Refused before anything is made if the server would be open
+/// to other machines at this address without keys.
 pub(super) async fn take_directory(
     options: &Options,
-) -> Result<(Rc<Directory>, Identity, ServerRecord), ServeError> {
+    listen: SocketAddr,
+) -> Result<Taken, ServeError> {
     // The identity of the server is known before anything is made on disk.
     let new = match Directory::has_identity(&options.data)? {
         true => None,
         false => Some(new_identity(options).await?),
     };
+    if let Some(new) = &new {
+        check_open(&new.identity, listen, options)?;
+    }
     let directory = Rc::new(Directory::open(&options.data)?);
+    if let Some(new) = &new {
+        new.keep_keys(&directory, options)?;
+    }
     let is_drawn = new.is_some();
-    let identity = identity_of(&directory, new, options)?;
+    let identity = identity_of(&directory, new.map(|new| new.identity), options)?;
+    check_open(&identity, listen, options)?;
     let identity = replacement::set_log_aside(&directory, identity)?;
     let record = place::record_of(&identity, is_drawn, options);
-    Ok((directory, identity, record))
+    let own = (identity.cluster, identity.server);
+    let found = trust::of_start(&directory, own, (identity.has_trust, trust::now_seconds()));
+    let trust = found.map_err(trust::at(&options.data))?;
+    Ok(Taken {
+        directory,
+        identity,
+        trust,
+        record,
+    })
+}
+
+/// Refuses an address that other machines reach where no key is asked for.
+fn check_open(
+    identity: &Identity,
+    listen: SocketAddr,
+    options: &Options,
+) -> Result<(), ServeError> {
+    match identity.has_trust || options.insecure || registration::is_loopback(&listen) {
+        true => Ok(()),
+        false => Err(ServeError::NotLoopback {
+            address: options.listen.clone(),
+        }),
+    }
 }
 
 /// The identity in the directory, which has one from now on. That of a server in memory is written when its start begins, so that
@@ -67,14 +120,14 @@ pub(super) async fn named(
     (mut identity, record): (Identity, &ServerRecord),
     directory: &Directory,
     options: &Options,
-    seeds: &[String],
+    (seeds, tls): (&[String], Option<&Tls>),
 ) -> Result<Identity, ServeError> {
     if identity.name.is_empty() {
         let own = (&identity, record);
         // The name that was chosen is that of the server whose place this one takes.
         let is_first = identity.succession.predecessors.is_empty();
         let wanted = options.name.as_deref().filter(|_| is_first);
-        identity.name = naming::name(own, wanted, seeds).await?;
+        identity.name = naming::name(own, wanted, (seeds, tls)).await?;
         if !identity.memory {
             identity::write(directory, &identity)?;
         }
@@ -83,27 +136,29 @@ pub(super) async fn named(
     Ok(identity)
 }
 
-async fn new_identity(options: &Options) -> Result<Identity, ServeError> {
+impl NewIdentity {
+    /// Writes the keys down, before there is an identity that says that there are some: without them nothing could be done with the
+    /// server, or with the cluster.
+    fn keep_keys(&self, directory: &Directory, options: &Options) -> Result<(), ServeError> {
+        if let Some(trust) = &self.trust {
+            trust.write(directory).map_err(trust::at(&options.data))?;
+        }
+        if let Some(cluster) = &self.cluster
+            && let Start::Init {
+                administrator: Some(keep),
+                ..
+            } = &options.start
+        {
+            let kept = keep.keep(cluster);
+            kept.map_err(|reason| ServeError::Administrator { reason })?;
+        }
+        Ok(())
+    }
+}
+
+async fn new_identity(options: &Options) -> Result<NewIdentity, ServeError> {
     let server = ServerId(identity::random());
-    let (cluster, root, name) = match &options.start {
-        Start::Existing => {
-            return Err(ServeError::NotInitialised {
-                path: options.data.clone(),
-            });
-        }
-        Start::Init { fixed_root } => (
-            identity::random(),
-            identity::root_configuration(&[server], *fixed_root),
-            options.name.clone().unwrap_or_else(|| "s1".into()),
-        ),
-        Start::Join { seeds } => {
-            registration::check_seeds(seeds, server).await?;
-            let found = registration::find_cluster(seeds, server).await?;
-            // It gets its name when it can be found under it.
-            (found.cluster, found.directory.root, String::new())
-        }
-    };
-    Ok(Identity {
+    let identity = |cluster, root, name| Identity {
         cluster,
         server,
         name,
@@ -111,8 +166,56 @@ async fn new_identity(options: &Options) -> Result<Identity, ServeError> {
         memory: options.durability == Durability::Memory,
         extent: 0,
         root,
+        has_trust: false,
         succession: Succession::default(),
-    })
+    };
+    match &options.start {
+        Start::Existing => Err(ServeError::NotInitialised {
+            path: options.data.clone(),
+        }),
+        Start::Init {
+            fixed_root,
+            administrator,
+        } => {
+            let cluster = identity::random();
+            let root = identity::root_configuration(&[server], *fixed_root);
+            let name = options.name.clone().unwrap_or_else(|| "s1".into());
+            let now = trust::now_seconds();
+            let new = administrator
+                .as_ref()
+                .map(|_| NewTrust::create(cluster, now));
+            let new = new.transpose().map_err(trust::at(&options.data))?;
+            let trust = new.as_ref().map(|new| new.of(server, now)).transpose();
+            let trust = trust.map_err(trust::at(&options.data))?;
+            Ok(NewIdentity {
+                cluster: new.map(|new| ClusterIdentity {
+                    cluster,
+                    servers: vec![(server, name.clone())],
+                    administrator: Some(new.administrator()),
+                }),
+                identity: Identity {
+                    has_trust: trust.is_some(),
+                    ..identity(cluster, root, name)
+                },
+                trust,
+            })
+        }
+        Start::Join { seeds, token } => {
+            let joined = match token {
+                None => joining::without_token(seeds, server).await?,
+                Some(token) => joining::by_token(seeds, server, token).await?,
+            };
+            // It gets its name when it can be found under it.
+            Ok(NewIdentity {
+                identity: Identity {
+                    has_trust: joined.trust.is_some(),
+                    ..identity(joined.cluster, joined.root, String::new())
+                },
+                trust: joined.trust,
+                cluster: None,
+            })
+        }
+    }
 }
 
 /// The identity as it is to be written down with the start that is registered next.

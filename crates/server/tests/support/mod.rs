@@ -13,6 +13,14 @@ fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
+/// The first server of a new cluster without keys.
+pub(crate) fn init() -> Start {
+    Start::Init {
+        fixed_root: false,
+        administrator: None,
+    }
+}
+
 /// A server on a thread that ends with the process: where it listens, and its admin port.
 pub(crate) fn start(folder: &Path, name: &str, start: Start) -> (SocketAddr, SocketAddr) {
     let address = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));

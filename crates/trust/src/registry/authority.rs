@@ -75,6 +75,12 @@ impl Registry {
         Ok(authority.issue(server, key, now_seconds)?)
     }
 
+    /// The record of the CA that issued when the log was read last; `None` before that.
+    pub fn issuing(&self) -> Option<AuthorityRecord> {
+        let state = self.state.borrow();
+        state.as_ref().map(|state| state.issuing().clone())
+    }
+
     /// Trusts one more CA: the first step of a rotation. A repetition changes nothing.
     ///
     /// # Errors

@@ -238,7 +238,8 @@ impl AuthorityRecord {
             .map(|secrets| Signer::load(&secrets.signer))
     }
 
-    fn encode(&self) -> Secret {
+    /// The bytes, secrets included: to be sealed.
+    pub fn encode(&self) -> Secret {
         encoded(|out| {
             tlv::put_field(out, AUTHORITY_ROOT, self.root.certificate());
             if let Some(secrets) = &self.secrets {
@@ -248,7 +249,15 @@ impl AuthorityRecord {
         })
     }
 
-    fn decode(bytes: &[u8]) -> Result<AuthorityRecord, RecordError> {
+    /// Reads what [`AuthorityRecord::encode`] wrote.
+    ///
+    /// # Errors
+    /// [`RecordError`].
+    pub fn decode(bytes: &Secret) -> Result<AuthorityRecord, RecordError> {
+        AuthorityRecord::read(bytes.expose())
+    }
+
+    fn read(bytes: &[u8]) -> Result<AuthorityRecord, RecordError> {
         let (mut root, mut ca, mut signer) = (None, None, None);
         for field in tlv::fields(bytes) {
             let (kind, value) = field?;
@@ -430,7 +439,7 @@ impl ContentFields {
     /// False: the field is none of these.
     fn take(&mut self, kind: u16, value: &[u8]) -> Result<bool, RecordError> {
         match kind {
-            AUTHORITY => self.authority = Some(AuthorityRecord::decode(value)?),
+            AUTHORITY => self.authority = Some(AuthorityRecord::read(value)?),
             ROOT => self.root = Some(RootDigest(tlv::number(kind, value)?)),
             TOKEN => self.token = Some(TokenRecord::decode(value)?),
             KEY => self.key = Some(KeyRecord::decode(&Secret::new(value.to_vec()))?),

@@ -5,7 +5,7 @@ use crate::cluster_file::{ClusterFile, Server};
 use crate::exit::{Failure, Outcome, plain};
 use crate::output::Output;
 use areo_client::{ServerId, limits};
-use areo_server::{Identity, NewServer, ServeError, initialise_cluster, read_identity};
+use areo_server::{Identity, NewCluster, NewServer, ServeError, initialise_cluster, read_identity};
 use std::fs::{self, File, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::net::TcpListener;
@@ -113,7 +113,12 @@ impl Data {
             .collect();
         let failed = |error: &std::io::Error| Failure::file("write to", &self.path, error);
         self.mark(&new).map_err(|error| failed(&error))?;
-        let made = initialise_cluster(&new, memory).map_err(|e| Failure::other(e.to_string()))?;
+        let cluster = NewCluster {
+            memory,
+            has_trust: false,
+        };
+        let made = initialise_cluster(&new, cluster);
+        let made = made.map_err(|error| Failure::other(error.to_string()))?;
         let servers = made.servers.into_iter().zip(addresses);
         let servers = servers.map(|((id, name), (address, admin))| Server {
             name,
@@ -123,6 +128,7 @@ impl Data {
         });
         let max_object = plan.max_object.unwrap_or(limits::DEFAULT_VALUE_BYTES);
         let file = ClusterFile::new(made.cluster, memory, max_object, servers.collect());
+        let file = file.with_access(made.administrator.map(|it| (it.ca, it.key)));
         let path = self.path.join(CLUSTER_FILE);
         file.write(&path)?;
         fs::remove_file(self.path.join(MAKING)).map_err(|error| failed(&error))?;

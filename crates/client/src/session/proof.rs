@@ -1,0 +1,235 @@
+//! A client proves its key: when it connects, again before its ticket ends, and whenever a server takes the ticket no longer.
+//!
+//! The proof goes to one server, which answers with a ticket; each server judges that alone. A server that is down, or has not read the log of trust
+//! yet, is passed over.
+
+use super::cluster::KnownCluster;
+use super::thread::World;
+use crate::connect::{Attempt, ConnectError};
+use areo_net::network::{Contact, Network};
+use areo_net::{Bearer, Tls};
+use areo_trust::key::{AccessKey, Prover};
+use areo_trust::protocol::{Ask, KeyProof, ProofSite, RefusalKind, TicketAnswer, TrustAnswer};
+use areo_trust::secret;
+use areo_trust::ticket::{Holder, TICKET_SECONDS};
+use std::cell::Cell;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::task::{JoinSet, spawn_local};
+use tokio::time::{sleep, timeout};
+
+/// The next address is asked as well once one has not answered for so long.
+const NEXT_AFTER: Duration = Duration::from_millis(250);
+/// The longest wait for one server.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The pause before all are asked again.
+const AGAIN: Duration = Duration::from_millis(50);
+/// A ticket is renewed after half of its life.
+const RENEWAL: Duration = Duration::from_secs(TICKET_SECONDS / 2);
+/// The pause between two attempts to renew a ticket.
+const RENEW_AGAIN: Duration = Duration::from_secs(1);
+
+/// The key of a client, with what it proves itself by.
+pub(crate) struct KeyHolder {
+    key: AccessKey,
+    tls: Tls,
+    holder: Arc<Holder>,
+    is_kept: Cell<bool>,
+}
+
+/// No ticket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum NoTicket {
+    /// The cluster does not take the key.
+    Refused { sentence: String },
+    /// This server gives none now.
+    Passed { reason: String },
+}
+
+impl KeyHolder {
+    /// Makes the key of this process.
+    pub(crate) fn new(key: AccessKey, tls: Tls) -> Result<KeyHolder, secret::NoRandomness> {
+        Ok(KeyHolder {
+            key,
+            tls,
+            holder: Arc::new(Holder::create()?),
+            is_kept: Cell::new(false),
+        })
+    }
+
+    /// Proves the key to one of these addresses, within this time, and shows the ticket from now on.
+    ///
+    /// # Errors
+    /// [`ConnectError::NoServer`], [`ConnectError::Unauthorised`].
+    pub(crate) async fn prove(
+        self: &Rc<Self>,
+        network: &Network,
+        addresses: &[String],
+        time: Duration,
+    ) -> Result<(), ConnectError> {
+        let begun = Instant::now();
+        let mut attempts = vec![String::new(); addresses.len()];
+        loop {
+            let left = time.saturating_sub(begun.elapsed());
+            let round = self.prove_to_one(network, addresses, &mut attempts);
+            match timeout(left, round).await {
+                Ok(Ok(true)) => return Ok(()),
+                Ok(Ok(false)) if begun.elapsed() + AGAIN < time => sleep(AGAIN).await,
+                Ok(Err(sentence)) => return Err(ConnectError::Unauthorised { sentence }),
+                Ok(Ok(false)) | Err(_) => break,
+            }
+        }
+        let outcome = |(address, reason): (&String, String)| Attempt {
+            address: address.clone(),
+            reason: match reason.is_empty() {
+                true => "timed out".to_owned(),
+                false => reason,
+            },
+        };
+        Err(ConnectError::NoServer {
+            cluster: None,
+            attempts: addresses.iter().zip(attempts).map(outcome).collect(),
+        })
+    }
+
+    /// Asks one address after the other until there is a ticket. False: none gives one now; the error is the sentence of one that does not take the key.
+    async fn prove_to_one(
+        self: &Rc<Self>,
+        network: &Network,
+        addresses: &[String],
+        attempts: &mut [String],
+    ) -> Result<bool, String> {
+        let mut asked = JoinSet::new();
+        let mut next = addresses.iter().enumerate();
+        loop {
+            let wait = match next.next() {
+                Some((position, address)) => {
+                    let (holder, network, address) =
+                        (Rc::clone(self), network.clone(), address.clone());
+                    asked.spawn_local(
+                        async move { (position, holder.ask(&network, &address).await) },
+                    );
+                    NEXT_AFTER
+                }
+                None => PATIENCE * 2,
+            };
+            let Ok(ended) = timeout(wait, asked.join_next()).await else {
+                continue;
+            };
+            let Some(ended) = ended else {
+                return Ok(false);
+            };
+            let (position, outcome) = ended.expect("asking does not panic, and is not cancelled");
+            match outcome {
+                Ok((cluster, answer)) => {
+                    self.take(cluster, answer)?;
+                    return Ok(true);
+                }
+                Err(NoTicket::Refused { sentence }) => return Err(sentence),
+                Err(NoTicket::Passed { reason }) => attempts[position] = reason,
+            }
+        }
+    }
+
+    async fn ask(
+        &self,
+        network: &Network,
+        address: &str,
+    ) -> Result<(u128, TicketAnswer), NoTicket> {
+        let mut sent = None;
+        let prove = |contact: &Contact| {
+            let (proof, site) = self.proof(contact);
+            sent = Some((proof, site));
+            Ask::Prove(proof)
+        };
+        let passed = |reason: String| NoTicket::Passed { reason };
+        let answer = network.ask_trust(address, PATIENCE, prove).await;
+        let answer = answer.map_err(|error| passed(error.to_string()))?.answer;
+        let (proof, site) = sent.expect("it was sent");
+        match answer {
+            TrustAnswer::Ticket(ticket) => {
+                let exchange = proof.exchange(&site);
+                let is_proven =
+                    exchange.is_proven(&self.key.secret, Prover::Server, &ticket.answer);
+                match is_proven {
+                    true => Ok((site.cluster, ticket)),
+                    false => Err(passed("it does not know the key itself".to_owned())),
+                }
+            }
+            TrustAnswer::Refused(refusal) if refusal.kind == RefusalKind::Unauthorised => {
+                Err(NoTicket::Refused {
+                    sentence: refusal.sentence,
+                })
+            }
+            TrustAnswer::Refused(refusal) => Err(passed(refusal.sentence)),
+            _ => Err(passed("what answers there makes no sense".to_owned())),
+        }
+    }
+
+    /// The proof for one connection.
+    fn proof(&self, contact: &Contact) -> (KeyProof, ProofSite) {
+        let site = ProofSite {
+            cluster: contact.cluster,
+            server: contact.server,
+            binding: contact
+                .binding
+                .expect("each connection of a key is encrypted"),
+        };
+        let holder = self.holder.public();
+        let proof = KeyProof::create(&self.key, holder, &site, &secret::system);
+        (
+            proof.expect("there was entropy for the key of this process"),
+            site,
+        )
+    }
+
+    /// Shows the ticket from now on, and trusts what the cluster trusts.
+    fn take(&self, cluster: u128, answer: TicketAnswer) -> Result<(), String> {
+        let trusted = self.tls.trust(cluster, &answer.roots);
+        trusted.map_err(|error| error.to_string())?;
+        self.tls.bear(Bearer {
+            ticket: answer.ticket,
+            holder: Arc::clone(&self.holder),
+        });
+        Ok(())
+    }
+}
+
+/// Renews the ticket of a client for as long as it lives. The first call counts.
+pub(super) fn keep(world: &Rc<World>, known: &Arc<KnownCluster>) {
+    if let Some(holder) = &world.key
+        && !holder.is_kept.replace(true)
+    {
+        holder.tls.renew_tickets();
+        let (holder, world, known) = (Rc::clone(holder), Rc::downgrade(world), Arc::clone(known));
+        drop(spawn_local(
+            async move { renew(&holder, &world, &known).await },
+        ));
+    }
+}
+
+async fn renew(holder: &Rc<KeyHolder>, world: &Weak<World>, known: &KnownCluster) {
+    loop {
+        // Either way it is time for another one.
+        let _ = timeout(RENEWAL, holder.tls.ticket_wanted()).await;
+        loop {
+            let Some(network) = world.upgrade().map(|world| world.network.clone()) else {
+                return;
+            };
+            match holder.prove(&network, &known.addresses(), PATIENCE).await {
+                Ok(()) => {
+                    network.hurry();
+                    break;
+                }
+                Err(ConnectError::Unauthorised { sentence }) => {
+                    tracing::warn!(%sentence, "the access key is not taken any more");
+                    holder.tls.stop_renewing();
+                    return;
+                }
+                Err(error) => tracing::debug!(%error, "the ticket is not renewed yet"),
+            }
+            sleep(RENEW_AGAIN).await;
+        }
+    }
+}

@@ -1,0 +1,447 @@
+//! The keys and certificates of a server, kept in the file `TRUST` of its data directory.
+//!
+//! The file is what a start needs before it has read anything from the cluster: the cluster's key, this server's own key with its
+//! certificate, the trusted CAs, and the CA that issues. So a server that was off for longer than its certificate lasts makes itself a new
+//! one, and a whole cluster that was off comes back.
+//!
+//! All that is secret in it but the cluster's key is sealed under that key. The file is for its user alone (0600), as all of the directory: who reads
+//! it is a server of the cluster.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use areo_core::config::ServerId;
+use areo_core::tlv::{self, MUST_UNDERSTAND, TlvError};
+use areo_store::{Directory, DirectoryError};
+use areo_trust::authority::{self, AuthorityError, ServerKey};
+use areo_trust::certificate::{self, CertificateDer};
+use areo_trust::key::AccessKey;
+use areo_trust::protocol::JoinAnswer;
+use areo_trust::registry::{AuthorityRecord, Foundation, FoundationError, RecordError};
+use areo_trust::roots::{Roots, RootsError};
+use areo_trust::secret::{self, NoRandomness, OpenError, Secret};
+use areo_trust::tls::{Credentials, DefaultTimeProvider, Endpoint};
+use bytes::BytesMut;
+
+use crate::error::ServeError;
+use crate::identity::Administrator;
+pub(crate) use keeper::TrustKeeper;
+
+pub(crate) mod joining;
+mod keeper;
+
+const CLUSTER_KEY: u16 = MUST_UNDERSTAND | 1;
+const SERVER_KEY: u16 = MUST_UNDERSTAND | 2;
+const CERTIFICATE: u16 = MUST_UNDERSTAND | 3;
+const ROOTS: u16 = MUST_UNDERSTAND | 4;
+const AUTHORITY: u16 = MUST_UNDERSTAND | 5;
+const FOUNDATION: u16 = MUST_UNDERSTAND | 6;
+
+/// The keys and certificates of a server.
+#[derive(Debug)]
+pub(crate) struct Trust {
+    /// The cluster.
+    pub(crate) cluster: u128,
+    /// The key under which the cluster's secrets are sealed.
+    pub(crate) cluster_key: Secret,
+    /// The key of this server.
+    key: ServerKey,
+    /// The certificate for it.
+    certificate: CertificateDer<'static>,
+    /// The CAs that count, as far as this server has read.
+    pub(crate) roots: Roots,
+    /// The CA that issues, as far as this server has read; `None` before it has read anything.
+    pub(crate) authority: Option<AuthorityRecord>,
+    /// The beginning of the log of trust, until the cluster has it.
+    pub(crate) foundation: Option<Foundation>,
+}
+
+/// A file of trust that cannot be used, or made.
+#[derive(Debug, thiserror::Error)]
+pub enum TrustError {
+    /// The identity says that there is one.
+    #[error(
+        "the file TRUST is missing, which has the keys of this server: put it back; without it this server cannot prove itself, so that \
+         another one has to take its place (`areo server replace`)"
+    )]
+    Missing,
+    /// The file cannot be read.
+    #[error("{0}")]
+    Directory(DirectoryError),
+    /// The file cannot be written.
+    #[error("the file TRUST cannot be written: {0}")]
+    Write(io::Error),
+    /// Its fields make no sense.
+    #[error("the file TRUST cannot be read: {0}")]
+    Fields(#[from] TlvError),
+    /// What is sealed in it does not open.
+    #[error("the file TRUST cannot be read: {0}")]
+    Sealed(#[from] OpenError),
+    /// A record in it cannot be read.
+    #[error("the file TRUST cannot be read: {0}")]
+    Record(#[from] RecordError),
+    /// The CAs in it cannot be read.
+    #[error("the file TRUST cannot be read: {0}")]
+    Roots(#[from] RootsError),
+    /// A key or a certificate cannot be read or made.
+    #[error(transparent)]
+    Authority(#[from] AuthorityError),
+    /// A key cannot be made.
+    #[error(transparent)]
+    NoRandomness(#[from] NoRandomness),
+    /// The cluster cannot be founded.
+    #[error(transparent)]
+    Foundation(#[from] FoundationError),
+    /// The certificate is due, and there is no CA to issue another one.
+    #[error(
+        "the certificate of this server is for another one or has expired, and it was never connected to its cluster to get another \
+         one: remove the directory and let a new server join (`areo server --join`)"
+    )]
+    NoCertificate,
+}
+
+/// The trust of a cluster that is about to be made.
+#[derive(Debug)]
+pub(crate) struct NewTrust {
+    cluster: u128,
+    cluster_key: Secret,
+    foundation: Foundation,
+    key: AccessKey,
+}
+
+impl NewTrust {
+    pub(crate) fn create(cluster: u128, now_seconds: u64) -> Result<NewTrust, TrustError> {
+        let (foundation, key) = Foundation::create(cluster, now_seconds)?;
+        Ok(NewTrust {
+            cluster,
+            cluster_key: Secret::random(&secret::system)?,
+            foundation,
+            key,
+        })
+    }
+
+    /// Everything by which the administrator proves itself.
+    pub(crate) fn administrator(&self) -> Administrator {
+        Administrator {
+            cluster: self.cluster,
+            ca: self.foundation.authority.root().digest(),
+            key: self.key.clone(),
+        }
+    }
+
+    /// The trust of one of its first servers. Each has the foundation, because any of them may be the first that can write it down.
+    pub(crate) fn of(&self, server: ServerId, now_seconds: u64) -> Result<Trust, TrustError> {
+        let key = ServerKey::create()?;
+        let authority = &self.foundation.authority;
+        let certificate = issue(authority, self.cluster, server, (&key, now_seconds))?;
+        Ok(Trust {
+            cluster: self.cluster,
+            cluster_key: self.cluster_key.clone(),
+            key,
+            certificate,
+            roots: Roots::new(authority.root().clone()),
+            authority: Some(authority.clone()),
+            foundation: Some(self.foundation.clone()),
+        })
+    }
+}
+
+fn issue(
+    record: &AuthorityRecord,
+    cluster: u128,
+    server: ServerId,
+    (key, now_seconds): (&ServerKey, u64),
+) -> Result<CertificateDer<'static>, TrustError> {
+    let authority = record.authority(cluster).ok_or(TrustError::NoCertificate)?;
+    Ok(authority?.issue(server, &key.public(), now_seconds)?)
+}
+
+impl Trust {
+    /// The trust of a server that was let in.
+    fn joined(cluster: u128, key: ServerKey, answer: JoinAnswer) -> Trust {
+        Trust {
+            cluster,
+            cluster_key: answer.cluster_key,
+            key,
+            certificate: answer.certificate,
+            roots: answer.roots,
+            authority: None,
+            foundation: None,
+        }
+    }
+
+    /// What the certificates of this server are made of, by the clock of the machine.
+    pub(crate) fn endpoint(&self) -> Endpoint {
+        Endpoint {
+            cluster: self.cluster,
+            roots: self.roots.clone(),
+            credentials: Some(self.credentials()),
+            clock: Arc::new(DefaultTimeProvider),
+        }
+    }
+
+    /// The certificate with the root that issued it, if that is still trusted.
+    pub(crate) fn credentials(&self) -> Credentials {
+        Credentials::new(self.certificate.clone(), self.roots.issuing(), &self.key)
+    }
+
+    /// Issues the certificate of this server again if it is due, is of another CA than the one that issues, or names another server. True: it has a new one.
+    pub(crate) fn renew(&mut self, server: ServerId, now_seconds: u64) -> Result<bool, TrustError> {
+        let named = certificate::identity(&self.certificate);
+        let is_own = named.is_ok_and(|named| named.server == server);
+        let chain = [self.certificate.clone()];
+        if is_own && !authority::is_due(&chain, &self.roots, now_seconds) {
+            return Ok(false);
+        }
+        let record = self.authority.as_ref().ok_or(TrustError::NoCertificate)?;
+        self.certificate = issue(record, self.cluster, server, (&self.key, now_seconds))?;
+        Ok(true)
+    }
+
+    /// The trust in a directory of a server of this cluster.
+    pub(crate) fn read(directory: &Directory, cluster: u128) -> Result<Option<Trust>, TrustError> {
+        let bytes = directory.read_trust().map_err(TrustError::Directory)?;
+        let bytes = bytes.map(|bytes| Secret::new(bytes.to_vec()));
+        bytes
+            .map(|bytes| Trust::decode(&bytes, cluster))
+            .transpose()
+    }
+
+    /// Writes it down, durably.
+    pub(crate) fn write(&self, directory: &Directory) -> Result<(), TrustError> {
+        let written = directory.write_trust(self.encode()?.expose());
+        written.map_err(TrustError::Write)
+    }
+
+    fn encode(&self) -> Result<Secret, TrustError> {
+        let seal = |kind, content: &Secret| {
+            let purpose = purpose(self.cluster, kind);
+            secret::seal(&self.cluster_key, &purpose, content, &secret::system)
+        };
+        let mut out = BytesMut::new();
+        tlv::put_field(
+            &mut out,
+            SERVER_KEY,
+            &seal(SERVER_KEY, &self.key.private())?,
+        );
+        tlv::put_field(&mut out, CERTIFICATE, &self.certificate);
+        tlv::put_field(&mut out, ROOTS, &self.roots.encode());
+        if let Some(authority) = &self.authority {
+            tlv::put_field(&mut out, AUTHORITY, &seal(AUTHORITY, &authority.encode())?);
+        }
+        if let Some(foundation) = &self.foundation {
+            tlv::put_field(
+                &mut out,
+                FOUNDATION,
+                &seal(FOUNDATION, &foundation.encode())?,
+            );
+        }
+        let mut file = Vec::with_capacity(out.len() + tlv::HEAD_BYTES + secret::SECRET_BYTES);
+        let mut head = BytesMut::with_capacity(tlv::HEAD_BYTES + secret::SECRET_BYTES);
+        tlv::put_field(&mut head, CLUSTER_KEY, self.cluster_key.expose());
+        file.extend_from_slice(&head);
+        file.extend_from_slice(&out);
+        Ok(Secret::new(file))
+    }
+
+    fn decode(bytes: &Secret, cluster: u128) -> Result<Trust, TrustError> {
+        let (mut cluster_key, mut key, mut certificate) = (None, None, None);
+        let (mut roots, mut authority, mut foundation) = (None, None, None);
+        for field in tlv::fields(bytes.expose()) {
+            let (kind, value) = field?;
+            match kind {
+                CLUSTER_KEY => {
+                    let value: [u8; secret::SECRET_BYTES] = tlv::number(kind, value)?;
+                    cluster_key = Some(Secret::new(value.to_vec()));
+                }
+                SERVER_KEY => key = Some(value),
+                CERTIFICATE => certificate = Some(CertificateDer::from(value.to_vec())),
+                ROOTS => roots = Some(Roots::decode(value)?),
+                AUTHORITY => authority = Some(value),
+                FOUNDATION => foundation = Some(value),
+                _ => tlv::unknown(kind)?,
+            }
+        }
+        let missing = |kind| TlvError::Missing { kind };
+        let cluster_key = cluster_key.ok_or(missing(CLUSTER_KEY))?;
+        let open = |kind, sealed| secret::open(&cluster_key, &purpose(cluster, kind), sealed);
+        let key = open(SERVER_KEY, key.ok_or(missing(SERVER_KEY))?)?;
+        let authority = authority
+            .map(|sealed| open(AUTHORITY, sealed))
+            .transpose()?;
+        let foundation = foundation
+            .map(|sealed| open(FOUNDATION, sealed))
+            .transpose()?;
+        Ok(Trust {
+            cluster,
+            key: ServerKey::load(&key)?,
+            certificate: certificate.ok_or(missing(CERTIFICATE))?,
+            roots: roots.ok_or(missing(ROOTS))?,
+            authority: authority
+                .as_ref()
+                .map(AuthorityRecord::decode)
+                .transpose()?,
+            foundation: foundation.as_ref().map(Foundation::decode).transpose()?,
+            cluster_key,
+        })
+    }
+}
+
+/// The place of a secret in the file, which it is sealed for.
+fn purpose(cluster: u128, kind: u16) -> String {
+    format!("trust file {cluster:032x} {}", kind & !MUST_UNDERSTAND)
+}
+
+/// The trust of a server that starts in this directory, if its cluster has any. A certificate that is due, or was issued for the server whose place this one
+/// takes, is issued again.
+pub(crate) fn of_start(
+    directory: &Directory,
+    (cluster, server): (u128, ServerId),
+    (is_expected, now_seconds): (bool, u64),
+) -> Result<Option<Trust>, TrustError> {
+    let Some(mut trust) = Trust::read(directory, cluster)? else {
+        return if is_expected {
+            Err(TrustError::Missing)
+        } else {
+            Ok(None)
+        };
+    };
+    if trust.renew(server, now_seconds)? {
+        trust.write(directory)?;
+    }
+    Ok(Some(trust))
+}
+
+/// Says where a file of trust is that cannot be used.
+pub(crate) fn at(path: &Path) -> impl FnOnce(TrustError) -> ServeError {
+    let path = path.to_owned();
+    move |error| ServeError::Trust { path, error }
+}
+
+/// Seconds since 1970 by the clock of the machine.
+pub(crate) fn now_seconds() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.unwrap_or_default().as_secs()
+}
+
+#[cfg(test)]
+mod tests {
+    use areo_trust::authority::CERTIFICATE_SECONDS;
+
+    use super::*;
+
+    const NOW: u64 = 2_000_000_000;
+    const SERVER: ServerId = ServerId(2);
+
+    fn new(folder: &Path) -> (Directory, Trust) {
+        let directory = Directory::open(folder.join("s1")).unwrap();
+        let new = NewTrust::create(7, NOW).unwrap();
+        (directory, new.of(SERVER, NOW).unwrap())
+    }
+
+    fn is_contained(bytes: &[u8], secret: &[u8]) -> bool {
+        bytes.windows(secret.len()).any(|window| window == secret)
+    }
+
+    #[test]
+    fn a_file_of_trust_survives_and_is_its_users_alone() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let folder = tempfile::tempdir().unwrap();
+        let (directory, trust) = new(folder.path());
+        assert!(Trust::read(&directory, 7).unwrap().is_none());
+        trust.write(&directory).unwrap();
+        let found = Trust::read(&directory, 7).unwrap().unwrap();
+        assert_eq!(found.cluster_key, trust.cluster_key);
+        assert_eq!(found.key.private(), trust.key.private());
+        assert_eq!(found.certificate, trust.certificate);
+        assert_eq!(found.roots, trust.roots);
+        assert_eq!(found.authority, trust.authority);
+        assert_eq!(found.foundation, trust.foundation);
+        let path = directory.path().join("TRUST");
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        // All but the cluster's key is sealed.
+        let bytes = std::fs::read(&path).unwrap();
+        let foundation = trust.foundation.as_ref().unwrap();
+        let (server_key, authority) = (trust.key.private(), foundation.authority.encode());
+        let administrator = foundation.key.encode();
+        // The ends of a private key and of a record of a CA are public.
+        let secrets = [
+            &server_key.expose()[36..52],
+            &authority.expose()[authority.expose().len() - 16..],
+            &administrator.expose()[40..56],
+        ];
+        for secret in secrets {
+            assert!(!is_contained(&bytes, secret));
+        }
+        assert!(
+            is_contained(&bytes, trust.cluster_key.expose()),
+            "of this file"
+        );
+        assert!(matches!(
+            Trust::read(&directory, 8),
+            Err(TrustError::Sealed(_))
+        ));
+    }
+
+    #[test]
+    fn a_damaged_or_missing_file_stops_the_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let (directory, trust) = new(folder.path());
+        let start = |is_expected| of_start(&directory, (7, SERVER), (is_expected, NOW));
+        assert!(start(false).unwrap().is_none(), "a cluster without keys");
+        assert!(matches!(start(true), Err(TrustError::Missing)));
+        trust.write(&directory).unwrap();
+        let path = directory.path().join("TRUST");
+        let bytes = std::fs::read(&path).unwrap();
+        for at in [0, 10, bytes.len() / 2, bytes.len() - 1] {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            std::fs::write(&path, damaged).unwrap();
+            assert!(matches!(start(true), Err(TrustError::Directory(_))), "{at}");
+        }
+        for length in 0..bytes.len() {
+            std::fs::write(&path, &bytes[..length]).unwrap();
+            assert!(start(true).is_err(), "{length}");
+        }
+        std::fs::write(&path, bytes).unwrap();
+        assert!(start(true).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_server_that_was_off_for_long_issues_its_certificate_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let (directory, trust) = new(folder.path());
+        trust.write(&directory).unwrap();
+        let at = |server, now| {
+            let found = of_start(&directory, (7, server), (true, now));
+            found.unwrap().unwrap().certificate
+        };
+        assert_eq!(at(SERVER, NOW), trust.certificate);
+        let renewed = at(SERVER, NOW + 2 * CERTIFICATE_SECONDS);
+        assert_ne!(renewed, trust.certificate);
+        assert_eq!(at(SERVER, NOW + 2 * CERTIFICATE_SECONDS), renewed, "kept");
+        // Another server took its place in the directory.
+        let other = at(ServerId(3), NOW + 2 * CERTIFICATE_SECONDS);
+        let named = certificate::identity(&other).unwrap();
+        assert_eq!(named.server, ServerId(3));
+    }
+
+    #[test]
+    fn without_a_ca_a_certificate_that_is_due_stops_the_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let (directory, trust) = new(folder.path());
+        let trust = Trust {
+            authority: None,
+            ..trust
+        };
+        trust.write(&directory).unwrap();
+        let start = |now| of_start(&directory, (7, SERVER), (true, now));
+        assert!(start(NOW).unwrap().is_some());
+        let late = start(NOW + 2 * CERTIFICATE_SECONDS);
+        assert!(matches!(late, Err(TrustError::NoCertificate)));
+    }
+}

@@ -1,0 +1,108 @@
+//! A machine becomes a server of a cluster: by a token where the cluster has keys.
+//!
+//! The token has the digest of the cluster's CA. The secret in it is sent to a server that has shown this CA and a certificate of it, and to no
+//! other one. The answer is all that a server has to have ([`Trust`]).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use areo_core::config::{Configuration, ServerId};
+use areo_net::Tls;
+use areo_net::network::{Bootstrap, Network};
+use areo_trust::authority::ServerKey;
+use areo_trust::protocol::{Ask, JoinAnswer, RefusalKind, TrustAnswer};
+use areo_trust::tls::DefaultTimeProvider;
+use areo_trust::token::JoinToken;
+use areo_wire::hello::Role;
+
+use super::Trust;
+use crate::error::ServeError;
+use crate::identity::random;
+use crate::registration::{check_seeds, find_cluster};
+
+/// The longest wait for a server that lets this one in: it changes the log of trust.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A cluster that this machine may be a server of.
+pub(crate) struct Joined {
+    pub(crate) cluster: u128,
+    pub(crate) root: Arc<Configuration>,
+    /// The keys of this server, if the cluster has any.
+    pub(crate) trust: Option<Trust>,
+}
+
+/// Finds the cluster of these addresses, which has no keys.
+pub(crate) async fn without_token(
+    seeds: &[String],
+    server: ServerId,
+) -> Result<Joined, ServeError> {
+    let found = find(seeds, &Network::new(Role::Server, server.0)).await?;
+    Ok(Joined {
+        cluster: found.cluster,
+        root: found.directory.root,
+        trust: None,
+    })
+}
+
+/// Finds the cluster of these addresses, and has this server let in.
+pub(crate) async fn by_token(
+    seeds: &[String],
+    server: ServerId,
+    token: &JoinToken,
+) -> Result<Joined, ServeError> {
+    // A server is one by its certificate, which this one does not have yet.
+    let tls = Tls::of_digest(token.root, Arc::new(DefaultTimeProvider));
+    let network = Network::with_tls(Role::Client, random(), Some(tls));
+    let found = find(seeds, &network).await?;
+    let key = ServerKey::create().map_err(|error| ServeError::NoKey { error })?;
+    let answer = let_in(&network, seeds, (server, &key), token).await?;
+    let trust = Trust::joined(found.cluster, key, answer);
+    Ok(Joined {
+        cluster: found.cluster,
+        root: found.directory.root,
+        trust: Some(trust),
+    })
+}
+
+async fn find(seeds: &[String], network: &Network) -> Result<Bootstrap, ServeError> {
+    check_seeds(seeds, network).await?;
+    find_cluster(seeds, network).await
+}
+
+/// Shows the token to one server after the other until one lets this machine in. The same key and id may show it again, because an answer may have been lost.
+async fn let_in(
+    network: &Network,
+    seeds: &[String],
+    (server, key): (ServerId, &ServerKey),
+    token: &JoinToken,
+) -> Result<JoinAnswer, ServeError> {
+    let ask = Ask::Join {
+        token: token.id,
+        secret: token.secret.clone(),
+        server,
+        key: key.public(),
+    };
+    let mut attempts = Vec::new();
+    for seed in seeds {
+        let asked = network.ask_trust(seed.as_str(), PATIENCE, |_| ask.clone());
+        let answer = match asked.await {
+            Ok(answer) => answer.answer,
+            Err(error) => {
+                attempts.push((seed.clone(), error.to_string()));
+                continue;
+            }
+        };
+        match answer {
+            TrustAnswer::Joined(answer) => return Ok(answer),
+            TrustAnswer::Refused(refusal) if refusal.kind == RefusalKind::Unauthorised => {
+                return Err(ServeError::NotLetIn {
+                    address: seed.clone(),
+                    sentence: refusal.sentence,
+                });
+            }
+            TrustAnswer::Refused(refusal) => attempts.push((seed.clone(), refusal.sentence)),
+            _ => attempts.push((seed.clone(), "what answers makes no sense".to_owned())),
+        }
+    }
+    Err(ServeError::Join { attempts })
+}

@@ -1,0 +1,138 @@
+//! Keeps the trust of a server up with the log in the root domain, for as long as it runs.
+//!
+//! Every few seconds it reads on: a key that is revoked, a CA that is added or dropped, counts at this server from then on. A certificate
+//! is issued again when a third of its life is left, or when another CA issues. The file in the data directory follows.
+
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use areo_core::config::{Configuration, ServerId};
+use areo_core::dsm::Client;
+use areo_core::manager::Root;
+use areo_net::Tls;
+use areo_net::env::NetEnv;
+use areo_net::network::Network;
+use areo_store::Directory;
+use areo_trust::registry::{Actor, FoundError, Origin, Registry, View};
+
+use super::{Trust, TrustError, now_seconds};
+
+/// The pause between two looks at the log: a revoked key counts for so long at most where the root domain answers.
+const PERIOD: Duration = Duration::from_secs(2);
+/// The pause after a look that failed.
+const SOON: Duration = Duration::from_millis(100);
+/// The deadline of one look.
+pub(crate) const ATTEMPT: Duration = Duration::from_secs(5);
+
+/// The trust of a server that runs.
+pub(crate) struct TrustKeeper {
+    server: ServerId,
+    trust: RefCell<Trust>,
+    directory: Rc<Directory>,
+    tls: Tls,
+    registry: Rc<Registry>,
+}
+
+impl TrustKeeper {
+    pub(crate) fn new(trust: Trust, directory: Rc<Directory>, server: ServerId) -> Rc<TrustKeeper> {
+        Rc::new(TrustKeeper {
+            server,
+            tls: Tls::new(trust.endpoint()),
+            registry: Rc::new(Registry::new(trust.cluster, trust.cluster_key.clone())),
+            trust: RefCell::new(trust),
+            directory,
+        })
+    }
+
+    /// The certificates of this server on all of its connections.
+    pub(crate) fn tls(&self) -> &Tls {
+        &self.tls
+    }
+
+    /// Reads on in the log again and again. Never returns.
+    pub(crate) async fn keep(
+        &self,
+        network: &Network,
+        client: &Client<NetEnv>,
+        root: &Arc<Configuration>,
+    ) -> Infallible {
+        let mut generation = None;
+        let mut said: Option<String> = None;
+        loop {
+            let client = client.with(network.env(ATTEMPT));
+            let pause = match self.read_on(&client.root(root), generation).await {
+                Ok(read) => {
+                    (generation, said) = (Some(read), None);
+                    PERIOD
+                }
+                Err(reason) => {
+                    let is_news = said.as_ref() != Some(&reason);
+                    if is_news {
+                        tracing::info!(%reason, "the log of trust is not read");
+                    }
+                    said = Some(reason);
+                    SOON
+                }
+            };
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    async fn read_on(&self, root: &Root<NetEnv>, before: Option<u32>) -> Result<u32, String> {
+        self.found(root).await?;
+        let view = self.registry.refresh(root).await;
+        let view = view.map_err(|error| error.to_string())?;
+        let taken = self.take(&view, before != Some(view.generation));
+        taken.map_err(|error| error.to_string())?;
+        Ok(view.generation)
+    }
+
+    /// Writes down what the cluster begins with, if this server still has that to do.
+    async fn found(&self, root: &Root<NetEnv>) -> Result<(), String> {
+        let foundation = self.trust.borrow().foundation.clone();
+        let Some(foundation) = foundation else {
+            return Ok(());
+        };
+        let origin = Origin {
+            by: Actor::Founder,
+            address: String::new(),
+            now_seconds: now_seconds(),
+        };
+        match self.registry.found(root, &foundation, &origin).await {
+            Ok(()) => {}
+            Err(error @ FoundError::Other { .. }) => {
+                tracing::error!(%error, "the cluster was founded by another server");
+                return Err(error.to_string());
+            }
+            Err(error) => return Err(error.to_string()),
+        }
+        let mut trust = self.trust.borrow_mut();
+        trust.foundation = None;
+        let written = trust.write(&self.directory);
+        written.map_err(|error| error.to_string())
+    }
+
+    /// Takes in what was read. The certificate is looked at each time, because time passes.
+    fn take(&self, view: &View, is_new: bool) -> Result<(), TrustError> {
+        let mut trust = self.trust.borrow_mut();
+        if is_new {
+            trust.roots = view.roots.clone();
+            trust.authority = self.registry.issuing();
+            self.tls.verify_by(view.verifier.clone());
+        }
+        let is_renewed = trust.renew(self.server, now_seconds())?;
+        if !is_new && !is_renewed {
+            return Ok(());
+        }
+        if is_renewed {
+            tracing::info!("the certificate of this server was issued again");
+        }
+        let endpoint = trust.endpoint();
+        let updated = self.tls.update(|_| endpoint);
+        updated.expect("the certificate was made for the key");
+        trust.write(&self.directory)
+    }
+}

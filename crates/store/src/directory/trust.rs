@@ -1,0 +1,41 @@
+//! The file with the keys of a server.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+
+use bytes::Bytes;
+
+use super::{Directory, DirectoryError, TRUST, replace};
+use crate::checksum::crc32c;
+use crate::disk::FileDisk;
+
+impl Directory {
+    /// The keys and certificates as [`Directory::write_trust`] wrote them last; `None`: none were.
+    ///
+    /// # Errors
+    /// [`DirectoryError::Damaged`], [`DirectoryError::Io`].
+    pub fn read_trust(&self) -> Result<Option<Bytes>, DirectoryError> {
+        let path = self.path.join(TRUST);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => Bytes::from(bytes),
+            Err(source) if source.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(DirectoryError::Io { path, source }),
+        };
+        match bytes.split_first_chunk::<4>() {
+            Some((checksum, trust)) if u32::from_le_bytes(*checksum) == crc32c(trust) => {
+                Ok(Some(bytes.slice_ref(trust)))
+            }
+            _ => Err(DirectoryError::Damaged { path }),
+        }
+    }
+
+    /// Replaces the keys and certificates, atomically and durably: after a crash they are the old or the new ones.
+    ///
+    /// # Errors
+    /// That of the system.
+    pub fn write_trust(&self, trust: &[u8]) -> io::Result<()> {
+        let checksum = crc32c(trust).to_le_bytes();
+        let bytes = [&checksum[..], trust].concat();
+        replace(&FileDisk::new(&self.path), TRUST, &bytes)
+    }
+}
