@@ -146,8 +146,13 @@ impl Grant {
                 (Scope::Domains { domains, prefix }, Place::Keys { domain, start }) => {
                     domains.has(domain) && start.starts_with(prefix.as_str())
                 }
+                (Scope::Domains { domains, .. }, Place::Anywhere { domain }) => domains.has(domain),
                 _ => false,
             }
+    }
+
+    fn has_prefix(&self) -> bool {
+        matches!(&self.scope, Scope::Domains { prefix, .. } if !prefix.is_empty())
     }
 }
 
@@ -156,6 +161,7 @@ impl Grant {
 enum Place<'a> {
     Cluster,
     Keys { domain: &'a str, start: &'a str },
+    Anywhere { domain: &'a str },
 }
 
 /// The one grant that a request needs.
@@ -197,16 +203,27 @@ impl<'a> Need<'a> {
     pub fn domain(verb: Verb, domain: &'a str) -> Need<'a> {
         Need::keys(verb, domain, "")
     }
+
+    /// For any keys of a domain: a grant with a prefix is enough.
+    ///
+    /// # Panics
+    /// If the verb is one of the cluster.
+    pub fn anywhere(verb: Verb, domain: &'a str) -> Need<'a> {
+        assert!(verb.is_of_domains(), "{} is of the cluster", verb.word());
+        Need {
+            verb,
+            place: Place::Anywhere { domain },
+        }
+    }
 }
 
-/// The grant that would be enough, as its text form.
+/// The grant that would be enough, as its text form: for a whole domain, since no key is given one with a prefix.
 impl fmt::Display for Need<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.verb.word())?;
         match self.place {
             Place::Cluster => Ok(()),
-            Place::Keys { domain, start: "" } => write!(f, ":{domain}"),
-            Place::Keys { domain, start } => write!(f, ":{domain}/{}", start.escape_debug()),
+            Place::Keys { domain, .. } | Place::Anywhere { domain } => write!(f, ":{domain}"),
         }
     }
 }
@@ -220,6 +237,17 @@ pub struct MissingGrant {
     /// The key.
     pub key: KeyId,
     /// The grant that would be enough.
+    pub grant: String,
+}
+
+/// A grant with a prefix, which no key is given: blocks of large values have names that no prefix covers, so that it would guard keys and
+/// not their content (`docs/decisions/0072-servers-check-what-clients-saw.md`).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no key is given the grant '{grant}', because a prefix does not guard the content of large objects: make a domain of their own for those objects with `areo domain create`, and leave out everything from '/' on"
+)]
+pub struct PrefixedGrant {
+    /// Its text.
     pub grant: String,
 }
 
@@ -269,6 +297,19 @@ impl Grants {
     /// Each of them.
     pub fn all(&self) -> &[Grant] {
         &self.0
+    }
+
+    /// Demands that none of them has a prefix.
+    ///
+    /// # Errors
+    /// [`PrefixedGrant`].
+    pub fn demand_whole_domains(&self) -> Result<(), PrefixedGrant> {
+        match self.0.iter().find(|grant| grant.has_prefix()) {
+            None => Ok(()),
+            Some(grant) => Err(PrefixedGrant {
+                grant: grant.to_string(),
+            }),
+        }
     }
 
     /// True if one of them is enough.

@@ -11,7 +11,7 @@ use areo_core::config::{Configuration, Dap, ServerId};
 use areo_core::manager::Root;
 use areo_core::message::{Enrolment, ServerRecord};
 use areo_trust::authority::{PublicKey, ServerKey};
-use areo_trust::grant::{Grants, Need, Verb};
+use areo_trust::grant::{Grants, Need, PrefixedGrant, Verb};
 use areo_trust::id::KeyId;
 use areo_trust::key::{AccessKey, Exchange, NONCE_BYTES, ProofError, Prover};
 use areo_trust::registry::{
@@ -317,6 +317,30 @@ fn a_key_has_a_name_of_its_own_until_it_is_revoked() {
         assert_eq!(old, Err(revoked.into()));
         assert!(cluster.run(cluster.node().ticket(second)).is_ok());
     }
+}
+
+#[test]
+fn no_key_is_given_a_grant_with_a_prefix() {
+    let cluster = Cluster::found(1);
+    let node = cluster.node();
+    let grants = |text: &str| Grants::new(vec![text.parse().unwrap()]).unwrap();
+    let prefixed = grants("read:photos/2024/");
+    let refused = PrefixedGrant {
+        grant: "read:photos/2024/".into(),
+    };
+    let made = cluster.run(node.clone().create_key("camera", prefixed.clone()));
+    assert_eq!(made.err(), Some(refused.clone().into()));
+    assert_eq!(node.registry.key_named("camera"), None);
+    let whole = cluster.run(node.clone().create_key("camera", grants("read:photos")));
+    let key = whole.unwrap().id;
+    let at = origin(NOW);
+    let changed = async move {
+        let registry = &node.registry;
+        registry
+            .change_grants(&node.root, key, &prefixed, &at)
+            .await
+    };
+    assert_eq!(cluster.run(changed), Err(refused.into()));
 }
 
 #[test]

@@ -18,7 +18,7 @@ pub enum GrantError {
         word: String,
     },
     /// A verb of domains without one.
-    #[error("'{}' counts in a domain: write '{}:DOMAIN', '{}:DOMAIN/PREFIX', or '{}:*' for all domains", .verb.word(), .verb.word(), .verb.word(), .verb.word())]
+    #[error("'{}' counts in a domain: write '{}:DOMAIN', or '{}:*' for all domains", .verb.word(), .verb.word(), .verb.word())]
     NoDomain {
         /// The verb.
         verb: Verb,
@@ -46,7 +46,7 @@ pub enum GrantError {
     },
     /// A key has too many.
     #[error(
-        "a key has at most {MAX_GRANTS} grants with {MAX_GRANT_BYTES} bytes of text together, and these are {count} with {bytes} bytes: give a shorter prefix, or make several keys"
+        "a key has at most {MAX_GRANTS} grants with {MAX_GRANT_BYTES} bytes of text together, and these are {count} with {bytes} bytes: make several keys"
     )]
     TooMany {
         /// Their number.

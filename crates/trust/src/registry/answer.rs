@@ -363,7 +363,9 @@ impl From<CreateKeyError> for TrustRefusal {
     fn from(error: CreateKeyError) -> TrustRefusal {
         match error {
             CreateKeyError::Log(error) => error.into(),
-            CreateKeyError::Key(KeyError::Name { .. }) => refusal(RefusalKind::Usage, &error),
+            CreateKeyError::Key(KeyError::Name { .. }) | CreateKeyError::Prefix(_) => {
+                refusal(RefusalKind::Usage, &error)
+            }
             CreateKeyError::Key(_) => refusal(RefusalKind::Other, &error),
             CreateKeyError::NameTaken { .. } => refusal(RefusalKind::Lost, &error),
         }
@@ -374,6 +376,7 @@ impl From<ChangeKeyError> for TrustRefusal {
     fn from(error: ChangeKeyError) -> TrustRefusal {
         match error {
             ChangeKeyError::Log(error) => error.into(),
+            ChangeKeyError::Prefix(_) => refusal(RefusalKind::Usage, &error),
             ChangeKeyError::Unknown { .. } => refusal(RefusalKind::NotFound, &error),
             ChangeKeyError::Revoked { .. }
             | ChangeKeyError::Rotating { .. }

@@ -4,6 +4,7 @@ use areo_core::config::ServerId;
 use areo_core::error::Unavailable;
 
 use crate::authority::AuthorityError;
+use crate::grant::PrefixedGrant;
 use crate::id::{KeyId, TokenId};
 use crate::key::{KeyError, ProofError};
 use crate::roots::{RootDigest, RootsError};
@@ -180,6 +181,9 @@ pub enum CreateKeyError {
     /// The log.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// One of its grants has a prefix.
+    #[error(transparent)]
+    Prefix(#[from] PrefixedGrant),
     /// The record cannot be made.
     #[error(transparent)]
     Key(#[from] KeyError),
@@ -201,6 +205,9 @@ pub enum ChangeKeyError {
     /// The log.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// One of its grants has a prefix.
+    #[error(transparent)]
+    Prefix(#[from] PrefixedGrant),
     /// There is none.
     #[error("this cluster has no key {id}: `areo key ls` lists them")]
     Unknown {

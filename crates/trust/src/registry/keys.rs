@@ -38,6 +38,7 @@ impl Registry {
         grants: &Grants,
         origin: &Origin,
     ) -> Result<AccessKey, CreateKeyError> {
+        grants.demand_whole_domains()?;
         let judge = |state: &State| {
             if let Some(key) = state.key_named(name) {
                 let (name, id) = (name.to_owned(), key.id);
@@ -122,6 +123,7 @@ impl Registry {
         grants: &Grants,
         origin: &Origin,
     ) -> Result<(), ChangeKeyError> {
+        grants.demand_whole_domains()?;
         let change = |state: &State, mut record: KeyRecord| {
             if record.grants == *grants {
                 return Ok(None);
