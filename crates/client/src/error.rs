@@ -183,6 +183,8 @@ pub struct NoQuorum {
     pub waited: Duration,
     /// What ended it, if it was not for want of answers.
     pub obstacle: Option<Obstacle>,
+    /// The sentence with which a server refused this client, if one did: the grant that its key lacks.
+    pub unauthorised: Option<String>,
 }
 
 /// What one server did with one request.
@@ -231,6 +233,7 @@ impl NoQuorum {
             servers: servers.collect(),
             waited: failed.waited,
             obstacle: obstacle.map(|obstacle| Obstacle::of(obstacle, &describe)),
+            unauthorised: None,
         }
     }
 
@@ -283,6 +286,10 @@ impl NoQuorum {
             self.operation.writes(),
             "reads have no effect to wonder about"
         );
+        // All servers judge a key by the same grants.
+        if self.refused(Refusal::Unauthorised) > 0 && self.answered() == 0 {
+            return Error::Unauthorised { call: self };
+        }
         // What it wrote goes with the domain, whether it was written or not.
         self.removed().unwrap_or(Error::Unknown { call: self })
     }
@@ -460,7 +467,10 @@ impl fmt::Display for Error {
                     "the configuration of '{domain}' was not changed: {undecided}; reads and writes go on, {after}"
                 )
             }
-            Error::Unauthorised { call } => write!(f, "not authorised: {call}"),
+            Error::Unauthorised { call } => match &call.unauthorised {
+                Some(reason) => write!(f, "not authorised: {reason}"),
+                None => write!(f, "not authorised: {call}"),
+            },
             Error::Invalid { reason } => reason.fmt(f),
         }
     }

@@ -75,6 +75,11 @@ impl NetEnv {
         self.meter.counts()
     }
 
+    /// The sentence with which a server has refused the caller of the operation as not authorised, the last one.
+    pub fn unauthorised(&self) -> Option<String> {
+        self.meter.unauthorised()
+    }
+
     fn message(&self, outgoing: codec::EncodedMessage, started: Instant) -> Outgoing {
         let segment = |(bytes, crc32c): (Bytes, u32)| Segment { bytes, crc32c };
         let deadline = self.deadline.at();

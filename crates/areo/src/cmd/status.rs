@@ -33,6 +33,9 @@ async fn status(session: &Session, args: &args::Status) -> Outcome {
         let status = look(out, &client).await;
         (client, status)
     };
+    if let Some(refused) = ready::refused(&status) {
+        return Err(refused);
+    }
     print(out, &status)?;
     // Others would be waited for in vain.
     let domains = status.domains.iter().flatten();

@@ -67,6 +67,7 @@ fn call() -> NoQuorum {
         servers: Vec::new(),
         waited: Duration::from_secs(10),
         obstacle: None,
+        unauthorised: None,
     }
 }
 

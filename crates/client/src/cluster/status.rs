@@ -183,6 +183,16 @@ impl ClusterStatus {
         Some(oldest)
     }
 
+    /// The sentence of a server that refused this client, if one did: the key lacks the grant `status`.
+    pub fn unauthorised(&self) -> Option<&str> {
+        self.servers.iter().find_map(|server| match &server.status {
+            Health::Unreachable { reason } if reason.starts_with(Health::NOT_AUTHORISED) => {
+                Some(reason.as_str())
+            }
+            _ => None,
+        })
+    }
+
     fn answered(&self) -> impl Iterator<Item = &ServerStatus> {
         self.servers
             .iter()
@@ -288,10 +298,18 @@ pub enum Health {
 impl Health {
     /// Why a server did not answer that is connected and said nothing in time.
     pub const SILENT: &str = "timed out";
+    /// The beginning of the reason of a server that refused this client.
+    const NOT_AUTHORISED: &str = "not authorised: ";
 
     /// Of a server that gave no status: what its connection says, or that it was too late.
     pub(crate) fn unreachable(reason: Option<String>) -> Health {
         let reason = reason.unwrap_or_else(|| Health::SILENT.into());
+        Health::Unreachable { reason }
+    }
+
+    /// Of a server that refused this client with this sentence.
+    pub(crate) fn unauthorised(sentence: &str) -> Health {
+        let reason = format!("{}{sentence}", Health::NOT_AUTHORISED);
         Health::Unreachable { reason }
     }
 

@@ -194,6 +194,26 @@ fn a_refused_client_is_told_so() {
 }
 
 #[test]
+fn the_missing_grant_is_the_sentence() {
+    let refused = Refused(Refusal::Unauthorised);
+    let all = [refused, refused, refused, NotAwaited, NotAwaited];
+    let asked = |responses| NoQuorum {
+        unauthorised: Some("key 00000000000000ab lacks the grant 'write:photos'".into()),
+        ..*call(Operation::Put, Some("cat"), &failed(responses, 10))
+    };
+    let error = Box::new(asked(all)).unknown();
+    assert_eq!(
+        error.to_string(),
+        "not authorised: key 00000000000000ab lacks the grant 'write:photos'"
+    );
+    assert!(matches!(error, Error::Unauthorised { .. }), "{error:?}");
+    // The grants were narrowed while it wrote.
+    let some = [Answered, refused, refused, NotAwaited, NotAwaited];
+    let error = Box::new(asked(some)).unknown();
+    assert!(matches!(error, Error::Unknown { .. }), "{error:?}");
+}
+
+#[test]
 fn damage_that_costs_the_quorum_is_corruption_to_a_reader() {
     let damaged = Refused(Refusal::Damaged);
     let responses = [Answered, Answered, damaged, damaged, Silent];

@@ -165,8 +165,12 @@ impl Context {
     pub(crate) async fn health(&self, servers: &Members, patience: Duration) -> Vec<Health> {
         let env = self.within(patience).env;
         let replies = gather::survey(&env, servers, Request::Status).await;
-        let health = |(server, reply): (&ServerId, Option<Reply>)| match reply {
-            Some(Reply::Status(status)) => Health::Answered(*status),
+        let unauthorised = env.unauthorised();
+        let health = |(server, reply): (&ServerId, Option<Reply>)| match (reply, &unauthorised) {
+            (Some(Reply::Status(status)), _) => Health::Answered(*status),
+            (_, Some(sentence)) if self.describe(*server).1.is_none() => {
+                Health::unauthorised(sentence)
+            }
             _ => Health::unreachable(self.describe(*server).1),
         };
         servers.iter().zip(replies).map(health).collect()
@@ -241,6 +245,7 @@ impl Context {
         let call = NoQuorum {
             domain: self.domain.name_in_errors(),
             key: self.name.as_ref().map(|name| name.key().into()),
+            unauthorised: self.client.env.unauthorised(),
             ..NoQuorum::of(self.operation, &self.latest(), failed, describe)
         };
         Box::new(call)

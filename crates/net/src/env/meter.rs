@@ -6,11 +6,14 @@ use std::time::Duration;
 
 use areo_core::config::ConfigurationId;
 use areo_core::env::Work;
-use areo_core::message::Request;
+use areo_core::message::{Refusal, Request};
 
 use crate::message::{Incoming, Outgoing, Segment};
 use crate::metrics::Calls;
 use crate::peer::Answer;
+
+/// The longest sentence of a refusal that is shown, in bytes.
+const MAX_SENTENCE_BYTES: usize = 512;
 
 /// What an operation has cost so far: the units in which the papers count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,6 +34,8 @@ pub struct Counts {
 pub(super) struct Meter {
     counts: Cell<Counts>,
     asked: RefCell<Vec<ConfigurationId>>,
+    /// The sentence with which a server has refused the caller.
+    unauthorised: RefCell<Option<Box<str>>>,
     /// Of all operations of the process, if they are counted.
     all: Option<Rc<Calls>>,
 }
@@ -40,6 +45,7 @@ impl Meter {
         Meter {
             counts: Cell::default(),
             asked: RefCell::default(),
+            unauthorised: RefCell::default(),
             all,
         }
     }
@@ -49,6 +55,10 @@ impl Meter {
             configurations: self.asked.borrow().len() as u64,
             ..self.counts.get()
         }
+    }
+
+    pub(super) fn unauthorised(&self) -> Option<String> {
+        self.unauthorised.borrow().as_deref().map(str::to_owned)
     }
 
     pub(super) fn count_round(&self) {
@@ -86,7 +96,12 @@ impl Meter {
     pub(super) fn count_answer(&self, answer: &Answer<'_>) -> u64 {
         let bytes = match answer {
             Answer::Reply(Incoming { body, payload, .. }) => length(body, payload),
-            Answer::Refused { body, .. } => body.len() as u64,
+            Answer::Refused { refusal, body } => {
+                if *refusal == Refusal::Unauthorised {
+                    self.unauthorised.replace(sentence(body));
+                }
+                body.len() as u64
+            }
             Answer::Unreachable { .. } => 0,
         };
         self.add(|counts| counts.received_bytes += bytes);
@@ -105,6 +120,14 @@ impl Meter {
         to(&mut counts);
         self.counts.set(counts);
     }
+}
+
+/// The body of a refusal, if it is one sentence that may be shown.
+fn sentence(body: &[u8]) -> Option<Box<str>> {
+    let sentence = std::str::from_utf8(body).ok()?;
+    let is_plain = !sentence.chars().any(char::is_control);
+    let fits = (1..=MAX_SENTENCE_BYTES).contains(&sentence.len());
+    (is_plain && fits).then(|| sentence.into())
 }
 
 /// Bytes of a request.

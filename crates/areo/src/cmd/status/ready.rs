@@ -26,6 +26,7 @@ pub(super) async fn wait(
         // Nor is there a cluster file before `areo up` has made it.
         let missing = match look(session, domain, left().clamp(LEAST, step.max(LEAST))).await {
             Ok(ready) => return Ok(ready),
+            Err(failure) if failure.code == Code::Unauthorised => return Err(failure),
             Err(failure) => failure,
         };
         if left() <= PAUSE {
@@ -52,6 +53,9 @@ async fn look(session: &Session, domain: &str, time: Duration) -> Outcome<(Clien
 /// The failure of a cluster that is not ready: the domain is missing, or some configuration in use, of the root
 /// domain or of a domain, has no quorum that serves and has room for writes.
 pub(super) fn missing(status: &ClusterStatus, domain: &str) -> Option<Failure> {
+    if let Some(refused) = refused(status) {
+        return Some(refused);
+    }
     if let Some(missing) = no_quorum(status, &status.root) {
         return Some(missing);
     }
@@ -78,6 +82,12 @@ pub(super) fn missing(status: &ClusterStatus, domain: &str) -> Option<Failure> {
         let sentence = full.next()?;
         Some(Failure::new(Code::Unavailable, sentence))
     })
+}
+
+/// The failure of a client whose key may not see how servers are.
+pub(super) fn refused(status: &ClusterStatus) -> Option<Failure> {
+    let sentence = status.unauthorised()?;
+    Some(Failure::new(Code::Unauthorised, sentence))
 }
 
 /// The failure of a domain that has, of a configuration in use, fewer serving members than a quorum.

@@ -50,6 +50,18 @@ fn default(k: u8, n: u128) -> Vec<DomainInfo> {
 }
 
 #[test]
+fn a_key_that_may_not_see_servers_is_no_outage() {
+    let mut status = cluster(3, &[], &[], default(1, 3));
+    let reason = "not authorised: key 00000000000000ab lacks the grant 'status'";
+    for server in &mut status.servers {
+        let reason = reason.into();
+        server.status = Health::Unreachable { reason };
+    }
+    let missing = ready::missing(&status, "default").expect("nothing was seen");
+    assert_eq!((missing.code as u8, missing.message.as_str()), (6, reason));
+}
+
+#[test]
 fn a_domain_without_a_quorum_is_an_outage() {
     let none: [String; 0] = [];
     let whole = cluster(5, &[1, 2, 3, 4, 5], &[], default(3, 5));
