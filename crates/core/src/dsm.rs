@@ -4,6 +4,7 @@
 //! remembers the latest that it has seen, and starts there.
 
 pub mod atomic;
+pub mod completion;
 pub mod conditional;
 pub mod coverable;
 pub mod cross_check;

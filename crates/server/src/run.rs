@@ -283,14 +283,12 @@ async fn bind(
     (worker, trusted): (&Rc<Worker>, Option<&Trusted>),
     places: Places,
 ) -> io::Result<Rc<Listener<NodeService>>> {
-    let service = NodeService {
-        identity: WireIdentity {
-            cluster: identity.cluster,
-            server: identity.server.0,
-            incarnation,
-        },
-        worker: Rc::clone(worker),
+    let wire = WireIdentity {
+        cluster: identity.cluster,
+        server: identity.server.0,
+        incarnation,
     };
+    let service = NodeService::new(wire, worker, identity.root.id().domain);
     let config = ListenerConfig {
         places,
         tls: trusted.map(|trusted| trusted.tls.clone()),

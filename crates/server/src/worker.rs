@@ -469,6 +469,7 @@ impl Worker {
     }
 }
 
+mod heard;
 mod pulse;
 #[cfg(test)]
 mod tests;

@@ -195,6 +195,25 @@ impl<E: Env> Domain<E> {
         Ok(page.objects.into_iter().find(|it| it.name == *name))
     }
 
+    /// Brings the object to all members of `c` that answer. True if its version is this one or a larger one, so that every later read
+    /// returns no smaller one.
+    ///
+    /// # Errors
+    /// As [`Domain::complete`].
+    pub async fn complete_version(
+        &self,
+        c: &Arc<Configuration>,
+        name: &Name,
+        tag: Tag,
+    ) -> Result<bool, Incomplete> {
+        let Some(object) = self.redundancy_of(c, name).await? else {
+            return Ok(tag.is_initial());
+        };
+        assert_eq!(object.name, *name, "it was asked for");
+        let completed = self.complete(c, &object, &object.lacking()).await?;
+        Ok(completed.tag >= tag)
+    }
+
     async fn compared(
         &self,
         c: &Arc<Configuration>,

@@ -24,7 +24,8 @@ use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::fmt;
 
-const CHAIN_CELLS: &str = "chain/";
+/// The beginning of the names of cells of chains.
+pub const CHAIN_CELLS: &str = "chain/";
 const GENERATION_DIGITS: usize = 8;
 const _: () = assert!(
     CHAIN_CELLS.len() + limits::NAME_BYTES + 1 + GENERATION_DIGITS <= limits::CELL_NAME_BYTES,

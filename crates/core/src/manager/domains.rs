@@ -76,7 +76,8 @@ pub fn check_domain_name(name: &str) -> Result<(), InvalidDomainName> {
     }
 }
 
-const DOMAIN_CELLS: &[u8] = b"domain/";
+/// The beginning of the names of cells in which names of domains are decided.
+pub const DOMAIN_CELLS: &[u8] = b"domain/";
 const _: () = assert!(
     DOMAIN_CELLS.len() + limits::NAME_BYTES + "/00000000".len() <= limits::CELL_NAME_BYTES,
     "the cell has a name that is taken"
@@ -95,12 +96,13 @@ fn domain_cell(name: &str, generation: u32) -> Bytes {
         .into()
 }
 
-fn domain_of_cell(cell: &[u8]) -> Option<String> {
+/// The name of the domain that is decided in this cell of the root domain, if it is such a cell.
+pub fn domain_of_cell(cell: &[u8]) -> Option<&str> {
     let name = cell
         .strip_prefix(DOMAIN_CELLS)?
         .split(|byte| *byte == b'/')
         .next()?;
-    String::from_utf8(name.to_vec()).ok()
+    std::str::from_utf8(name).ok()
 }
 
 /// How a removal ended.
@@ -197,32 +199,40 @@ impl<E: Env> Root<E> {
         &self,
         is_wanted: impl Fn(DomainId) -> bool,
     ) -> Result<Vec<(String, Arc<Configuration>)>, DomainError> {
+        let mut wanted = self.first_configurations().await?;
+        wanted.retain(|(_, first)| is_wanted(first.id().domain));
+        let latest = wanted.iter().map(|(_, first)| self.latest_of(first));
+        let latest = gather::join(DIRECTORY_WINDOW, latest).await;
+        let mut domains = Vec::new();
+        for ((name, _), latest) in wanted.into_iter().zip(latest) {
+            let latest = latest?;
+            if !latest.dap().is_removal() {
+                domains.push((name, latest));
+            }
+        }
+        Ok(domains)
+    }
+
+    /// All domains that were ever created with their first configurations, by name: removed ones, too.
+    ///
+    /// # Errors
+    /// [`DomainError`].
+    pub async fn first_configurations(
+        &self,
+    ) -> Result<Vec<(String, Arc<Configuration>)>, DomainError> {
         let mut domains = Vec::new();
         let mut after = Bytes::new();
         let prefix = Bytes::from_static(DOMAIN_CELLS);
         loop {
             let page = self.domain.cells(&prefix, &after).await?;
-            let mut wanted = Vec::new();
             for (cell, decided) in &page.cells {
                 let value = match decided {
                     Some(value) => Some(value.clone()),
                     // An attempt of another client, which may have been decided: this client finishes it.
                     None => self.domain.learn(cell).await?,
                 };
-                let (Some(value), Some(name)) = (value, domain_of_cell(cell)) else {
-                    continue;
-                };
-                let first = first_of(value)?;
-                if is_wanted(first.id().domain) {
-                    wanted.push((name, first));
-                }
-            }
-            let latest = wanted.iter().map(|(_, first)| self.latest_of(first));
-            let latest = gather::join(DIRECTORY_WINDOW, latest).await;
-            for ((name, _), latest) in wanted.into_iter().zip(latest) {
-                let latest = latest?;
-                if !latest.dap().is_removal() {
-                    domains.push((name, latest));
+                if let (Some(value), Some(name)) = (value, domain_of_cell(cell)) {
+                    domains.push((name.to_owned(), first_of(value)?));
                 }
             }
             match (page.truncated, page.cells.into_keys().next_back()) {
@@ -276,7 +286,7 @@ mod tests {
         for good in ["a", "photos", "my-photos_2.old", "0"] {
             assert!(check_domain_name(good).is_ok(), "{good}");
             let cell = domain_cell(good, 7);
-            assert_eq!(domain_of_cell(&cell).as_deref(), Some(good));
+            assert_eq!(domain_of_cell(&cell), Some(good));
         }
         for wrong in ["", "-a", "A", "a/b", "ä", "a b", &"x".repeat(64)] {
             assert!(check_domain_name(wrong).is_err(), "{wrong}");

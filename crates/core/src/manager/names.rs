@@ -17,7 +17,8 @@ use crate::message::ServerRecord;
 use bytes::Bytes;
 use std::fmt;
 
-const SERVER_CELLS: &str = "server/";
+/// The beginning of the names of cells in which names of servers are decided.
+pub const SERVER_CELLS: &str = "server/";
 const _: () = assert!(
     SERVER_CELLS.len() + limits::NAME_BYTES <= limits::CELL_NAME_BYTES,
     "the cell has a name that is taken"

@@ -183,6 +183,52 @@ impl Server {
             .and_then(ConfigurationState::configuration)
     }
 
+    /// True if a request with these parts would tell the server nothing about configurations: it knows them, or refuses the request.
+    /// `successors` is `None` where the described configuration is said to be final.
+    pub fn has_heard(
+        &self,
+        id: &ConfigurationId,
+        descriptor: Option<&Arc<Configuration>>,
+        successors: Option<&Successors>,
+    ) -> bool {
+        let is_reached = |c: &Arc<Configuration>| {
+            let highest = self.finals.of(c.id().domain, c.id().partition);
+            highest.is_some_and(|highest| !highest.precedes(c))
+        };
+        let Some(successors) = successors else {
+            return descriptor.is_none_or(is_reached);
+        };
+        if self.known(id).is_none() && self.finals.after(id).is_none() {
+            let is_refused = descriptor.is_none() || self.contradicts(id).is_some();
+            let is_root = descriptor == Some(&self.identity.root);
+            return is_refused || is_root && successors.is_empty();
+        }
+        let next = self.states.get(id).map(ConfigurationState::next);
+        successors.iter().all(|pointer| {
+            let is_known = next.is_none_or(|next| next.says(pointer));
+            is_known && (!pointer.is_final() || is_reached(&pointer.configuration))
+        })
+    }
+
+    /// The configuration of this id, if the server has heard of it.
+    pub fn configuration(&self, id: &ConfigurationId) -> Option<&Arc<Configuration>> {
+        self.known(id)
+    }
+
+    /// The highest final configuration of the domain of this one, if the server has heard of one.
+    pub fn latest_of(&self, id: &ConfigurationId) -> Option<&Arc<Configuration>> {
+        self.finals.of(id.domain, id.partition)
+    }
+
+    /// True if a pointer that the server knows leads to this configuration, or it is the highest final one of its domain, or the first root.
+    pub fn points_to(&self, c: &Arc<Configuration>) -> bool {
+        let id = c.id();
+        let mut states = self.states.values();
+        self.identity.root == *c
+            || self.finals.of(id.domain, id.partition) == Some(c)
+            || states.any(|state| state.next().iter().any(|it| it.configuration == *c))
+    }
+
     /// The configuration that has this one's place in the sequence: this one, or another if what decides forgot.
     pub(super) fn of_its_place(&self, id: &ConfigurationId) -> Option<&Arc<Configuration>> {
         let mut known = self.states.range(id.of_its_place());

@@ -1,0 +1,281 @@
+//! Lets a message of a caller through, refuses it, or has it wait until the server knows enough to judge it.
+
+use std::cell::{Cell, Ref};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use areo_core::config::Configuration;
+use areo_core::dsm::Client;
+use areo_core::dsm::completion::Completed;
+use areo_core::message::{Note, Refusal, Reply, Request};
+use areo_core::object::DomainId;
+use areo_net::env::NetEnv;
+use areo_net::{Origin, Responder};
+use areo_wire::codec;
+use areo_wire::frame::TraceContext;
+use tokio::sync::Semaphore;
+use tokio::task::spawn_local;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::judge::{Judge, Knowledge, Lacking, Standing, Verdict};
+use super::names::{NamedDomain, Names};
+use super::need::{Hearsay, Table, hearsay};
+use super::others::Inquiry;
+use crate::caller::Caller;
+use crate::worker::Worker;
+
+/// The longest wait of a request for what it takes to judge it.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The longest wait until a version is complete.
+const COMPLETION: Duration = Duration::from_secs(5);
+/// The pause before other servers are asked again.
+const PAUSE: Duration = Duration::from_millis(50);
+/// Requests that may wait at once; others are refused as busy.
+const WAITING: usize = 256;
+/// Requests for which other servers are asked at once.
+const INQUIRIES: usize = 8;
+
+/// A request with what is needed to answer it.
+pub(crate) struct Asked {
+    pub(crate) request: Request,
+    pub(crate) responder: Responder,
+    pub(crate) remaining: Option<Duration>,
+    pub(crate) trace: Option<TraceContext>,
+}
+
+/// The end of a request's wait.
+enum Ending {
+    /// The worker gets it.
+    Pass,
+    /// This is its answer.
+    Answer(Reply),
+    /// Its caller lacks something.
+    Refuse(Lacking),
+    /// The client goes on with others, and asks again.
+    Later,
+}
+
+/// What stands between the connections and the worker.
+pub(crate) struct Gate {
+    worker: Rc<Worker>,
+    table: Table,
+    names: Names,
+    waiting: Cell<usize>,
+    asking: Semaphore,
+}
+
+impl Gate {
+    pub(crate) fn new(worker: &Rc<Worker>, root: DomainId) -> Rc<Gate> {
+        Rc::new(Gate {
+            worker: Rc::clone(worker),
+            table: Table { root },
+            names: Names::default(),
+            waiting: Cell::new(0),
+            asking: Semaphore::new(INQUIRIES),
+        })
+    }
+
+    /// Takes a request.
+    pub(crate) fn request(self: &Rc<Gate>, asked: Asked) {
+        match self.judge(&asked.request, asked.responder.origin()) {
+            Verdict::Allowed => self.pass(asked),
+            Verdict::Lacking(lacking) => self.refuse_for(asked.responder, lacking),
+            _ if self.waiting.get() == WAITING => self.refuse(asked.responder, Refusal::Busy),
+            Verdict::Unnamed | Verdict::Unheard | Verdict::Completed => {
+                self.waiting.set(self.waiting.get() + 1);
+                spawn_local(Rc::clone(self).wait(asked));
+            }
+        }
+    }
+
+    /// Takes a note. One that its sender may not send is dropped.
+    pub(crate) fn note(&self, note: Note, origin: &Origin) {
+        let verdict = self.judging().note(&note, self.standing(origin));
+        match verdict {
+            Verdict::Allowed => self.worker.note(note),
+            Verdict::Lacking(Lacking::Certificate) => {
+                tracing::warn!(?origin, "a note that is a server's, from another caller");
+            }
+            _ => {
+                tracing::debug!(?origin, "a note of a caller that may not send it");
+            }
+        }
+    }
+
+    fn pass(&self, asked: Asked) {
+        let Asked {
+            request,
+            responder,
+            remaining,
+            trace,
+        } = asked;
+        let caller = Caller::connection(responder, &request, self.worker.arrival(), trace);
+        self.worker.request(request, caller, remaining);
+    }
+
+    fn refuse(&self, responder: Responder, refusal: Refusal) {
+        self.worker.count_refused(refusal);
+        responder.refuse(refusal, &[][..]);
+    }
+
+    /// Refuses a request with a sentence that says what its caller lacks.
+    fn refuse_for(&self, responder: Responder, lacking: Lacking) {
+        let key = match responder.origin() {
+            Origin::Key(ticket) => Some(ticket.key),
+            Origin::Plain | Origin::Anonymous | Origin::Server(_) => None,
+        };
+        let sentence = lacking.sentence(key);
+        let remote = responder.connection().remote();
+        tracing::debug!(%remote, %sentence, "a request of a caller that may not send it");
+        self.worker.count_refused(Refusal::Unauthorised);
+        responder.refuse(Refusal::Unauthorised, sentence.as_bytes());
+    }
+
+    async fn wait(self: Rc<Gate>, asked: Asked) {
+        let begun = Instant::now();
+        let ending = self.ending(&asked.request, asked.responder.origin()).await;
+        self.waiting.set(self.waiting.get() - 1);
+        match ending {
+            Ending::Pass => {
+                let waited = begun.elapsed();
+                let remaining = asked.remaining.map(|time| time.saturating_sub(waited));
+                self.pass(Asked { remaining, ..asked });
+                self.worker.turn();
+            }
+            Ending::Answer(reply) => {
+                let encoded = codec::encode_reply(&reply);
+                asked.responder.reply(&encoded.body, &[]);
+            }
+            Ending::Refuse(lacking) => self.refuse_for(asked.responder, lacking),
+            Ending::Later => self.refuse(asked.responder, Refusal::Starting),
+        }
+    }
+
+    async fn ending(&self, request: &Request, origin: &Origin) -> Ending {
+        match timeout(PATIENCE, self.settle(request, origin)).await {
+            Ok(Verdict::Allowed) => Ending::Pass,
+            Ok(Verdict::Lacking(lacking)) => Ending::Refuse(lacking),
+            Ok(Verdict::Completed) => match timeout(COMPLETION, self.complete(request)).await {
+                Ok(Some(Completed::PassedOn)) => Ending::Pass,
+                Ok(Some(Completed::Answered(reply))) => Ending::Answer(reply),
+                Ok(None) | Err(_) => Ending::Later,
+            },
+            Ok(Verdict::Unnamed | Verdict::Unheard) | Err(_) => Ending::Later,
+        }
+    }
+
+    /// Completes the versions of the request under this server's own certificate. `None`: not yet.
+    async fn complete(&self, request: &Request) -> Option<Completed> {
+        let completing = self.asking.acquire().await;
+        let _place = completing.expect("the semaphore is never closed");
+        let Request::Configured { configuration, .. } = request else {
+            return None;
+        };
+        let latest = self.worker.latest(configuration)?;
+        self.client()?.complete_for(&latest, request).await
+    }
+
+    /// Finds out what it takes to judge the request.
+    async fn settle(&self, request: &Request, origin: &Origin) -> Verdict {
+        let mut has_looked = false;
+        loop {
+            match self.judge(request, origin) {
+                Verdict::Unnamed if has_looked => return Verdict::Lacking(Lacking::Domain),
+                Verdict::Unnamed => has_looked = self.look().await,
+                Verdict::Unheard => self.inquire(request, origin).await,
+                verdict => return verdict,
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    /// Asks other servers for what the request passes on, a few requests at a time.
+    async fn inquire(&self, request: &Request, origin: &Origin) {
+        let asking = self.asking.acquire().await;
+        let _place = asking.expect("the semaphore is never closed");
+        if self.judge(request, origin) != Verdict::Unheard {
+            return;
+        }
+        let passed_on = hearsay(request).expect("it passes something on that was not heard");
+        let first = self.first_of(passed_on.configuration.domain).await;
+        if let Some(client) = self.client() {
+            let inquiry = Inquiry {
+                client: &client,
+                worker: &self.worker,
+            };
+            inquiry.ask(&passed_on, first.as_ref()).await;
+        }
+    }
+
+    fn client(&self) -> Option<Client<NetEnv>> {
+        let network = self.worker.network()?;
+        Some(Client::new(network.env(COMPLETION)))
+    }
+
+    /// Reads the names of all domains. False: that was not possible.
+    async fn look(&self) -> bool {
+        let Some(client) = self.client() else {
+            return false;
+        };
+        let Some(root) = self.worker.root() else {
+            return false;
+        };
+        let root = client.root(&root);
+        self.names.look(&root).await.is_ok()
+    }
+}
+
+/// What this server knows.
+struct Known<'a> {
+    names: Ref<'a, HashMap<DomainId, NamedDomain>>,
+    worker: &'a Worker,
+}
+
+impl Knowledge for Known<'_> {
+    fn name_of(&self, domain: DomainId) -> Option<&str> {
+        self.names.get(&domain).map(|named| &*named.name)
+    }
+
+    fn has_heard(&self, passed_on: &Hearsay<'_>) -> bool {
+        self.worker.has_heard(passed_on)
+    }
+}
+
+impl Gate {
+    fn judge(&self, request: &Request, origin: &Origin) -> Verdict {
+        self.judging().request(request, self.standing(origin))
+    }
+
+    fn judging(&self) -> Judge<Known<'_>> {
+        Judge {
+            table: self.table,
+            knowledge: Known {
+                names: self.names.known.borrow(),
+                worker: &self.worker,
+            },
+        }
+    }
+
+    fn standing<'a>(&self, origin: &'a Origin) -> Standing<'a> {
+        match origin {
+            Origin::Plain => Standing::Plain,
+            Origin::Anonymous => Standing::Stranger,
+            Origin::Server(server) if self.worker.has_forgotten(*server) => {
+                Standing::Forgotten(*server)
+            }
+            Origin::Server(server) => Standing::Server(*server),
+            Origin::Key(ticket) => Standing::Key(&ticket.grants),
+        }
+    }
+
+    /// The configuration with which the domain began, by the directory. `None` of the root domain.
+    async fn first_of(&self, domain: DomainId) -> Option<Arc<Configuration>> {
+        let known = || Some(self.names.known.borrow().get(&domain)?.first.clone());
+        if domain != self.table.root && known().is_none() {
+            self.look().await;
+        }
+        known()
+    }
+}

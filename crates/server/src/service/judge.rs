@@ -1,0 +1,206 @@
+//! Judges a caller by what its message needs ([`super::need`]).
+//!
+//! It is pure: names of domains, and what the server has heard, are asked of the caller. Where the grant is there, nothing is allocated.
+
+use std::ops::ControlFlow;
+
+use areo_core::config::ServerId;
+use areo_core::dsm::completion::{Completion, accesses_of};
+use areo_core::message::{Access, Note, Request};
+use areo_core::object::{DomainId, Name};
+use areo_trust::grant::{self, Grants, MissingGrant, Verb};
+use areo_trust::id::KeyId;
+
+use super::need::{Hearsay, Keys, Need, Table, hearsay};
+
+/// A caller as its connection shows it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Standing<'a> {
+    /// The cluster has no certificates and no keys: a caller is the one that it says, and may do everything.
+    Plain,
+    /// It has shown nothing.
+    Stranger,
+    /// A server, by its certificate.
+    Server(ServerId),
+    /// A server that was forgotten: it may ask for its own start, and hears that it was.
+    Forgotten(ServerId),
+    /// A client, by its key.
+    Key(&'a Grants),
+}
+
+/// The answer to the question whether a caller may send a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It may.
+    Allowed,
+    /// It may not.
+    Lacking(Lacking),
+    /// It may read, and not complete what it read: the server does that itself.
+    Completed,
+    /// It depends on the name of a domain that is not known here.
+    Unnamed,
+    /// It passes on what this server has not heard, and may not decide that: servers are to be asked.
+    Unheard,
+}
+
+/// What a caller lacks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Lacking {
+    /// A grant, by its text.
+    Grant(String),
+    /// Any access key.
+    Key,
+    /// A domain: no name has the id that it asks of.
+    Domain,
+    /// The certificate of a server.
+    Certificate,
+}
+
+impl Lacking {
+    /// The sentence of the refusal.
+    pub(crate) fn sentence(self, key: Option<KeyId>) -> String {
+        match (self, key) {
+            (Lacking::Grant(grant), Some(key)) => MissingGrant { key, grant }.to_string(),
+            (Lacking::Grant(_) | Lacking::Key, _) => {
+                "this client has shown no access key, and nothing was done: set AREO_KEY to one, or use the cluster.toml of a cluster that has one in it".into()
+            }
+            (Lacking::Domain, _) => {
+                "no domain of this cluster has the id that the request names, and nothing was done".into()
+            }
+            (Lacking::Certificate, _) => {
+                "only a server of the cluster may do that, by its certificate, and nothing was done".into()
+            }
+        }
+    }
+}
+
+/// What judging needs to know beside the message.
+pub(crate) trait Knowledge {
+    /// The name of a domain, if it is known.
+    fn name_of(&self, domain: DomainId) -> Option<&str>;
+
+    /// True if the server knows all of this.
+    fn has_heard(&self, passed_on: &Hearsay<'_>) -> bool;
+}
+
+/// Judges callers.
+pub(crate) struct Judge<K> {
+    /// The table.
+    pub(crate) table: Table,
+    /// What is known.
+    pub(crate) knowledge: K,
+}
+
+impl<K: Knowledge> Judge<K> {
+    /// Judges the sender of a request.
+    pub(crate) fn request(&self, request: &Request, standing: Standing<'_>) -> Verdict {
+        let visit = |need| match self.need(&need, standing) {
+            Verdict::Allowed => ControlFlow::Continue(()),
+            verdict => ControlFlow::Break(verdict),
+        };
+        let verdict = match self.table.each_need(request, visit) {
+            ControlFlow::Continue(()) => Verdict::Allowed,
+            ControlFlow::Break(Verdict::Lacking(_)) if self.may_read(request, standing) => {
+                Verdict::Completed
+            }
+            ControlFlow::Break(verdict) => return verdict,
+        };
+        let Some(passed_on) = hearsay(request) else {
+            return verdict;
+        };
+        let decides = self.table.of_configuration(passed_on.configuration.domain);
+        match self.need(&decides, standing) {
+            Verdict::Lacking(_) if !self.knowledge.has_heard(&passed_on) => Verdict::Unheard,
+            Verdict::Lacking(_) | Verdict::Allowed => verdict,
+            other => other,
+        }
+    }
+
+    /// True if a reader sends the request to complete what it read, and may read all of that.
+    fn may_read(&self, request: &Request, standing: Standing<'_>) -> bool {
+        let Request::Configured { configuration, .. } = request else {
+            return false;
+        };
+        let domain = configuration.domain;
+        let may_read = |(name, _): &(Name, Access)| {
+            let need = self.table.of_completed(domain, name);
+            self.need(&need, standing) == Verdict::Allowed
+        };
+        Completion::of(request).is_some() && accesses_of(request).iter().all(may_read)
+    }
+
+    /// Judges the sender of a note.
+    pub(crate) fn note(&self, note: &Note, standing: Standing<'_>) -> Verdict {
+        self.need(&self.table.of_note(note), standing)
+    }
+
+    fn need(&self, need: &Need<'_>, standing: Standing<'_>) -> Verdict {
+        match (need, standing) {
+            (Need::NoCaller, _) => Verdict::Lacking(Lacking::Certificate),
+            (_, Standing::Plain) | (Need::Nothing, _) => Verdict::Allowed,
+            (Need::Server { id, .. }, Standing::Forgotten(own)) if *id == Some(own) => {
+                Verdict::Allowed
+            }
+            (Need::Server { .. }, Standing::Stranger | Standing::Forgotten(_)) => {
+                Verdict::Lacking(Lacking::Certificate)
+            }
+            (_, Standing::Stranger | Standing::Forgotten(_)) => Verdict::Lacking(Lacking::Key),
+            (Need::Server { id, or_reconfig }, Standing::Server(own)) => {
+                match *or_reconfig || id.is_none_or(|id| id == own) {
+                    true => Verdict::Allowed,
+                    false => Verdict::Lacking(Lacking::Certificate),
+                }
+            }
+            // All of this is in `Grants::of_server`.
+            (_, Standing::Server(_)) => Verdict::Allowed,
+            (need, Standing::Key(grants)) => self.of_key(need, grants),
+        }
+    }
+
+    fn of_key(&self, need: &Need<'_>, grants: &Grants) -> Verdict {
+        let reconfig = grant::Need::cluster(Verb::Reconfig);
+        match *need {
+            Need::Nothing | Need::AnyKey => Verdict::Allowed,
+            Need::NoCaller
+            | Need::Server {
+                or_reconfig: false, ..
+            } => Verdict::Lacking(Lacking::Certificate),
+            Need::Cluster(verb) => demand(grants, [grant::Need::cluster(verb)]),
+            Need::Named(name) => demand(grants, [grant::Need::domain(Verb::Admin, name), reconfig]),
+            Need::Server {
+                or_reconfig: true, ..
+            } => demand(grants, [reconfig]),
+            Need::Domain {
+                verbs,
+                domain,
+                keys,
+            } => match self.knowledge.name_of(domain) {
+                None => Verdict::Unnamed,
+                Some(name) => {
+                    let in_domain = |verb: &Verb| match keys {
+                        Keys::From(start) => grant::Need::keys(*verb, name, start),
+                        Keys::Any => grant::Need::anywhere(*verb, name),
+                    };
+                    demand(grants, verbs.iter().map(in_domain))
+                }
+            },
+        }
+    }
+}
+
+/// Demands that one of these grants is there; names the first where none is.
+fn demand<'a>(
+    grants: &Grants,
+    needs: impl IntoIterator<Item = grant::Need<'a>, IntoIter: Clone>,
+) -> Verdict {
+    let mut needs = needs.into_iter();
+    let first = needs.clone().next();
+    if needs.any(|need| grants.allow(&need)) {
+        return Verdict::Allowed;
+    }
+    let first = first.expect("a need has a verb");
+    Verdict::Lacking(Lacking::Grant(first.to_string()))
+}
+
+#[cfg(test)]
+mod tests;
