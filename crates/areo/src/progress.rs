@@ -29,8 +29,8 @@ pub fn spinner(out: Output, what: &str) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let template = match out.colour {
-        true => "{spinner:.cyan} {msg} {elapsed:.dim}",
-        false => "{spinner} {msg} {elapsed}",
+        true => "{spinner:.cyan} {msg} {elapsed:.dim}{prefix}",
+        false => "{spinner} {msg} {elapsed}{prefix}",
     };
     shown(None, style(template), what)
 }
@@ -41,8 +41,8 @@ pub fn count(out: Output, what: &str, total: u64) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let template = match out.colour {
-        true => "{msg} {bar:30.cyan/dim} {pos}/{len} {eta:.dim}",
-        false => "{msg} {bar:30} {pos}/{len} {eta}",
+        true => "{msg} {bar:30.cyan/dim} {pos}/{len} {eta:.dim}{prefix}",
+        false => "{msg} {bar:30} {pos}/{len} {eta}{prefix}",
     };
     shown(total.into(), style(template), what)
 }
@@ -55,6 +55,23 @@ pub(crate) fn hidden() -> ProgressBar {
 /// Runs an operation that is mostly over at once; one that is not has a spinner after [`LATE`], which names the servers that owe
 /// their answers.
 pub(crate) async fn late<T>(out: Output, client: &Client, operation: impl Future<Output = T>) -> T {
+    late_for(out, async || client.awaited(TICK).await, operation).await
+}
+
+/// Connects as [`late`] runs an operation. No server of a cluster that says nothing has a name yet.
+pub(crate) async fn connecting<T>(
+    out: Output,
+    addresses: &[String],
+    connect: impl Future<Output = T>,
+) -> T {
+    late_for(out, async || addresses.to_vec(), connect).await
+}
+
+async fn late_for<T>(
+    out: Output,
+    awaited: impl AsyncFn() -> Vec<String>,
+    operation: impl Future<Output = T>,
+) -> T {
     let mut operation = std::pin::pin!(operation);
     tokio::select! {
         biased;
@@ -64,8 +81,7 @@ pub(crate) async fn late<T>(out: Output, client: &Client, operation: impl Future
     let spinner = spinner(out, &waiting(&[]));
     let tell = async || -> Infallible {
         loop {
-            let servers = client.awaited(TICK).await;
-            spinner.set_message(visible(&waiting(&servers)));
+            spinner.set_message(visible(&waiting(&awaited().await)));
             sleep(LATE).await;
         }
     };
@@ -78,6 +94,36 @@ pub(crate) async fn late<T>(out: Output, client: &Client, operation: impl Future
     result
 }
 
+/// Runs an operation, or a part of one, that the bar shows. If it takes longer than [`LATE`], the bar names the servers that have owed
+/// an answer for as long.
+pub(crate) async fn naming<T>(
+    bar: &ProgressBar,
+    client: &Client,
+    operation: impl Future<Output = T>,
+) -> T {
+    let name = async || -> Infallible {
+        loop {
+            sleep(LATE).await;
+            bar.set_prefix(visible(&waiting_too(&client.awaited(LATE).await)));
+        }
+    };
+    let result = tokio::select! {
+        biased;
+        result = operation => result,
+        never = name(), if !bar.is_hidden() => match never {},
+    };
+    bar.set_prefix("");
+    result
+}
+
+/// The end of a line that says something else.
+fn waiting_too(servers: &[String]) -> String {
+    match servers {
+        [] => String::new(),
+        servers => format!(", {}", waiting(servers)),
+    }
+}
+
 /// The reason why nothing is seen to happen.
 fn waiting(servers: &[String]) -> String {
     match servers {
@@ -86,7 +132,7 @@ fn waiting(servers: &[String]) -> String {
     }
 }
 
-/// Runs an operation that sends a value; the bar says how much has left, and goes with the operation.
+/// Runs an operation that sends a value, as [`naming`] does; the bar says how much has left, and goes with the operation.
 pub(crate) async fn sending<T>(
     bar: ProgressBar,
     client: &Client,
@@ -94,7 +140,7 @@ pub(crate) async fn sending<T>(
 ) -> T {
     let sent = async || client.traffic().await.sent_bytes;
     let watch = async |before| watch_sent(&bar, before, sent).await;
-    let result = watched(&bar, sent, watch, operation).await;
+    let result = naming(&bar, client, watched(&bar, sent, watch, operation)).await;
     bar.finish_and_clear();
     result
 }
@@ -135,9 +181,11 @@ fn advance(bar: &ProgressBar, bytes: u64) {
 fn bar_template(out: Output) -> &'static str {
     match out.colour {
         true => {
-            "{msg} {bar:30.cyan/dim} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec}"
+            "{msg} {bar:30.cyan/dim} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec}{prefix}"
         }
-        false => "{msg} {bar:30} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec}",
+        false => {
+            "{msg} {bar:30} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec}{prefix}"
+        }
     }
 }
 
@@ -211,6 +259,8 @@ mod tests {
     fn what_is_waited_for_has_a_name() {
         assert_eq!(waiting(&[]), "waiting for servers");
         assert_eq!(waiting(&["s2".into(), "s3".into()]), "waiting for s2, s3");
+        assert_eq!(waiting_too(&[]), "");
+        assert_eq!(waiting_too(&["s2".into()]), ", waiting for s2");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::interrupt::Interrupt;
 use crate::log;
 use crate::output::Output;
 use crate::outside;
+use crate::progress;
 use crate::units::parse_timeout;
 use areo_client::{
     Access, Client, ClusterId, ConnectError, ConnectOptions, CreateDomainError, DEFAULT_TIMEOUT,
@@ -96,7 +97,9 @@ impl Session {
 
     /// A client of the cluster that is meant.
     pub(crate) async fn connect(&self) -> Outcome<Client> {
-        self.connect_within(self.timeout()?).await
+        let addresses = self.target()?.addresses();
+        let connect = self.connect_within(self.timeout()?);
+        progress::connecting(self.out, &addresses, connect).await
     }
 
     /// A client of the cluster with another timeout.
@@ -144,11 +147,14 @@ impl Session {
     }
 
     /// The domain of this name; or the root domain, of which the configurations can be seen and changed.
-    pub(crate) async fn find(client: &Client, name: &str) -> Outcome<Domain> {
-        match name {
-            ROOT_DOMAIN => Ok(client.root_domain().await),
-            name => client.domain(name).await.map_err(failure),
-        }
+    pub(crate) async fn find(&self, client: &Client, name: &str) -> Outcome<Domain> {
+        let find = async {
+            match name {
+                ROOT_DOMAIN => Ok(client.root_domain().await),
+                name => client.domain(name).await.map_err(failure),
+            }
+        };
+        progress::late(self.out, client, find).await
     }
 
     /// The name of the domain that is meant.
@@ -169,7 +175,8 @@ impl Session {
         let (begun, timeout) = (Instant::now(), self.timeout()?);
         let left = || timeout.saturating_sub(begun.elapsed()).max(LEAST);
         let client = self.connect().await?;
-        let domain = client.with_timeout(left()).domain(&name).await;
+        let hurried = client.with_timeout(left());
+        let domain = progress::late(self.out, &client, hurried.domain(&name)).await;
         let domain = domain.map_err(failure)?.with_timeout(left());
         Ok((client, domain))
     }

@@ -164,12 +164,14 @@ impl Session {
         self.shared.thread.run(count).await
     }
 
-    /// The names of the servers that have owed an answer for so long.
+    /// The names of the servers that have owed an answer for so long, in order.
     pub(crate) async fn awaited(&self, for_at_least: Duration) -> Vec<String> {
         let owing = move |world: Rc<World>| async move { world.network.owing(for_at_least) };
         let owing = self.shared.thread.run(owing).await;
         let names = self.shared.cluster.names();
-        owing.into_iter().map(|server| names.name(server)).collect()
+        let mut owing: Vec<String> = owing.into_iter().map(|it| names.name(it)).collect();
+        owing.sort();
+        owing
     }
 
     /// Sends off what waits, as far as that is quickly done.

@@ -5,6 +5,7 @@ mod graph;
 use crate::args::{self, DapWord, ReconfigWord};
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::{Column, Output};
+use crate::progress;
 use crate::session::{self, Session, choice_failure, creation_failure, failure};
 use crate::units::show_size;
 use areo_client::{
@@ -45,7 +46,8 @@ async fn create(session: &Session, args: args::DomainCreate) -> Outcome {
     let client = session.connect().await?;
     let n = match args.servers.len() {
         0 => {
-            let servers = client.servers().await.map_err(failure)?;
+            let servers = progress::late(session.out, &client, client.servers()).await;
+            let servers = servers.map_err(failure)?;
             servers.iter().filter(|server| !server.leaving).count()
         }
         named => named,
@@ -60,7 +62,8 @@ async fn create(session: &Session, args: args::DomainCreate) -> Outcome {
         reconfig: args.reconfig.into(),
         allow_f0: args.allow_f0,
     };
-    let created = client.create_domain(&args.name, options).await;
+    let create = client.create_domain(&args.name, options);
+    let created = progress::late(session.out, &client, create).await;
     let domain = created.map_err(creation_failure)?;
     let info = DomainInfo {
         name: domain.name().into(),
@@ -72,7 +75,8 @@ async fn create(session: &Session, args: args::DomainCreate) -> Outcome {
         true => session.out.object(&info)?,
         false => print_one(session.out, &info, &ConfigurationGraph::default())?,
     }
-    if let Some(warning) = client.root_warning().await {
+    let warning = progress::late(session.out, &client, client.root_warning()).await;
+    if let Some(warning) = warning {
         session.out.note(&warning);
     }
     client.close().await;
@@ -81,8 +85,8 @@ async fn create(session: &Session, args: args::DomainCreate) -> Outcome {
 
 async fn ls(session: &Session) -> Outcome {
     let client = session.connect().await?;
-    let domains = client.domains().await.map_err(failure)?;
-    print_all(session.out, &domains)?;
+    let domains = progress::late(session.out, &client, client.domains()).await;
+    print_all(session.out, &domains.map_err(failure)?)?;
     client.close().await;
     Ok(())
 }
@@ -97,8 +101,8 @@ struct ShownDomain<'a> {
 
 async fn show(session: &Session, name: &str) -> Outcome {
     let client = session.connect().await?;
-    let domain = Session::find(&client, name).await?;
-    let graph = domain.graph().await;
+    let domain = session.find(&client, name).await?;
+    let graph = progress::late(session.out, &client, domain.graph()).await;
     if let Err(error) = &graph {
         let note = format!("{error}; this is what the directory knows of it");
         session.out.note(&note);
@@ -132,7 +136,8 @@ async fn rm(session: &Session, name: &str, yes: bool) -> Outcome {
         return Err(Failure::new(Code::Interrupted, "nothing was removed"));
     }
     let client = session.connect().await?;
-    client.remove_domain(name).await.map_err(failure)?;
+    let removed = progress::late(out, &client, client.remove_domain(name)).await;
+    removed.map_err(failure)?;
     match (out.json, out.terminal && !out.quiet) {
         (true, _) => out.object(&serde_json::json!({ "domain": name, "removed": true }))?,
         (false, true) => out.line(&format!("'{name}' is removed"))?,

@@ -7,6 +7,7 @@ mod push;
 use crate::args::{self, file::Cut};
 use crate::exit::{Code, Failure, Outcome, plain};
 use crate::output::Output;
+use crate::progress;
 use crate::session::{self, Session, failure};
 use crate::units::show_size;
 use areo_client::file::{Base, Chunking, Difference, DifferenceKind, File, FileError, Method};
@@ -108,7 +109,21 @@ async fn cat(session: &Session, name: &str) -> Outcome {
         ));
     }
     let (client, _, file) = open(session, name).await?;
-    let read = file.read(|piece| crate::output::write(piece)).await;
+    let (out, title) = (
+        session.out,
+        format!("reading '{}'", session.out.foreign(name)),
+    );
+    let spinner = progress::spinner(out, &title);
+    let shown = spinner.clone();
+    let read = file.read(move |piece| {
+        // A spinner takes the line away that it is drawn on.
+        if out.terminal {
+            shown.finish_and_clear();
+        }
+        crate::output::write(piece)
+    });
+    let read = progress::naming(&spinner, &client, read).await;
+    spinner.finish_and_clear();
     read.map_err(file_failure)?;
     client.close().await;
     Ok(())
@@ -118,7 +133,8 @@ async fn ls(session: &Session, prefix: &str) -> Outcome {
     let (client, domain) = session.domain().await?;
     let (out, mut after) = (session.out, Some(String::new()));
     while let Some(from) = after {
-        let (files, next) = domain.files(prefix, &from).await.map_err(failure)?;
+        let files = progress::late(out, &client, domain.files(prefix, &from)).await;
+        let (files, next) = files.map_err(failure)?;
         for file in files {
             if out.json {
                 out.object(&file)?;
@@ -141,8 +157,9 @@ struct FileRemovalReport<'a> {
 
 async fn rm(session: &Session, name: &str) -> Outcome {
     let (client, domain, file) = open(session, name).await?;
-    let version = file.remove().await.map_err(file_failure)?.to_string();
     let out = session.out;
+    let version = progress::late(out, &client, file.remove()).await;
+    let version = version.map_err(file_failure)?.to_string();
     let domain = domain.name();
     match (out.json, out.terminal && !out.quiet) {
         (true, _) => out.object(&FileRemovalReport {
@@ -161,7 +178,8 @@ async fn diff(session: &Session, args: &args::file::Diff) -> Outcome {
     let (client, domain, file) = open(session, &args.name).await?;
     let (_, base) = base(&domain, &args.name, &args.path);
     let chunking = chunking(&args.cut, base.as_ref())?;
-    let differences = file.diff(&args.path, chunking).await;
+    let diff = file.diff(&args.path, chunking);
+    let differences = progress::late(session.out, &client, diff).await;
     for difference in differences.map_err(file_failure)? {
         if session.out.json {
             session.out.object(&difference)?;

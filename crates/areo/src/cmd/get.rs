@@ -8,7 +8,9 @@ use crate::progress;
 use crate::session::{self, Session, failure};
 use crate::units::show_size;
 use areo_client::place::{self, Place};
-use areo_client::{Domain, ObjectStream, Statistics};
+use areo_client::{Client, Domain, ObjectStream, Statistics};
+use bytes::Bytes;
+use indicatif::ProgressBar;
 use serde::Serialize;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -45,17 +47,22 @@ pub(super) fn run(session: &Session, args: &args::Get) -> Outcome {
 async fn get(session: &Session, args: &args::Get, file: Option<&Path>) -> Outcome {
     let (client, domain) = session.domain().await?;
     if args.version_only {
-        version_only(session.out, &domain, args).await?;
+        version_only(session.out, (&client, &domain), args).await?;
     } else {
-        value(session.out, &domain, args, file).await?;
+        value(session.out, (&client, &domain), args, file).await?;
     }
     client.close().await;
     Ok(())
 }
 
-async fn version_only(out: Output, domain: &Domain, args: &args::Get) -> Outcome {
+async fn version_only(
+    out: Output,
+    (client, domain): (&Client, &Domain),
+    args: &args::Get,
+) -> Outcome {
     let (domain, statistics) = domain.measured();
-    let info = domain.stat(&args.key).await.map_err(failure)?;
+    let info = progress::late(out, client, domain.stat(&args.key)).await;
+    let info = info.map_err(failure)?;
     let read = Read {
         domain: domain.name(),
         key: &args.key,
@@ -75,23 +82,31 @@ fn cost<'a>(args: &args::Get, statistics: &'a Statistics) -> Option<&'a Statisti
     args.stats.stats.then_some(statistics)
 }
 
-async fn value(out: Output, domain: &Domain, args: &args::Get, file: Option<&Path>) -> Outcome {
+async fn value(
+    out: Output,
+    (client, domain): (&Client, &Domain),
+    args: &args::Get,
+    file: Option<&Path>,
+) -> Outcome {
     let spinner = progress::spinner(out, &format!("reading '{}'", out.foreign(&args.key)));
     let (measured, statistics) = domain.measured();
-    let stream = match args.range {
-        None => measured.get_stream(&args.key).await,
-        Some((start, end)) => measured.get_range(&args.key, (start, end)).await,
+    let begin = async {
+        match args.range {
+            None => measured.get_stream(&args.key).await,
+            Some((start, end)) => measured.get_range(&args.key, (start, end)).await,
+        }
     };
+    let stream = progress::naming(&spinner, client, begin).await;
     spinner.finish_and_clear();
     let mut stream = stream.map_err(failure)?;
     let Some(path) = file else {
         // Said in full, `-o -` means it.
         let checks = out.terminal && args.output.is_none() && args.file.is_none();
-        return print(out, &mut stream, checks).await.map(|()| {
+        return print(out, (client, &mut stream), checks).await.map(|()| {
             statistics::print(out, cost(args, &statistics));
         });
     };
-    write(out, path, &mut stream).await?;
+    write(out, path, (client, &mut stream)).await?;
     let cost = cost(args, &statistics);
     statistics::print(out, cost);
     let read = stream.streamed();
@@ -111,16 +126,36 @@ async fn value(out: Output, domain: &Domain, args: &args::Get, file: Option<&Pat
 }
 
 /// Puts the pieces on standard output as they come.
-async fn print(out: Output, stream: &mut ObjectStream, checks: bool) -> Outcome {
-    while let Some(piece) = stream.next().await.map_err(failure)? {
+async fn print(
+    out: Output,
+    (client, stream): (&Client, &mut ObjectStream),
+    checks: bool,
+) -> Outcome {
+    let mut waits = out;
+    while let Some(piece) = next(waits, &progress::hidden(), (client, stream)).await? {
         if checks {
             check_text(&piece, stream.length())?;
         }
+        // A spinner takes the line away that it is drawn on.
+        waits.progress = out.progress && (!out.terminal || piece.ends_with(b"\n"));
         // Its reader may take as long as it likes, and a signal is to be noticed meanwhile.
         let print = spawn_blocking(move || out.bytes(&piece)).await;
         print.expect("printing does not panic")?;
     }
     Ok(())
+}
+
+/// The next piece, with the names of the servers that it is late at: beside the bar, or alone.
+async fn next(
+    out: Output,
+    bar: &ProgressBar,
+    (client, stream): (&Client, &mut ObjectStream),
+) -> Outcome<Option<Bytes>> {
+    let piece = match bar.is_hidden() {
+        true => progress::late(out, client, stream.next()).await,
+        false => progress::naming(bar, client, stream.next()).await,
+    };
+    piece.map_err(failure)
 }
 
 /// A terminal that obeys a binary value does surprising things.
@@ -156,14 +191,18 @@ fn file_for(path: &Path, key: &str) -> Outcome<PathBuf> {
 }
 
 /// Puts the pieces there.
-async fn write(out: Output, path: &Path, stream: &mut ObjectStream) -> Outcome {
+async fn write(
+    out: Output,
+    path: &Path,
+    (client, stream): (&Client, &mut ObjectStream),
+) -> Outcome {
     let bar = progress::bar(out, "reading", stream.length());
     let failed = |error: io::Error| Failure::file("write", path, &error);
     let named = path.to_owned();
     // A pipe is opened when its reader comes.
     let place = spawn_blocking(move || Place::open(&named)).await;
     let mut place = place.expect("opening does not panic").map_err(failed)?;
-    while let Some(piece) = stream.next().await.map_err(failure)? {
+    while let Some(piece) = next(out, &bar, (client, stream)).await? {
         let bytes = piece.len() as u64;
         place.write(piece).await.map_err(failed)?;
         bar.inc(bytes);

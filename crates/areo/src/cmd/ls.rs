@@ -3,9 +3,10 @@
 use crate::args;
 use crate::exit::Outcome;
 use crate::output::Output;
+use crate::progress;
 use crate::session::{self, Session, failure};
 use crate::units::{show_size, show_time};
-use areo_client::{Domain, Entry, ListOptions, Page, limits};
+use areo_client::{Client, Domain, Entry, ListOptions, Page, limits};
 use serde_json::json;
 
 pub(super) fn run(session: &Session, args: &args::Ls) -> Outcome {
@@ -14,12 +15,12 @@ pub(super) fn run(session: &Session, args: &args::Ls) -> Outcome {
 
 async fn ls(session: &Session, args: &args::Ls) -> Outcome {
     let (client, domain) = session.domain().await?;
-    pages(session.out, &domain, args).await?;
+    pages(session.out, &client, &domain, args).await?;
     client.close().await;
     Ok(())
 }
 
-async fn pages(out: Output, domain: &Domain, args: &args::Ls) -> Outcome {
+async fn pages(out: Output, client: &Client, domain: &Domain, args: &args::Ls) -> Outcome {
     let mut left = args.limit.unwrap_or(u64::MAX);
     let mut after = args.after.clone();
     while left > 0 {
@@ -30,7 +31,8 @@ async fn pages(out: Output, domain: &Domain, args: &args::Ls) -> Outcome {
             delimiter: args.delimiter.clone(),
             limit: wanted,
         };
-        let page = domain.list_with(options).await.map_err(failure)?;
+        let page = progress::late(out, client, domain.list_with(options)).await;
+        let page = page.map_err(failure)?;
         left -= print_page(out, args.long, &page)?;
         match page.next {
             Some(next) => {

@@ -8,6 +8,7 @@ use super::domain;
 use crate::args::Reconfig;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::{Column, Output};
+use crate::progress;
 use crate::session::{self, Session, choice_failure, failure};
 use areo_client::{ReconfigError, SequenceEntry};
 
@@ -29,8 +30,9 @@ pub(super) fn run(session: &Session, command: Reconfig) -> Outcome {
 /// `areo reconfig status`.
 async fn status(session: &Session, name: &str) -> Outcome {
     let client = session.connect().await?;
-    let domain = Session::find(&client, name).await?;
-    let sequence = domain.sequence().await.map_err(failure)?;
+    let domain = session.find(&client, name).await?;
+    let sequence = progress::late(session.out, &client, domain.sequence()).await;
+    let sequence = sequence.map_err(failure)?;
     print(session.out, &sequence)?;
     if sequence.len() > 1 {
         session.out.note(&how_to_go_on(name));

@@ -6,7 +6,7 @@ use crate::output::{Column, Output};
 use crate::progress;
 use crate::session::{self, Session, failure};
 use crate::units::show_count;
-use areo_client::{BelowRedundancy, Domain, ListedVersion, ROOT_DOMAIN, Redundancy};
+use areo_client::{BelowRedundancy, Client, Domain, ListedVersion, ROOT_DOMAIN, Redundancy};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -51,14 +51,15 @@ async fn status(session: &Session) -> Outcome {
     let names = if let Some(name) = session.named_domain()? {
         vec![name]
     } else {
-        let domains = client.domains().await.map_err(failure)?;
+        let domains = progress::late(session.out, &client, client.domains()).await;
+        let domains = domains.map_err(failure)?;
         let names = domains.into_iter().map(|domain| domain.name);
         [ROOT_DOMAIN.to_owned()].into_iter().chain(names).collect()
     };
     let mut all = Vec::new();
     for name in &names {
-        let domain = Session::find(&client, name).await?;
-        all.push(look(session.out, &domain, Look::At).await?);
+        let domain = session.find(&client, name).await?;
+        all.push(look(session.out, (&client, &domain), Look::At).await?);
     }
     print_domains(session.out, &all)?;
     client.close().await;
@@ -68,7 +69,7 @@ async fn status(session: &Session) -> Outcome {
 /// `areo repair ls`.
 async fn ls(session: &Session) -> Outcome {
     let (client, domain) = session.domain().await?;
-    let looked = look(session.out, &domain, Look::At).await?;
+    let looked = look(session.out, (&client, &domain), Look::At).await?;
     print_objects(session.out, &looked)?;
     client.close().await;
     Ok(())
@@ -78,7 +79,7 @@ async fn ls(session: &Session) -> Outcome {
 async fn retry(session: &Session, key: Option<&str>) -> Outcome {
     let (client, domain) = session.domain().await?;
     let what = key.map_or(Look::AndRepair, Look::AndRepairOne);
-    let looked = [look(session.out, &domain, what).await?];
+    let looked = [look(session.out, (&client, &domain), what).await?];
     print_domains(session.out, &looked)?;
     client.close().await;
     conclude(&looked)
@@ -93,16 +94,23 @@ enum Look<'a> {
     AndRepairOne(&'a str),
 }
 
-async fn look(out: Output, domain: &Domain, what: Look<'_>) -> Outcome<DomainRedundancy> {
+async fn look(
+    out: Output,
+    (client, domain): (&Client, &Domain),
+    what: Look<'_>,
+) -> Outcome<DomainRedundancy> {
     let title = format!("looking at '{}'", domain.name());
     let bar = progress::spinner(out, &title);
     let shown = bar.clone();
     let progress = move |objects| shown.set_message(format!("{title}: {objects} objects"));
-    let done = match what {
-        Look::At => domain.redundancy(progress).await,
-        Look::AndRepair => domain.repair(progress).await,
-        Look::AndRepairOne(key) => domain.repair_object(key).await,
+    let work = async {
+        match what {
+            Look::At => domain.redundancy(progress).await,
+            Look::AndRepair => domain.repair(progress).await,
+            Look::AndRepairOne(key) => domain.repair_object(key).await,
+        }
     };
+    let done = progress::naming(&bar, client, work).await;
     bar.finish_and_clear();
     Ok(DomainRedundancy {
         redundancy: done.map_err(failure)?,

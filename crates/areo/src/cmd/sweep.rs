@@ -3,6 +3,7 @@
 use crate::args;
 use crate::exit::Outcome;
 use crate::output::{Column, Output};
+use crate::progress;
 use crate::session::{self, Session, failure};
 use crate::units::{show_count, show_size};
 use areo_client::{Client, Count, SweepOptions, SweepReport};
@@ -29,8 +30,9 @@ async fn sweep(session: &Session, args: &args::Sweep) -> Outcome {
         replaced: age(defaults.replaced),
         aside: false,
     };
-    let swept = domain.sweep(options).await.map_err(failure)?;
     let out = session.out;
+    let swept = progress::late(out, &client, domain.sweep(options)).await;
+    let swept = swept.map_err(failure)?;
     let removed = swept.removed.unwrap_or_default();
     match (out.json, out.terminal) {
         (true, _) => out.object(&Line {

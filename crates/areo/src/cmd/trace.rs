@@ -6,6 +6,7 @@ use crate::admin;
 use crate::args::{self, Which};
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::{self, Column, Output, say, visible};
+use crate::progress;
 use crate::session::{self, Session, failure};
 use crate::watch;
 use areo_client::ServerInfo;
@@ -153,7 +154,8 @@ struct Servers {
 impl Servers {
     async fn find(session: &Session) -> Outcome<Servers> {
         let client = session.connect().await?;
-        let answering = client.servers().await.map_err(failure)?;
+        let answering = progress::late(session.out, &client, client.servers()).await;
+        let answering = answering.map_err(failure)?;
         client.close().await;
         Ok(Servers {
             out: session.out,

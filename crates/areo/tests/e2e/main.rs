@@ -25,6 +25,7 @@ mod readme;
 mod reconfig;
 mod replacement;
 mod restart;
+mod terminal;
 mod trace;
 mod values;
 mod waiting;

@@ -5,13 +5,13 @@
 
 use crate::cluster::{Cluster, areo, free_ports, lives, signal, wait_until};
 use crate::command::{command, ended};
+use crate::terminal::Terminal;
 use crate::values::bytes;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Runs a line in a shell, in which `$A` is the program on this cluster.
@@ -325,25 +325,11 @@ fn inputs_places_and_variables_of_others() {
     assert_eq!(quoted, ["\"quoted\"", key, "tab\there"]);
     assert_eq!(listed.len(), 5, "{listed:?}");
     let on_terminal = format!("$A ls; $A ls -l; $A get '{key}x'; $A stat '{key}'");
-    let shown = on_a_terminal(&cluster, &on_terminal);
+    let shown = Terminal::start(&cluster, &on_terminal).end();
     assert!(shown.contains("pwned"), "{shown:?}");
     assert!(!shown.contains(['\u{202e}', '\x07']), "{shown:?}");
     assert!(
         !shown.contains("\x1b]0;") && !shown.contains("\x1b[2J"),
         "{shown:?}"
     );
-}
-
-/// The bytes that a line of a shell writes to a terminal.
-fn on_a_terminal(cluster: &Cluster, line: &str) -> String {
-    let place = cluster.folder().join("typescript");
-    let script = cluster.folder().join("line");
-    fs::write(&script, line).unwrap();
-    let run = format!("script -qec 'bash {}' {}", path(&script), path(&place));
-    shell(cluster, &run);
-    fs::read_to_string(&place).unwrap()
-}
-
-fn path(path: &Path) -> &str {
-    path.to_str().unwrap()
 }

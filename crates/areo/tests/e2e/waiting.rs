@@ -1,9 +1,12 @@
-//! `areo status --wait`: scripts go on when the cluster is ready.
+//! Waiting for a cluster: `areo status --wait`, and the servers that a command on a terminal names.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::cluster::{Cluster, areo, wait_until};
 use crate::metrics::{metrics, value};
+use crate::terminal::Terminal;
+use crate::values::bytes;
+use rustix::process::Signal;
 
 #[test]
 fn a_ready_cluster_is_shown_and_another_one_says_what_it_lacks() {
@@ -87,5 +90,79 @@ fn what_is_waited_for_may_come_later() {
     refused.refused(2, &["not ready after 0.3 s", "names no cluster"]);
     for wrong in ["0s", "soon", "30", "-1s"] {
         areo(&["status", &format!("--wait={wrong}")], b"").refused(2, &["--wait"]);
+    }
+}
+
+#[test]
+fn the_servers_that_a_command_waits_for_are_named() {
+    let mut cluster = Cluster::start(&["--durability", "memory"]);
+    cluster.run_with(&["put", "k"], b"value").done();
+    let put = ["put", "large", "--block-size", "64KiB"];
+    cluster.run_with(&put, &bytes(8 << 20, 1)).done();
+    // Two streams get their first bytes before two servers stand still: one has a bar, and the other one a spinner.
+    let (s1, s2) = (cluster.pid("s1"), cluster.pid("s2"));
+    let streams = format!(
+        "mkfifo pipe; $A get large -o pipe --timeout 60s & {{ head -c 1000 > first; $A get large --timeout 60s | \
+         {{ head -c 1000 > second; kill -STOP {s1} {s2}; touch stopped; cat > rest; }} & \
+         until [ -e stopped ]; do sleep 0.05; done; cat > others; }} < pipe & wait"
+    );
+    let streams = Terminal::start(&cluster, &streams);
+    let is_named = |shown: &str| {
+        let bar = ", waiting for s1, s2";
+        shown.contains(bar) && shown.replace(bar, "").contains("waiting for s1, s2")
+    };
+    wait_until(|| is_named(&streams.shown()));
+    // f = 1 at [5,3]: the domain has no quorum, and the root domain has one.
+    let commands = [
+        "put k line",
+        "get k",
+        "get k --version-only",
+        "get k -o file",
+        "ls",
+        "stat k",
+        "rm k",
+        "sweep",
+        "repair ls",
+        "repair status",
+        "repair retry",
+        "reconfig plan default --k 2",
+        "reconfig start default --k 2 --yes",
+        "reconfig status default",
+        "domain show default",
+        "file ls",
+        "file cat f",
+        "file blocks f",
+        "file rm f",
+        "file push f line",
+        "file pull f other",
+    ];
+    all_name(&cluster, &commands, "waiting for s1, s2");
+    cluster.signal("s3", Signal::STOP);
+    let commands = [
+        "get k",
+        "ls",
+        "domain ls",
+        "domain create new",
+        "domain rm new --yes",
+        "server keep s4",
+        "server drain s5 --yes",
+        "server forget s5",
+        "trace last",
+    ];
+    all_name(&cluster, &commands, "waiting for s1, s2, s3");
+    cluster.signal("s4", Signal::STOP);
+    cluster.signal("s5", Signal::STOP);
+    let address = format!("waiting for 127.0.0.1:{}", cluster.port());
+    all_name(&cluster, &["get k", "status"], &address);
+}
+
+/// Starts these commands, waits until each of them shows these words, and ends them.
+fn all_name(cluster: &Cluster, commands: &[&str], words: &str) {
+    let lines = commands.iter();
+    let lines = lines.map(|command| format!("$A {command} --timeout 60s"));
+    let terminals: Vec<Terminal> = lines.map(|line| Terminal::start(cluster, &line)).collect();
+    for (command, terminal) in commands.iter().zip(&terminals) {
+        eprintln!("{command}");
+        wait_until(|| terminal.shown().contains(words));
     }
 }

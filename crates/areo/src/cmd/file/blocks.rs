@@ -3,6 +3,7 @@
 use super::{file_failure, open};
 use crate::exit::Outcome;
 use crate::output::Column;
+use crate::progress;
 use crate::session::Session;
 use crate::units::show_size;
 use areo_client::file::BlockInfo;
@@ -10,7 +11,8 @@ use areo_client::file::BlockInfo;
 pub(super) async fn run(session: &Session, name: &str) -> Outcome {
     let out = session.out;
     let (client, _, file) = open(session, name).await?;
-    let blocks = file.blocks().await.map_err(file_failure)?;
+    let blocks = progress::late(out, &client, file.blocks()).await;
+    let blocks = blocks.map_err(file_failure)?;
     if out.json {
         for block in &blocks {
             out.object(block)?;

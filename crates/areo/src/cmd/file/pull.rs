@@ -60,9 +60,10 @@ async fn pull(session: &Session, args: &args::file::Pull, mut interrupt: Interru
             told.set_message(format!("{done} of {total}"));
         }
     };
+    let pull = file.pull(&args.path, known.as_ref(), options, told);
     let pulled = tokio::select! {
         biased;
-        pulled = file.pull(&args.path, known.as_ref(), options, told) => Some(pulled),
+        pulled = progress::naming(&spinner, &client, pull) => Some(pulled),
         () = interrupt.asked() => None,
     };
     spinner.finish_and_clear();

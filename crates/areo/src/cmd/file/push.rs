@@ -95,7 +95,8 @@ async fn push(
         }
         ControlFlow::Continue(())
     };
-    let pushed = file.push(&args.path, known.as_ref(), options, told).await;
+    let push = file.push(&args.path, known.as_ref(), options, told);
+    let pushed = progress::naming(&sending, &client, push).await;
     reading.finish_and_clear();
     sending.finish_and_clear();
     let pushed = pushed.map_err(file_failure)?;

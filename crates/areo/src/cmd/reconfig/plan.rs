@@ -5,6 +5,7 @@ use crate::args::ChangeArgs;
 use crate::cmd::domain;
 use crate::exit::Outcome;
 use crate::output::{Column, Output};
+use crate::progress;
 use crate::session::Session;
 use crate::units::{show_count, show_size};
 use areo_client::{ConfigurationInfo, Plan, Shape};
@@ -20,8 +21,9 @@ struct PlanReport<'a> {
 
 pub(super) async fn run(session: &Session, args: &ChangeArgs) -> Outcome {
     let client = session.connect().await?;
-    let domain = Session::find(&client, &args.name).await?;
-    let plan = domain.plan(&args.change()).await;
+    let domain = session.find(&client, &args.name).await?;
+    let change = args.change();
+    let plan = progress::late(session.out, &client, domain.plan(&change)).await;
     let plan = plan.map_err(|error| reconfig_failure(&args.name, error))?;
     if session.out.json {
         session.out.object(&PlanReport {

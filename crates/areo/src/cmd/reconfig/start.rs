@@ -10,7 +10,7 @@ use crate::progress;
 use crate::session::{Session, failure};
 use crate::units::{show_count, show_size};
 use areo_client::{
-    ConfigurationInfo, Domain, LostObject, ReconfigError, ReconfigOutcome, Statistics,
+    Client, ConfigurationInfo, Domain, LostObject, ReconfigError, ReconfigOutcome, Statistics,
 };
 use serde::Serialize;
 
@@ -31,25 +31,34 @@ struct ReconfigReport<'a> {
 pub(super) async fn run(session: &Session, args: &args::Start) -> Outcome {
     let name = &args.change.name;
     let client = session.connect().await?;
-    let domain = Session::find(&client, name).await?;
+    let domain = session.find(&client, name).await?;
     if args.resume {
-        resume(session.out, name, &domain, args).await?;
+        resume(session.out, name, (&client, &domain), args).await?;
     } else {
-        start(session.out, name, &domain, args).await?;
+        start(session.out, name, (&client, &domain), args).await?;
     }
     client.close().await;
     Ok(())
 }
 
-async fn resume(out: Output, name: &str, domain: &Domain, args: &args::Start) -> Outcome {
+async fn resume(
+    out: Output,
+    name: &str,
+    (client, domain): (&Client, &Domain),
+    args: &args::Start,
+) -> Outcome {
     let (domain, moved) = TransferReport::measured(domain);
     let bar = progress::spinner(out, "resuming");
-    let mut resumed = domain.resume(follow(&bar, &moved)).await;
+    let resume = async || {
+        let resume = domain.resume(follow(&bar, &moved));
+        progress::naming(&bar, client, resume).await
+    };
+    let mut resumed = resume().await;
     let mut left = Vec::new();
     while let Err(error) = &resumed
         && leave(out, &domain, (error, &mut left), args).await?
     {
-        resumed = domain.resume(follow(&bar, &moved)).await;
+        resumed = resume().await;
     }
     bar.finish_and_clear();
     let resumed = resumed.map_err(|error| reconfig_failure(name, error))?;
@@ -64,10 +73,16 @@ async fn resume(out: Output, name: &str, domain: &Domain, args: &args::Start) ->
     say(out, &sentence)
 }
 
-async fn start(out: Output, name: &str, domain: &Domain, args: &args::Start) -> Outcome {
+async fn start(
+    out: Output,
+    name: &str,
+    (client, domain): (&Client, &Domain),
+    args: &args::Start,
+) -> Outcome {
     let change = args.change.change();
     let failed = |error| reconfig_failure(name, error);
-    let planned = domain.plan(&change).await.map_err(failed)?;
+    let planned = progress::late(out, client, domain.plan(&change)).await;
+    let planned = planned.map_err(failed)?;
     let (domain, moved) = TransferReport::measured(domain);
     if planned.unchanged && planned.pending.is_empty() {
         report(out, name, "unchanged", Some(&planned.old), &moved)?;
@@ -83,15 +98,19 @@ async fn start(out: Output, name: &str, domain: &Domain, args: &args::Start) -> 
         }
     }
     let bar = progress::count(out, "starting", planned.objects.max(1));
-    let mut ended = domain.reconfigure(&change, follow(&bar, &moved)).await;
+    let reconfigure = async || {
+        let reconfigure = domain.reconfigure(&change, follow(&bar, &moved));
+        progress::naming(&bar, client, reconfigure).await
+    };
+    let mut ended = reconfigure().await;
     let mut left = Vec::new();
     while let Err(error) = &ended
         && leave(out, &domain, (error, &mut left), args).await?
     {
-        let resumed = domain.resume(follow(&bar, &moved)).await;
-        ended = match resumed {
+        let resume = domain.resume(follow(&bar, &moved));
+        ended = match progress::naming(&bar, client, resume).await {
             Ok(Some(c)) => Ok(ReconfigOutcome::Installed(c)),
-            Ok(None) => domain.reconfigure(&change, follow(&bar, &moved)).await,
+            Ok(None) => reconfigure().await,
             Err(error) => Err(error),
         };
     }

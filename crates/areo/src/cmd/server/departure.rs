@@ -8,7 +8,7 @@ use crate::output::{Column, Output};
 use crate::progress;
 use crate::session::{self, Session, failure};
 use crate::units::show_count;
-use areo_client::{ConfigurationInfo, Departure, Redundancy, Successor};
+use areo_client::{Client, ConfigurationInfo, Departure, Redundancy, Successor};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -66,15 +66,14 @@ pub(super) fn run(session: &Session, args: &args::Departure, successor: &Success
 async fn leave(session: &Session, args: &args::Departure, successor: &Successor) -> Outcome {
     let (out, server) = (session.out, args.server.as_str());
     let client = session.connect().await?;
-    let mut confirmed = Ok(());
-    let confirm = |planned: &[Departure]| {
-        confirmed = confirm(out, args, planned);
-        confirmed.is_ok()
-    };
-    let departures = client.begin_departure(server, successor, confirm).await;
-    let departures = departures.map_err(|error| reconfig_failure("@root", error))?;
-    confirmed?;
-    let departures = departures.expect("it is confirmed");
+    let failed = |error| reconfig_failure("@root", error);
+    if out.terminal && !args.yes {
+        let planned = progress::late(out, &client, client.departures(server, successor)).await;
+        confirm(out, server, &planned.map_err(failed)?)?;
+    }
+    let begin_all = client.begin_departure(server, successor, |_| true);
+    let departures = progress::late(out, &client, begin_all).await;
+    let departures = departures.map_err(failed)?.expect("it is confirmed");
     let mut reports: Vec<_> = departures.iter().map(|it| begin(server, it)).collect();
     if departures.is_empty() {
         if !out.json && !out.quiet {
@@ -90,7 +89,7 @@ async fn leave(session: &Session, args: &args::Departure, successor: &Successor)
     }
     let mut first = None;
     for (departure, report) in departures.iter().zip(&mut reports) {
-        if let Err(error) = change(out, departure, report).await {
+        if let Err(error) = change(out, (&client, departure), report).await {
             report.state = State::Failed;
             report.error = Some(error.message.clone());
             first.get_or_insert(error);
@@ -107,11 +106,10 @@ async fn leave(session: &Session, args: &args::Departure, successor: &Successor)
 }
 
 /// Asks on a terminal whether this is to be done.
-fn confirm(out: Output, args: &args::Departure, planned: &[Departure]) -> Outcome {
-    if !out.terminal || args.yes || planned.is_empty() {
+fn confirm(out: Output, server: &str, planned: &[Departure]) -> Outcome {
+    if planned.is_empty() {
         return Ok(());
     }
-    let server = args.server.as_str();
     let reports: Vec<_> = planned.iter().map(|it| begin(server, it)).collect();
     print(out, &reports)?;
     if out.confirmed(&format!("\ntake '{server}' out of these domains?"))? {
@@ -146,12 +144,17 @@ fn begin<'a>(server: &'a str, departure: &'a Departure) -> DepartureReport<'a> {
 }
 
 /// Changes the domain, and repairs the server that comes.
-async fn change(out: Output, departure: &Departure, report: &mut DepartureReport<'_>) -> Outcome {
+async fn change(
+    out: Output,
+    (client, departure): (&Client, &Departure),
+    report: &mut DepartureReport<'_>,
+) -> Outcome {
     let domain = departure.domain();
     let failed = |error| reconfig_failure(domain.name(), error);
     if let Some(change) = departure.change() {
         // What there is to move is only shown.
-        report.total = domain.plan(change).await.map_or(0, |plan| plan.objects);
+        let plan = progress::late(out, client, domain.plan(change)).await;
+        report.total = plan.map_or(0, |plan| plan.objects);
     }
     report.state = State::Running;
     if out.json {
@@ -159,14 +162,14 @@ async fn change(out: Output, departure: &Departure, report: &mut DepartureReport
     }
     let moved = Arc::new(TransferReport::default());
     let bar = progress::count(out, domain.name(), report.total.max(1));
-    let ended = departure.run(follow(&bar, &moved)).await;
+    let ended = progress::naming(&bar, client, departure.run(follow(&bar, &moved))).await;
     bar.finish_and_clear();
     (report.objects, report.bytes) = moved.sums();
     ended.map_err(failed)?;
     let bar = progress::spinner(out, "repairing");
     let (shown, name) = (bar.clone(), domain.name().to_owned());
     let looked = move |objects| shown.set_message(format!("{name}: {objects} objects looked at"));
-    let redundancy = domain.repair(looked).await;
+    let redundancy = progress::naming(&bar, client, domain.repair(looked)).await;
     bar.finish_and_clear();
     note(report, &redundancy.map_err(failure)?);
     Ok(())

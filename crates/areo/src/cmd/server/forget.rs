@@ -1,6 +1,7 @@
 //! `areo server forget`: takes a server that is in no domain off the list.
 
 use crate::exit::{Code, Failure, Outcome};
+use crate::progress;
 use crate::session::{self, Session, choice_failure, failure};
 use areo_client::{ForgetError, ServerInfo};
 use serde::Serialize;
@@ -19,8 +20,9 @@ pub(super) fn run(session: &Session, server: &str) -> Outcome {
 
 async fn forget(session: &Session, server: &str) -> Outcome {
     let client = session.connect().await?;
-    let forgotten = client.forget_server(server).await.map_err(forget_failure)?;
     let out = session.out;
+    let forgotten = progress::late(out, &client, client.forget_server(server)).await;
+    let forgotten = forgotten.map_err(forget_failure)?;
     if out.json {
         out.object(&ForgetReport {
             outcome: "forgotten",

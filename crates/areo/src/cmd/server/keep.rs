@@ -2,6 +2,7 @@
 
 use crate::cmd::reconfig::reconfig_failure;
 use crate::exit::{Code, Failure, Outcome};
+use crate::progress;
 use crate::session::{self, Session};
 use areo_client::ServerInfo;
 use serde::Serialize;
@@ -20,7 +21,8 @@ pub(super) fn run(session: &Session, server: &str) -> Outcome {
 
 async fn keep(session: &Session, server: &str) -> Outcome {
     let client = session.connect().await?;
-    let kept = client.mark_leaving(server, false).await;
+    let mark = client.mark_leaving(server, false);
+    let kept = progress::late(session.out, &client, mark).await;
     let kept = kept.map_err(|error| reconfig_failure("@root", error))?;
     let Some(kept) = kept else {
         let reason = format!("'{server}' is in no directory: it has ended for good");

@@ -2,8 +2,11 @@
 
 use super::problems;
 use crate::exit::{Code, Failure, Outcome};
+use crate::output::visible;
+use crate::progress;
 use crate::session::{Session, failure};
 use areo_client::{Client, ClusterStatus, DomainInfo};
+use indicatif::ProgressBar;
 use std::time::{Duration, Instant};
 
 /// The wait between two looks.
@@ -20,6 +23,19 @@ pub(super) async fn wait(
     domain: &str,
     time: Duration,
 ) -> Outcome<(Client, ClusterStatus)> {
+    let spinner = progress::spinner(session.out, "looking whether the cluster is ready");
+    let waited = wait_beside(&spinner, session, domain, time).await;
+    spinner.finish_and_clear();
+    waited
+}
+
+/// The spinner says what is missing.
+async fn wait_beside(
+    spinner: &ProgressBar,
+    session: &Session,
+    domain: &str,
+    time: Duration,
+) -> Outcome<(Client, ClusterStatus)> {
     let (begun, step) = (Instant::now(), session.timeout()?);
     let left = || time.saturating_sub(begun.elapsed());
     loop {
@@ -29,6 +45,7 @@ pub(super) async fn wait(
             Err(failure) if failure.code == Code::Unauthorised => return Err(failure),
             Err(failure) => failure,
         };
+        spinner.set_message(visible(&missing.message));
         if left() <= PAUSE {
             let sentence = format!(
                 "not ready after {} s: {}",
