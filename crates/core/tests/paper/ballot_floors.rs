@@ -1,6 +1,6 @@
 //! Promises for registers of which nothing comes go into the floors of their buckets of names (`[W-16 ballot-floor]`).
 
-use crate::world::{World, configuration};
+use crate::world::{Message, World, configuration};
 use areo_core::config::Dap;
 use areo_core::limits;
 use areo_core::manager::Deletion;
@@ -130,6 +130,29 @@ fn a_register_of_which_something_is_here_stays() {
         world.gone_over(0);
     }
     assert_eq!(kept(&world, 0), (1, 0), "a tombstone is a version");
+}
+
+/// A version that a quorum has accepted stays where no member knows that it is chosen: its writer heard of no answer.
+#[test]
+fn a_version_that_may_be_chosen_stays() {
+    let c = configuration(3, Dap::Conditional { k: 1 }, 1, 8);
+    let world = World::new(&c, 1);
+    let accepts = |it: &Message| matches!(it.access(), Some(Access::Accept(_)));
+    world.hold(move |it| accepts(it) && it.is_reply());
+    let writer = world.actor(&c);
+    let unanswered = world.spawn(writer.write("k", "written"));
+    world.settle();
+    drop(unanswered);
+    for server in 0..3 {
+        for _ in 0..4 {
+            world.gone_over(server);
+        }
+        assert_eq!(kept(&world, server), (1, 0));
+    }
+    world.lose(|_| true);
+    world.release();
+    let (_, found) = world.actor(&c).get("k");
+    assert_eq!(found.as_deref(), Some("written"));
 }
 
 /// One ballot that is far from all clocks does not reach the other names of its bucket.

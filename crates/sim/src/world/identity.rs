@@ -312,8 +312,7 @@ impl World {
                 return;
             }
             let exchange = &mut machines.list[server].exchange;
-            exchange.is_contended = exchange.twin.is_some();
-            exchange.begun_by_copy = None;
+            exchange.settle();
             let is_copy = exchange.is_copy();
             let who = is_copy.then(|| self.who_knows_better(machines, server, started));
             let knows_better = who.flatten();

@@ -3,7 +3,7 @@
 //! registered address, and a process that serves has its start confirmed again and again.
 
 use super::call::SimEnv;
-use super::identity::{ATTEMPT, DecidedStart, StartingProcess};
+use super::identity::{ATTEMPT, DecidedStart, Exchange, StartingProcess};
 use super::machine::Machine;
 use super::{Event as Happening, World};
 use crate::fault::Fault;
@@ -50,6 +50,30 @@ pub(super) struct Supersession {
     life: u64,
     /// It stood still then.
     stood_still: bool,
+}
+
+impl Exchange {
+    /// A second process begins.
+    fn contend(&mut self, twin: Twin) {
+        self.is_contended = true;
+        self.twin = Some(twin);
+    }
+
+    /// A start of the server is confirmed: of the second processes before it only one that still runs gets further.
+    pub(super) fn settle(&mut self) {
+        self.is_contended = self.twin.is_some();
+        self.begun_by_copy = None;
+    }
+
+    /// Whether a copy explains that the true directory is refused. Nothing else does: there is one process for each directory.
+    fn explains(&self, refusal: &StartOutcome) -> bool {
+        match refusal {
+            StartOutcome::Outdated { registered } => {
+                self.is_contended || self.begun_by_copy == Some(*registered)
+            }
+            _ => false,
+        }
+    }
 }
 
 impl World {
@@ -124,16 +148,14 @@ impl World {
     }
 
     fn refused_with_own_disk(&self, server: usize, outcome: &StartOutcome) {
-        let (is_contended, begun_by_copy, is_sound) = {
+        let (is_explained, is_sound) = {
             let machines = self.0.machines.borrow();
             let exchange = &machines.list[server].exchange;
             let is_sound = machines.truths()[server].is_sound();
-            (exchange.is_contended, exchange.begun_by_copy, is_sound)
+            (exchange.explains(outcome), is_sound)
         };
         match outcome {
-            StartOutcome::Outdated { registered }
-                if is_contended || begun_by_copy == Some(*registered) =>
-            {
+            StartOutcome::Outdated { registered } if is_explained => {
                 self.end_twin(server);
                 self.stop(server, |_| Survive::All);
                 self.remark(&format!(
@@ -228,7 +250,6 @@ impl World {
         ));
         let (world, id) = (self.clone(), machine.platter.id);
         let delay = Duration::from_micros(self.random().below(3000));
-        machine.exchange.is_contended = true;
         let process = StartingProcess {
             id,
             starts,
@@ -242,13 +263,14 @@ impl World {
             let started = world.started(server, process, |_| {}).await;
             world.twin_ended(server, &started);
         });
-        machine.exchange.twin = Some(Twin {
+        let twin = Twin {
             task,
             life: machine.life,
             since: self.now(),
             sight,
             is_registered: machine.serves(),
-        });
+        };
+        machine.exchange.contend(twin);
     }
 
     /// If the copy was confirmed, the first process finds that out; where there is none, the true directory goes on from where the
@@ -331,3 +353,63 @@ const _: () = assert!(
         && STANDSTILL.as_nanos() < ADDRESS_PATIENCE.as_nanos(),
     "a slow process answers before one that stands still counts as dead"
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REFUSED: StartOutcome = StartOutcome::Outdated { registered: 7 };
+
+    fn twin() -> Twin {
+        Twin {
+            task: 1,
+            life: 1,
+            since: Instant(0),
+            sight: Sight::CutOff,
+            is_registered: true,
+        }
+    }
+
+    #[test]
+    fn a_second_process_explains_refusals_until_the_next_start_is_confirmed() {
+        let mut exchange = Exchange::default();
+        assert!(!exchange.explains(&REFUSED), "no process but its own");
+        exchange.contend(twin());
+        assert!(exchange.explains(&REFUSED));
+        // What it has registered outlasts it.
+        exchange.twin = None;
+        assert!(exchange.explains(&REFUSED));
+        exchange.settle();
+        assert!(!exchange.explains(&REFUSED), "the start is above all of it");
+        // One that runs on may register a later start.
+        exchange.contend(twin());
+        exchange.settle();
+        assert!(exchange.explains(&REFUSED));
+        exchange.twin = None;
+        exchange.settle();
+        assert!(!exchange.explains(&REFUSED));
+    }
+
+    #[test]
+    fn a_copy_in_the_place_of_the_disk_explains_its_own_start_alone() {
+        let mut exchange = Exchange::default();
+        exchange.begun_by_copy = Some(7);
+        assert!(exchange.explains(&REFUSED));
+        let later = StartOutcome::Outdated { registered: 8 };
+        assert!(!exchange.explains(&later));
+        exchange.settle();
+        assert!(!exchange.explains(&REFUSED));
+    }
+
+    #[test]
+    fn no_copy_explains_a_log_that_ends_too_early() {
+        let mut exchange = Exchange::default();
+        exchange.contend(twin());
+        exchange.begun_by_copy = Some(7);
+        let behind = StartOutcome::Behind {
+            position: 6,
+            registered: 7,
+        };
+        assert!(!exchange.explains(&behind));
+    }
+}
