@@ -52,14 +52,16 @@ impl Client {
         Ok(Client { session })
     }
 
-    /// The same client with another deadline for each operation.
+    /// The same client with another deadline for each operation. Streams, files, sweeps, repairs and reconfigurations may take any time:
+    /// they end when none of their calls was decided for as long as `timeout`, or when nothing came of their calls (no byte, no object, no
+    /// later configuration) for three times as long.
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Client {
         let session = self.session.with_timeout(timeout);
         Client { session }
     }
 
-    /// How long each operation may take.
+    /// The deadline of each operation, see [`Client::with_timeout`].
     pub fn timeout(&self) -> Duration {
         self.session.timeout()
     }
@@ -294,8 +296,8 @@ impl Client {
         self.session.traffic().await
     }
 
-    /// The names of the servers that have owed this client, all of its clones together, an answer for so long: to tell a person what
-    /// an operation waits for. Sends no message.
+    /// The names, in order, of the servers that have owed this client, all of its clones together, an answer for so long: to tell a
+    /// person what an operation waits for. Sends no message.
     pub async fn awaited(&self, for_at_least: Duration) -> Vec<String> {
         self.session.awaited(for_at_least).await
     }
