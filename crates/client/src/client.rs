@@ -8,6 +8,7 @@ use crate::error::{Error, Operation};
 use crate::metrics::Metrics;
 use crate::reconfig::{self, Departure, ForgetError, PlannedDeparture, ReconfigError, Successor};
 use crate::session::{Context, KnownDomain, ROOT_DOMAIN, STATUS_PATIENCE, Session, later_version};
+use crate::trust::Trust;
 use areo_core::config::{Configuration, Members, ServerId};
 use areo_core::env::Env;
 use areo_core::gather;
@@ -162,6 +163,11 @@ impl Client {
         self.session
             .run_on_root(Operation::RemoveDomain, remove)
             .await
+    }
+
+    /// Requests about the trust of the cluster. Each needs a key with the grant `keys`, or `join` if it is about join tokens.
+    pub fn trust(&self) -> Trust {
+        Trust::new(self.session.clone())
     }
 
     /// All domains, by name.

@@ -32,6 +32,7 @@
 //! | see where elements are, and what an operation costs | [`Domain::inspect`], [`Domain::measured`] |
 //! | change a domain | [`Domain::plan`], [`Domain::reconfigure`] with a [`Change`], [`Domain::resume`], [`Domain::sequence`], [`Domain::graph`] |
 //! | repair, and remove blocks that nothing needs | [`Domain::redundancy`], [`Domain::repair`], [`Domain::sweep`], [`Domain::orphans`] |
+//! | make tokens and keys, rotate the CA, read the audit | [`Client::trust`] |
 //! | count and trace | [`Client::metrics`], [`Client::traffic`], [`Client::awaited`], [`ConnectOptions`] |
 //!
 //! [`Client`] and [`Domain`] are cheap to clone and are shared between threads. Infos, statuses, plans and pages implement
@@ -63,6 +64,7 @@ mod span;
 mod statistics;
 mod stream;
 mod sweep;
+pub mod trust;
 mod view;
 
 pub use areo_core::config::{Dap, Decider, InvalidConfiguration, InvalidDecider, ServerId};

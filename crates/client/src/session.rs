@@ -13,7 +13,7 @@ pub(crate) use cluster::KnownCluster;
 pub(crate) use context::{Context, later_version};
 pub(crate) use domain::KnownDomain;
 pub use domain::ROOT_DOMAIN;
-pub(crate) use thread::RunningJob;
+pub(crate) use thread::{RunningJob, World};
 
 use crate::connect::{ConnectError, ConnectOptions};
 use crate::error::Operation;
@@ -24,7 +24,7 @@ use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use thread::{FAREWELL, Thread, World};
+use thread::{FAREWELL, Thread};
 use tokio::task::spawn_local;
 
 /// How long the status of servers that are silent is waited for.
@@ -156,6 +156,18 @@ impl Session {
             };
             work(Context::new(world, cluster, subject, timeout, env))
         })
+    }
+
+    /// Does something on the network thread that is no operation on objects.
+    pub(crate) async fn on_network<T, F>(
+        &self,
+        work: impl FnOnce(Rc<World>) -> F + Send + 'static,
+    ) -> T
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + 'static,
+    {
+        self.shared.thread.run(work).await
     }
 
     /// What the connection has exchanged with servers so far.

@@ -88,9 +88,9 @@ impl Tls {
     pub fn update(&self, change: impl FnOnce(&Endpoint) -> Endpoint) -> Result<(), Error> {
         self.know(|known| match known {
             Knowledge::Cluster(endpoint) => Ok(change(endpoint)),
-            Knowledge::Digest { digest, .. } => Err(Error::General(format!(
-                "nothing is known of the cluster but the digest {digest} of its CA"
-            ))),
+            Knowledge::NoRoots { .. } => Err(Error::General(
+                "nothing is known of the CAs of the cluster".to_owned(),
+            )),
         })
     }
 

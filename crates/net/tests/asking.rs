@@ -12,8 +12,10 @@ use areo_core::message::ServerRecord;
 use areo_net::network::{AskError, BootstrapError, Network};
 use areo_net::{Role, Tls};
 use areo_trust::authority::{Authority, ServerKey};
+use areo_trust::protocol::{Ask, TrustAnswer};
 use areo_trust::roots::Roots;
 use areo_trust::tls::{Credentials, DefaultTimeProvider, Endpoint};
+use areo_wire::codec::trust;
 use areo_wire::frame::Refusal;
 use bytes::Bytes;
 use common::*;
@@ -91,6 +93,60 @@ fn a_caller_with_a_digest_learns_the_ca_and_the_session_before_it_asks() {
 }
 
 #[test]
+fn a_request_about_trust_is_one_and_its_answer_is_read() {
+    local(async {
+        let called = serve(Manner::Hold, None).await;
+        let address = called.address.to_string();
+        let network = Network::new(Role::Client, CALLER);
+        for (reply, is_right) in [
+            (trust::encode_reply(&TrustAnswer::Done.encode()), true),
+            (trust::encode_reply(b"x"), false),
+            (Bytes::from_static(b"\x08\x00"), false),
+        ] {
+            let answering = async {
+                until("it arrived", || !called.service.held.borrow().is_empty()).await;
+                let (body, responder) = called.service.held.borrow_mut().remove(0);
+                let fields = trust::decode_request(&body).expect("a request about trust");
+                assert_eq!(Ask::decode(fields), Ok(Ask::Authorities));
+                responder.reply(&reply, &[]);
+            };
+            let asking = network.ask_trust(&*address, PATIENCE, |_| Ask::Authorities);
+            let (answer, ()) = tokio::join!(asking, answering);
+            match answer {
+                Ok(response) => assert!(is_right && response.answer == TrustAnswer::Done),
+                Err(error) => {
+                    let cause = BootstrapError::Malformed;
+                    let expected = AskError {
+                        cause,
+                        is_sent: true,
+                    };
+                    assert!(!is_right && error == expected, "{error:?}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_caller_that_proves_a_key_reaches_a_server_of_any_ca() {
+    local(async {
+        let called = serve(Manner::Echo, Some(server_tls(&authority()))).await;
+        let address = called.address.to_string();
+        let tls = Tls::of_prover(Arc::new(DefaultTimeProvider));
+        let network = Network::with_tls(Role::Client, CALLER, Some(tls));
+        let asked = network.ask(&*address, PATIENCE, |contact| {
+            assert_eq!(contact.server, ServerId(IDENTITY.server));
+            Bytes::copy_from_slice(&contact.binding.expect("it is encrypted"))
+        });
+        let response = asked.await.expect("an answer");
+        assert_eq!(
+            Some(&response.body[..]),
+            response.contact.binding.as_ref().map(|b| &b[..])
+        );
+    });
+}
+
+#[test]
 fn a_caller_with_another_digest_sends_nothing() {
     local(async {
         let (ours, foreign) = (authority(), authority());
@@ -111,7 +167,7 @@ fn a_caller_with_another_digest_sends_nothing() {
             refused
                 .unwrap_err()
                 .to_string()
-                .contains("nothing is known of the cluster")
+                .contains("nothing is known of the CAs")
         );
     });
 }

@@ -12,6 +12,7 @@
 //! | `registration` | the root domain confirms the start |
 //! | `service` | bytes to requests |
 //! | `worker` | requests to the node, commits to another thread |
+//! | `trusting` | answers requests about CAs, join tokens, access keys |
 //! | `repair` | rounds of repair of its own objects |
 //! | `leading` | makes what is posted in domains that it leads |
 //! | `replacement` | another server takes the place of one whose log lacks records |
@@ -43,6 +44,7 @@ mod scrubbing;
 mod service;
 mod signals;
 mod trust;
+mod trusting;
 mod worker;
 
 pub use error::ServeError;

@@ -35,7 +35,8 @@ use crate::registration::{self, Registrar, Seeds, place};
 use crate::scrubbing;
 use crate::service::NodeService;
 use crate::signals::StopSignals;
-use crate::trust::{Trust, TrustKeeper};
+use crate::trust::{self, Trust, TrustKeeper};
+use crate::trusting::Trusting;
 use crate::worker::{Durable, Worker};
 use directory::{Taken, named, take_directory, with_extent};
 pub use options::{Durability, KeepAdministrator, Options, Start};
@@ -238,13 +239,21 @@ impl AdminPort {
 struct Trusted {
     keeper: Rc<TrustKeeper>,
     tls: Tls,
+    /// Answers callers.
+    trusting: Rc<Trusting>,
 }
 
 impl Trusted {
     fn new(trust: Trust, directory: &Rc<Directory>, server: ServerId) -> Trusted {
         let keeper = TrustKeeper::new(trust, Rc::clone(directory), server);
         let tls = keeper.tls().clone();
-        Trusted { keeper, tls }
+        let trusting = Trusting::new(keeper.registry(), server, tls.clone(), trust::now_seconds);
+        let trusting = Rc::new(trusting);
+        Trusted {
+            keeper,
+            tls,
+            trusting,
+        }
     }
 }
 
@@ -288,7 +297,8 @@ async fn bind(
         server: identity.server.0,
         incarnation,
     };
-    let service = NodeService::new(wire, worker, identity.root.id().domain);
+    let trusting = trusted.map(|trusted| Rc::clone(&trusted.trusting));
+    let service = NodeService::new(wire, worker, identity.root.id().domain, trusting);
     let config = ListenerConfig {
         places,
         tls: trusted.map(|trusted| trusted.tls.clone()),
@@ -404,6 +414,9 @@ async fn keep_trust(trusted: Option<&Trusted>, registrar: &Registrar) -> Infalli
     let Some(trusted) = trusted else {
         return std::future::pending().await;
     };
+    trusted
+        .trusting
+        .reach(client.clone(), network.clone(), Arc::clone(root));
     trusted.keeper.keep(network, client, root).await
 }
 

@@ -11,6 +11,7 @@ use areo_wire::codec;
 use areo_wire::hello::{Hello, Role};
 use bytes::Bytes;
 
+use crate::trusting::{self, Trusting};
 use crate::worker::Worker;
 use gate::{Asked, Gate};
 pub(crate) use need::Hearsay;
@@ -26,14 +27,22 @@ pub(crate) struct NodeService {
     identity: Identity,
     worker: Rc<Worker>,
     gate: Rc<Gate>,
+    /// Answers requests about the trust of the cluster; none where connections are plain.
+    trusting: Option<Rc<Trusting>>,
 }
 
 impl NodeService {
-    pub(crate) fn new(identity: Identity, worker: &Rc<Worker>, root: DomainId) -> NodeService {
+    pub(crate) fn new(
+        identity: Identity,
+        worker: &Rc<Worker>,
+        root: DomainId,
+        trusting: Option<Rc<Trusting>>,
+    ) -> NodeService {
         NodeService {
             identity,
             worker: Rc::clone(worker),
             gate: Gate::new(worker, root),
+            trusting,
         }
     }
 }
@@ -58,6 +67,13 @@ impl Service for NodeService {
     }
 
     fn on_request(&self, request: Incoming<'_>, responder: Responder) {
+        if codec::trust::is_request(request.body) {
+            match &self.trusting {
+                Some(trusting) => Rc::clone(trusting).on_request(request.body, responder),
+                None => trusting::refuse(responder),
+            }
+            return;
+        }
         let (remaining, trace) = (request.remaining(), request.header.trace);
         match codec::decode_request(request.body, pairs(request.payload)) {
             Ok(request) => self.gate.request(Asked {

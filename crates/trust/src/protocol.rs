@@ -142,6 +142,8 @@ pub enum TrustAnswer {
     Standing {
         /// The digest of the CA that issued its certificate, if it is one that it trusts.
         issuer: Option<RootDigest>,
+        /// The digests of the CAs by which it judges certificates.
+        trusted: Vec<RootDigest>,
         /// The last change of the cluster's trust that it has read.
         generation: u32,
     },

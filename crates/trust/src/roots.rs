@@ -12,6 +12,7 @@ use std::fmt;
 
 use bytes::{Bytes, BytesMut};
 use ring::digest::{SHA256, digest};
+use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, TrustAnchor};
 
 use areo_core::tlv::{self, TlvError};
@@ -23,6 +24,9 @@ use crate::hexadecimal;
 pub const MAX_ROOTS: usize = 4;
 /// The longest certificate that is read, in bytes.
 pub const MAX_CERTIFICATE_BYTES: usize = 4096;
+
+/// The beginning of a certificate as text.
+const PEM_MARK: &[u8] = b"-----BEGIN CERTIFICATE-----";
 
 const ROOT: u16 = tlv::MUST_UNDERSTAND | 1;
 
@@ -79,6 +83,23 @@ impl Root {
             return Err(RootsError::NoCa);
         }
         Ok(Root { certificate })
+    }
+
+    /// Takes the content of a file with the certificate of a CA, which is PEM or DER.
+    ///
+    /// # Errors
+    /// [`RootsError::Unreadable`], [`RootsError::NoCa`].
+    pub fn from_file(content: &[u8]) -> Result<Root, RootsError> {
+        match content
+            .windows(PEM_MARK.len())
+            .any(|bytes| bytes == PEM_MARK)
+        {
+            true => {
+                let certificate = CertificateDer::from_pem_slice(content);
+                Root::from_der(&certificate.map_err(|_| RootsError::Unreadable)?)
+            }
+            false => Root::from_der(content),
+        }
     }
 
     /// The certificate.
@@ -314,6 +335,22 @@ mod tests {
         let mut list = BytesMut::new();
         tlv::put_field(&mut list, ROOT, &leaf);
         assert_eq!(Roots::decode(&list), Err(RootsError::NoCa));
+    }
+
+    #[test]
+    fn a_file_has_a_certificate_as_text_or_as_bytes() {
+        let root = root();
+        let der = root.certificate();
+        let pem = include_str!("../tests/golden/root-1.pem");
+        let found = Root::from_file(pem.as_bytes()).unwrap();
+        let with_comment = format!("# our CA\n{pem}");
+        assert_eq!(Root::from_file(with_comment.as_bytes()), Ok(found.clone()));
+        assert_eq!(Root::from_file(found.certificate()), Ok(found));
+        assert_eq!(Root::from_file(der), Ok(root.clone()));
+        for wrong in ["", "text", "-----BEGIN CERTIFICATE-----\nAAAA\n"] {
+            let refused = Root::from_file(wrong.as_bytes());
+            assert_eq!(refused, Err(RootsError::Unreadable), "{wrong}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! | server to server | its certificate | that it reached the server that it called |
 //! | client to server | nothing; it proves a key above TLS | that a server of the cluster answers |
 //! | to join | nothing | that the server's CA has the digest of the token: [`joining_config`] |
+//! | to prove a key | nothing | that the server proves the same key on this session: [`proving_config`] |
 //!
 //! There is no resumption of sessions and no early data: each connection verifies certificates anew, so that a renewed, dropped
 //! or expired one counts from the next connection on. Open connections are judged again where the roots change ([`Endpoint::judge`]).
@@ -181,8 +182,25 @@ pub fn joining_config(
     digest: RootDigest,
     clock: Arc<dyn TimeProvider>,
 ) -> Result<Arc<ClientConfig>, Error> {
+    caller_config(Trusted::Digest(digest), clock)
+}
+
+/// For the connection of a client that proves its key. The server proves the same key on this session of TLS
+/// ([`crate::key::Prover::Server`]), by which the client knows it: its certificate may stand on a CA that the client has not heard of. Before the server
+/// has proven the key, nothing that it says counts, and nothing secret may be sent.
+///
+/// # Errors
+/// The library refuses its own defaults.
+pub fn proving_config(clock: Arc<dyn TimeProvider>) -> Result<Arc<ClientConfig>, Error> {
+    caller_config(Trusted::Anyone, clock)
+}
+
+fn caller_config(
+    trusted: Trusted,
+    clock: Arc<dyn TimeProvider>,
+) -> Result<Arc<ClientConfig>, Error> {
     let verifier = Verifier {
-        trusted: Trusted::Digest(digest),
+        trusted,
         algorithms: provider().signature_verification_algorithms,
     };
     let config = ClientConfig::builder_with_details(provider(), clock)
@@ -247,6 +265,8 @@ enum Trusted {
     },
     /// Those of a root that the other end shows itself.
     Digest(RootDigest),
+    /// Any one: the other end proves itself above TLS.
+    Anyone,
 }
 
 /// Judges the certificates of the other end.
@@ -280,6 +300,7 @@ impl Verifier {
                 let root = root.ok_or(CertificateError::OtherDigest { expected: *digest })?;
                 certificate::verify(&[root], leaf, intermediates, usage, now_seconds).map(|_| ())
             }
+            Trusted::Anyone => Ok(()),
         }
     }
 }

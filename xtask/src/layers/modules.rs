@@ -96,9 +96,10 @@ const CLIENT_MODULES: &[(&str, &[&str])] = &[
     (
         "client",
         &[
-            "create", "reconfig", "domain", "session", "connect", "cluster", "error",
+            "trust", "create", "reconfig", "domain", "session", "connect", "cluster", "error",
         ],
     ),
+    ("trust", &["session"]),
     ("file", &["domain", "session", "error", "object"]),
     ("sweep", &["domain", "session", "error", "object"]),
     ("repair", &["domain", "session", "error"]),

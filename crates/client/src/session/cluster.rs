@@ -167,8 +167,7 @@ pub(super) async fn find(
     options: ConnectOptions,
 ) -> Result<Arc<KnownCluster>, ConnectError> {
     if let Some(key) = &world.key {
-        key.prove(&world.network, &options.addresses, options.timeout)
-            .await?;
+        key.prove(&options.addresses, options.timeout).await?;
     }
     let found = first_answer(&world, &options).await?;
     let root = KnownDomain::new(None, found.directory.root);

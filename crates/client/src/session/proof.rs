@@ -7,11 +7,12 @@ use super::cluster::KnownCluster;
 use super::thread::World;
 use crate::connect::{Attempt, ConnectError};
 use areo_net::network::{Contact, Network};
-use areo_net::{Bearer, Tls};
+use areo_net::{Bearer, Role, Tls};
 use areo_trust::key::{AccessKey, Prover};
 use areo_trust::protocol::{Ask, KeyProof, ProofSite, RefusalKind, TicketAnswer, TrustAnswer};
 use areo_trust::secret;
 use areo_trust::ticket::{Holder, TICKET_SECONDS};
+use areo_trust::tls::DefaultTimeProvider;
 use std::cell::Cell;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
@@ -64,11 +65,11 @@ impl KeyHolder {
     /// [`ConnectError::NoServer`], [`ConnectError::Unauthorised`].
     pub(crate) async fn prove(
         self: &Rc<Self>,
-        network: &Network,
         addresses: &[String],
         time: Duration,
     ) -> Result<(), ConnectError> {
         let begun = Instant::now();
+        let network = &proving_network();
         let mut attempts = vec![String::new(); addresses.len()];
         loop {
             let left = time.saturating_sub(begun.elapsed());
@@ -196,6 +197,14 @@ impl KeyHolder {
     }
 }
 
+/// Connections on which a key is proven. The server is known by its proof of the key, not by its certificate, whose CA may be new to this
+/// process. They carry no ticket: the present one may be the reason for which another one is wanted.
+fn proving_network() -> Network {
+    let own_id = u128::from(getrandom::u64().expect("the operating system gives entropy"));
+    let tls = Tls::of_prover(Arc::new(DefaultTimeProvider));
+    Network::with_tls(Role::Client, own_id, Some(tls))
+}
+
 /// Renews the ticket of a client for as long as it lives. The first call counts.
 pub(super) fn keep(world: &Rc<World>, known: &Arc<KnownCluster>) {
     if let Some(holder) = &world.key
@@ -217,9 +226,11 @@ async fn renew(holder: &Rc<KeyHolder>, world: &Weak<World>, known: &KnownCluster
             let Some(network) = world.upgrade().map(|world| world.network.clone()) else {
                 return;
             };
-            match holder.prove(&network, &known.addresses(), PATIENCE).await {
+            match holder.prove(&known.addresses(), PATIENCE).await {
                 Ok(()) => {
                     network.hurry();
+                    // A server that does not answer with a good certificate either way is no reason for a ticket each moment.
+                    sleep(RENEW_AGAIN).await;
                     break;
                 }
                 Err(ConnectError::Unauthorised { sentence }) => {

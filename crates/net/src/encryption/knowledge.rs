@@ -3,10 +3,10 @@
 use std::sync::{Arc, RwLock};
 
 use areo_trust::certificate::{CertificateError, Usage};
-use areo_trust::roots::{RootDigest, Roots};
-use areo_trust::tls::{Endpoint, TimeProvider, joining_config};
-use tokio_rustls::rustls::Error;
+use areo_trust::roots::{Root, RootDigest, Roots};
+use areo_trust::tls::{Endpoint, TimeProvider, joining_config, proving_config};
 use tokio_rustls::rustls::pki_types::CertificateDer;
+use tokio_rustls::rustls::{ClientConfig, Error};
 
 use super::{Current, Tls};
 
@@ -15,25 +15,22 @@ use super::{Current, Tls};
 pub(super) enum Knowledge {
     /// Those of a cluster.
     Cluster(Endpoint),
-    /// Those of a CA with this digest, which the other end shows itself.
-    Digest {
-        digest: RootDigest,
-        clock: Arc<dyn TimeProvider>,
-    },
+    /// Those that the handshake takes: the CAs of the cluster are not known yet.
+    NoRoots { clock: Arc<dyn TimeProvider> },
 }
 
 impl Knowledge {
     pub(super) fn endpoint(&self) -> Option<&Endpoint> {
         match self {
             Knowledge::Cluster(endpoint) => Some(endpoint),
-            Knowledge::Digest { .. } => None,
+            Knowledge::NoRoots { .. } => None,
         }
     }
 
     pub(super) fn clock(&self) -> &Arc<dyn TimeProvider> {
         match self {
             Knowledge::Cluster(endpoint) => &endpoint.clock,
-            Knowledge::Digest { clock, .. } => clock,
+            Knowledge::NoRoots { clock } => clock,
         }
     }
 
@@ -44,12 +41,12 @@ impl Knowledge {
                 let stays = |root| end.roots.all().contains(root);
                 before.cluster != end.cluster || !before.roots.all().iter().all(stays)
             }
-            // By a digest servers of any cluster count.
-            Knowledge::Digest { .. } => true,
+            // Servers of any cluster count.
+            Knowledge::NoRoots { .. } => true,
         }
     }
 
-    /// Judges certificates again that the other end showed. By a digest they are judged once, in the handshake.
+    /// Judges certificates again that the other end showed. Without roots they are judged once, in the handshake.
     pub(super) fn judge(
         &self,
         shown: &[CertificateDer<'_>],
@@ -57,7 +54,7 @@ impl Knowledge {
     ) -> Result<(), CertificateError> {
         match self {
             Knowledge::Cluster(endpoint) => endpoint.judge(shown, usage).map(|_| ()),
-            Knowledge::Digest { .. } => Ok(()),
+            Knowledge::NoRoots { .. } => Ok(()),
         }
     }
 }
@@ -66,11 +63,23 @@ impl Tls {
     /// Connections of a caller that knows nothing but the digest of a CA, from a join token or a cluster file: to any server that shows this
     /// CA and a certificate of it, of whichever cluster. The caller learns more from the server ([`Tls::trust`]).
     pub fn of_digest(digest: RootDigest, clock: Arc<dyn TimeProvider>) -> Tls {
-        let error = "this process knows nothing but the digest of a CA, and accepts no connection";
+        let calling = joining_config(digest, Arc::clone(&clock));
+        Tls::of_caller(calling, Knowledge::NoRoots { clock })
+    }
+
+    /// Connections to any server, with any certificate: for a caller that proves a key, and knows the server by its proof of the same key on
+    /// the same session.
+    pub fn of_prover(clock: Arc<dyn TimeProvider>) -> Tls {
+        let calling = proving_config(Arc::clone(&clock));
+        Tls::of_caller(calling, Knowledge::NoRoots { clock })
+    }
+
+    fn of_caller(calling: Result<Arc<ClientConfig>, Error>, known: Knowledge) -> Tls {
+        let error = "this process has no certificate, and accepts no connection";
         Tls::from(Current {
-            calling: joining_config(digest, Arc::clone(&clock)),
+            calling,
             called: Err(Error::General(error.to_owned())),
-            known: Knowledge::Digest { digest, clock },
+            known,
             changes: 0,
             bearer: None,
             verifier: None,
@@ -89,13 +98,21 @@ impl Tls {
                 roots,
                 ..endpoint.clone()
             }),
-            Knowledge::Digest { clock, .. } => Ok(Endpoint {
+            Knowledge::NoRoots { clock } => Ok(Endpoint {
                 cluster,
                 roots,
                 credentials: None,
                 clock: Arc::clone(clock),
             }),
         })
+    }
+
+    /// The CAs by which this process judges certificates, the one that issues first.
+    pub fn trusted(&self) -> Vec<RootDigest> {
+        let current = self.current();
+        let roots = current.known.endpoint().map(|endpoint| &endpoint.roots);
+        let digests = roots.map(|roots| roots.all().iter().map(Root::digest).collect());
+        digests.unwrap_or_default()
     }
 
     /// The CA that issued the certificate of this process, if it is one that it trusts.

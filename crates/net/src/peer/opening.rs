@@ -35,11 +35,15 @@ pub(crate) async fn open(
     let remote = tcp.peer_addr()?;
     let encrypting = connected(tcp, config.server, config.tls.as_ref());
     let encrypting = timeout(config.hello_timeout, encrypting);
-    let called = encrypting.await.map_err(|_| HandshakeError::TimedOut)??;
+    let called = encrypting.await.map_err(|_| HandshakeError::TimedOut)?;
+    if let (Err(HandshakeError::Tls { .. }), Some(tls)) = (&called, &config.tls) {
+        // The CA may have been rotated: who has a key learns of it with the next ticket.
+        tls.ask_for_ticket();
+    }
     let Called {
         mut stream,
         certificate,
-    } = called;
+    } = called?;
     let hello = Hello {
         cluster: config.cluster,
         expected_server: config.server,

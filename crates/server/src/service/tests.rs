@@ -114,7 +114,7 @@ impl Cluster {
             tls: Some(tls.clone()),
             ..ListenerConfig::new(Pool::new(pool::IDLE_BYTES))
         };
-        let service = Rc::new(NodeService::new(wire, &worker, ROOT));
+        let service = Rc::new(NodeService::new(wire, &worker, ROOT, None));
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
         let listener = Listener::bind(address, config, service).await;
         let listener = listener.expect("a port is free");

@@ -52,6 +52,11 @@ impl TrustKeeper {
         &self.tls
     }
 
+    /// The trust of the cluster as far as it was read, for those who answer callers.
+    pub(crate) fn registry(&self) -> Rc<Registry> {
+        Rc::clone(&self.registry)
+    }
+
     /// Reads on in the log again and again. Never returns.
     pub(crate) async fn keep(
         &self,

@@ -4,12 +4,13 @@ use bytes::Bytes;
 use rustls::pki_types::CertificateDer;
 
 use areo_core::config::ServerId;
-use areo_core::tlv::TlvError;
+use areo_core::tlv::{self, TlvError};
 
 use super::ask::secret;
 use super::fields::{
     ADDRESS, CERTIFICATE, DIGEST, Fields, GENERATION, ISSUING, KEY, KIND, MORE, NAME, OWN, PROOF,
-    REVOKED, ROOTS, ROTATING, ROW, SECONDS, SECRET, SENTENCE, SERVER, TICKET, TOKEN, WHAT, Writer,
+    REVOKED, ROOTS, ROTATING, ROW, SECONDS, SECRET, SENTENCE, SERVER, TICKET, TOKEN, TRUSTED, WHAT,
+    Writer,
 };
 use super::{
     JoinAnswer, KeyRow, Page, ProtocolError, RefusalKind, TicketAnswer, TokenRow, TrustAnswer,
@@ -46,9 +47,17 @@ impl TrustAnswer {
                 .put(SECRET, answer.cluster_key.expose())
                 .put(CERTIFICATE, &answer.certificate)
                 .put(ROOTS, &answer.roots.encode()),
-            TrustAnswer::Standing { issuer, generation } => Writer::new(STANDING)
-                .if_some(*issuer, |out, digest| out.put(DIGEST, &digest.0))
-                .u32(GENERATION, *generation),
+            TrustAnswer::Standing {
+                issuer,
+                trusted,
+                generation,
+            } => {
+                let out = Writer::new(STANDING)
+                    .if_some(*issuer, |out, digest| out.put(DIGEST, &digest.0))
+                    .u32(GENERATION, *generation);
+                let put = |out: Writer, digest: &RootDigest| out.put(TRUSTED, &digest.0);
+                trusted.iter().fold(out, put)
+            }
             TrustAnswer::Token(token) => Writer::new(TOKEN_IS)
                 .put(DIGEST, &token.root.0)
                 .u64(TOKEN, token.id.0)
@@ -99,6 +108,7 @@ fn read(kind: u8, fields: &mut Fields<'_>) -> Result<TrustAnswer, ProtocolError>
         }),
         STANDING => TrustAnswer::Standing {
             issuer: fields.maybe_number(DIGEST)?.map(RootDigest),
+            trusted: digests(fields)?,
             generation: fields.u32(GENERATION)?,
         },
         TOKEN_IS => TrustAnswer::Token(JoinToken {
@@ -250,6 +260,12 @@ fn change(fields: &mut Fields<'_>) -> Result<AuditRecord, ProtocolError> {
         what: what.ok_or(TlvError::Invalid { kind: WHAT })?,
         about: fields.text(NAME)?,
     })
+}
+
+fn digests(fields: &mut Fields<'_>) -> Result<Vec<RootDigest>, ProtocolError> {
+    let digest = |value| tlv::number(TRUSTED, value).map(RootDigest);
+    let digests: Result<_, TlvError> = fields.all(TRUSTED).into_iter().map(digest).collect();
+    Ok(digests?)
 }
 
 fn certificate(der: &[u8]) -> Result<CertificateDer<'static>, ProtocolError> {

@@ -35,6 +35,7 @@ pub(super) const OWN: u16 = MUST_UNDERSTAND | 23;
 pub(super) const SENTENCE: u16 = MUST_UNDERSTAND | 24;
 pub(super) const ADDRESS: u16 = MUST_UNDERSTAND | 25;
 pub(super) const WHAT: u16 = MUST_UNDERSTAND | 26;
+pub(super) const TRUSTED: u16 = MUST_UNDERSTAND | 27;
 
 /// Fields that are written.
 pub(super) struct Writer(BytesMut);

@@ -136,6 +136,7 @@ fn answers() -> Vec<TrustAnswer> {
         }),
         TrustAnswer::Standing {
             issuer: Some(root().digest()),
+            trusted: vec![root().digest(), root().digest()],
             generation: 4,
         },
         TrustAnswer::Tokens(Page {
@@ -293,6 +294,7 @@ fn pinned_answers() -> Vec<TrustAnswer> {
     vec![
         TrustAnswer::Standing {
             issuer: Some(digest),
+            trusted: vec![digest],
             generation: 4,
         },
         TrustAnswer::Token(JoinToken {

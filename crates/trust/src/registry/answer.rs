@@ -31,6 +31,8 @@ pub struct AskContext<'a> {
     pub server: ServerId,
     /// The CA that issued its certificate.
     pub issuer: Option<RootDigest>,
+    /// The CAs by which it judges certificates.
+    pub trusted: &'a [RootDigest],
     /// The ticket of the caller, whose signature and possession were verified.
     pub ticket: Option<&'a Ticket>,
     /// The address of the caller.
@@ -65,6 +67,21 @@ impl Ask {
             | Ask::DropRoot { .. }
             | Ask::Audit { .. } => Some(Verb::Keys),
         }
+    }
+}
+
+impl Ask {
+    /// True if the request changes nothing: it may be sent again where it is not known whether it was carried out.
+    pub fn only_reads(&self) -> bool {
+        matches!(
+            self,
+            Ask::Prove(_)
+                | Ask::Standing
+                | Ask::Tokens { .. }
+                | Ask::Keys { .. }
+                | Ask::Authorities
+                | Ask::Audit { .. }
+        )
     }
 }
 
@@ -168,6 +185,7 @@ impl Registry {
             | Ask::RevokeKey { .. } => self.of_keys(root, ask, &origin).await,
             Ask::Standing => Ok(TrustAnswer::Standing {
                 issuer: context.issuer,
+                trusted: context.trusted.to_vec(),
                 generation: view.generation,
             }),
             _ => self.of_authorities(root, ask, &origin).await,

@@ -1,0 +1,202 @@
+//! Answers requests about the trust of the cluster, which pass through no algorithm.
+//!
+//! A caller without a ticket may prove a key or show a join token. Each such request costs this server a round of the root domain, so an
+//! address has an allowance of them. A request that succeeds costs nothing of it: what counts is proofs and tokens that fail.
+
+use std::cell::{OnceCell, RefCell};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use areo_core::config::{Configuration, ServerId};
+use areo_core::dsm::Client;
+use areo_core::env::Env;
+use areo_core::manager::Root;
+use areo_core::message::Refusal;
+use areo_net::env::NetEnv;
+use areo_net::network::Network;
+use areo_net::{Allowances, Binding, HandshakeLimit, Origin, Responder, Tls};
+use areo_trust::protocol::{Ask, RefusalKind, TrustAnswer, TrustRefusal};
+use areo_trust::registry::{AskContext, Registry};
+use areo_trust::ticket::Ticket;
+use areo_wire::codec::trust;
+use tokio::task::spawn_local;
+use tokio::time::Instant;
+
+/// The longest time for a request: several times the patience of a quorum call, because it may lead through several configurations.
+const ATTEMPT: Duration = Duration::from_secs(10);
+/// Proofs and tokens from one address that may fail. Callers on this machine are not counted: they have its processor anyway.
+const FAILURES: HandshakeLimit = HandshakeLimit {
+    burst: 60,
+    per_second: 1,
+    is_for_loopback: false,
+};
+
+/// The way to the root domain.
+struct RootAccess {
+    client: Client<NetEnv>,
+    network: Network,
+    root: Arc<Configuration>,
+}
+
+/// The part of a server that answers requests about trust. Belongs to one thread.
+pub(crate) struct Trusting {
+    registry: Rc<Registry>,
+    server: ServerId,
+    tls: Tls,
+    /// The clock, in seconds since 1970.
+    clock: fn() -> u64,
+    access: OnceCell<RootAccess>,
+    allowances: RefCell<Allowances>,
+}
+
+/// The caller of a request.
+pub(crate) struct TrustCaller {
+    /// Its ticket, which was verified.
+    pub(crate) ticket: Option<Rc<Ticket>>,
+    /// Its address.
+    pub(crate) remote: SocketAddr,
+    /// The session of TLS; `None` of a plain connection.
+    pub(crate) binding: Option<Binding>,
+}
+
+impl Trusting {
+    pub(crate) fn new(
+        registry: Rc<Registry>,
+        server: ServerId,
+        tls: Tls,
+        clock: fn() -> u64,
+    ) -> Trusting {
+        Trusting {
+            registry,
+            server,
+            tls,
+            clock,
+            access: OnceCell::new(),
+            allowances: RefCell::default(),
+        }
+    }
+
+    /// From now on the root domain can be asked. The first call counts.
+    pub(crate) fn reach(&self, client: Client<NetEnv>, network: Network, root: Arc<Configuration>) {
+        self.access.get_or_init(|| RootAccess {
+            client,
+            network,
+            root,
+        });
+    }
+
+    /// Answers a request, later on this thread.
+    pub(crate) fn on_request(self: Rc<Self>, body: &[u8], responder: Responder) {
+        let Some(ask) = read(body, &responder) else {
+            responder.refuse(Refusal::Malformed, &[][..]);
+            return;
+        };
+        let caller = TrustCaller {
+            ticket: match responder.origin() {
+                Origin::Key(ticket) => Some(Rc::clone(ticket)),
+                Origin::Plain | Origin::Anonymous | Origin::Server(_) => None,
+            },
+            remote: responder.connection().remote(),
+            binding: responder.connection().binding(),
+        };
+        spawn_local(async move {
+            let told = match self.access.get() {
+                None => starting(),
+                Some(access) => {
+                    let client = access.client.with(access.network.env(ATTEMPT));
+                    let root = client.root(&access.root);
+                    self.answer(&root, &ask, &caller).await
+                }
+            };
+            say(responder, &told);
+        });
+    }
+
+    /// Carries a request out, unless its address has failed too often.
+    pub(crate) async fn answer<E: Env>(
+        &self,
+        root: &Root<E>,
+        ask: &Ask,
+        caller: &TrustCaller,
+    ) -> TrustAnswer {
+        let address = caller.remote.ip();
+        let is_limited = ask.needs().is_none();
+        if is_limited {
+            let (mut allowances, now) = (self.allowances.borrow_mut(), Instant::now());
+            if !allowances.admits(address, &FAILURES, now) {
+                tracing::info!(%address, "proofs and tokens of an address are not looked at: too many failed");
+                return too_many();
+            }
+            allowances.charge(address, &FAILURES, now);
+        }
+        let context = AskContext {
+            server: self.server,
+            issuer: self.tls.issuer(),
+            trusted: &self.tls.trusted(),
+            ticket: caller.ticket.as_deref(),
+            address: &caller.remote.to_string(),
+            binding: caller.binding,
+            now_seconds: (self.clock)(),
+        };
+        let told = self.registry.answer(root, ask, &context).await;
+        match &told {
+            TrustAnswer::Refused(refusal) => {
+                let (kind, sentence) = (refusal.kind, &refusal.sentence);
+                tracing::info!(%address, ?kind, sentence, "request about trust refused");
+            }
+            _ if is_limited => self.allowances.borrow_mut().refund(address),
+            _ => {}
+        }
+        told
+    }
+}
+
+fn read(body: &[u8], responder: &Responder) -> Option<Ask> {
+    let remote = responder.connection().remote();
+    let warn = |error: &dyn std::fmt::Display| {
+        tracing::warn!(%remote, %error, "a request about trust that cannot be read");
+    };
+    let fields = trust::decode_request(body)
+        .map_err(|error| warn(&error))
+        .ok()?;
+    Ask::decode(fields).map_err(|error| warn(&error)).ok()
+}
+
+/// Answers a request of a cluster that has no trust to ask for.
+pub(crate) fn refuse(responder: Responder) {
+    say(
+        responder,
+        &refused(
+            RefusalKind::Usage,
+            "this cluster has no CA, tokens and keys: its connections are plain, and every caller may do everything",
+        ),
+    );
+}
+
+fn starting() -> TrustAnswer {
+    refused(
+        RefusalKind::Unavailable,
+        "this server is starting, and has not found the root domain yet: try again",
+    )
+}
+
+fn too_many() -> TrustAnswer {
+    refused(
+        RefusalKind::Unavailable,
+        "too many proofs of keys and join tokens from this address have failed: wait a minute, and check the key or token",
+    )
+}
+
+fn refused(kind: RefusalKind, sentence: &str) -> TrustAnswer {
+    let sentence = sentence.to_owned();
+    TrustAnswer::Refused(TrustRefusal { kind, sentence })
+}
+
+fn say(responder: Responder, told: &TrustAnswer) {
+    responder.reply(&trust::encode_reply(&told.encode()), &[]);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+use super::*;
+
+#[path = "../../../core/tests/world/mod.rs"]
+#[allow(unreachable_pub)] // there it is part of a tree of modules
+mod world;
+
+use areo_core::config::Dap;
+use areo_trust::key::AccessKey;
+use areo_trust::protocol::{KeyProof, ProofSite};
+use areo_trust::registry::{Actor, Foundation, Origin as Change};
+use areo_trust::roots::RootDigest;
+use areo_trust::secret::{Secret, system};
+use areo_trust::ticket::Holder;
+use areo_trust::tls::DefaultTimeProvider;
+use world::{World, configuration};
+
+const CLUSTER: u128 = 0xc1;
+const NOW: u64 = 1_800_000_000;
+const HOST: ServerId = ServerId(1);
+const BINDING: Binding = [6; 32];
+
+struct Asked {
+    world: World,
+    root: Arc<Configuration>,
+    trusting: Rc<Trusting>,
+    admin: AccessKey,
+}
+
+impl Asked {
+    fn found() -> Asked {
+        let root = configuration(3, Dap::Abd, 1, 0);
+        let world = World::new(&root, 1);
+        let (foundation, admin) = Foundation::create(CLUSTER, NOW).expect("a CA");
+        let key = Secret::random(&system).expect("random bytes");
+        let registry = Rc::new(Registry::new(CLUSTER, key));
+        let tls = Tls::of_digest(RootDigest([7; 32]), Arc::new(DefaultTimeProvider));
+        let trusting = Trusting::new(Rc::clone(&registry), HOST, tls, || NOW);
+        let handle = world.actor(&root).client().root(&root);
+        let founded = async move {
+            let origin = Change {
+                by: Actor::Founder,
+                address: String::new(),
+                now_seconds: NOW,
+            };
+            registry.found(&handle, &foundation, &origin).await
+        };
+        world.run(founded).expect("a quorum is up");
+        Asked {
+            world,
+            root,
+            trusting: Rc::new(trusting),
+            admin,
+        }
+    }
+
+    /// The answer to a proof of a key, from this address.
+    fn prove(&self, key: &AccessKey, address: &str) -> TrustAnswer {
+        let site = ProofSite {
+            cluster: CLUSTER,
+            server: HOST,
+            binding: BINDING,
+        };
+        let holder = Holder::create().expect("random bytes").public();
+        let proof = KeyProof::create(key, holder, &site, &system);
+        let ask = Ask::Prove(proof.expect("random bytes"));
+        let remote = format!("{address}:4100").parse().expect("an address");
+        let root = self.world.actor(&self.root).client().root(&self.root);
+        let trusting = Rc::clone(&self.trusting);
+        let answer = async move {
+            let caller = TrustCaller {
+                ticket: None,
+                remote,
+                binding: Some(BINDING),
+            };
+            trusting.answer(&root, &ask, &caller).await
+        };
+        self.world.run(answer)
+    }
+}
+
+fn refusal(answer: &TrustAnswer) -> Option<RefusalKind> {
+    match answer {
+        TrustAnswer::Refused(refusal) => Some(refusal.kind),
+        _ => None,
+    }
+}
+
+#[test]
+fn an_address_whose_proofs_fail_is_left_and_no_other_one() {
+    let asked = Asked::found();
+    let wrong = AccessKey {
+        secret: Secret::random(&system).unwrap(),
+        ..asked.admin.clone()
+    };
+    for number in 0..FAILURES.burst {
+        let answer = asked.prove(&wrong, "10.0.0.1");
+        assert_eq!(
+            refusal(&answer),
+            Some(RefusalKind::Unauthorised),
+            "{number}"
+        );
+    }
+    let gathers = asked.world.gathers();
+    let answer = asked.prove(&asked.admin, "10.0.0.1");
+    assert_eq!(refusal(&answer), Some(RefusalKind::Unavailable));
+    let TrustAnswer::Refused(refused) = answer else {
+        unreachable!("it was refused")
+    };
+    assert!(refused.sentence.contains("wait a minute"), "{refused}");
+    assert_eq!(asked.world.gathers(), gathers, "no quorum is asked for it");
+    // Others are heard, as often as they are right.
+    for number in 0..2 * FAILURES.burst {
+        let answer = asked.prove(&asked.admin, "10.0.0.2");
+        assert_eq!(refusal(&answer), None, "{number}");
+    }
+    let answer = asked.prove(&wrong, "10.0.0.2");
+    assert_eq!(refusal(&answer), Some(RefusalKind::Unauthorised));
+}
