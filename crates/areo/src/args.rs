@@ -21,6 +21,7 @@ use std::time::Duration;
 pub(crate) mod file;
 mod reconfig;
 mod server;
+mod trust;
 mod values;
 
 pub(crate) use file::File;
@@ -29,11 +30,12 @@ pub(crate) use global::Global;
 pub(crate) use reconfig::{ChangeArgs, ExperimentalArgs, Reconfig, Start};
 pub(crate) use server::{Departure, Server, ServerVerb};
 pub(crate) use trace::{Trace, Which};
+pub(crate) use trust::{Audit, Ca, Key, Token};
 pub(crate) use values::{Basis, parse_block_size, parse_max_object};
 use values::{KeyParser, parse_basis, parse_copy_limit, parse_pair};
 
 /// What `--help` of a program shows: its commands on a screen. What the options of every command mean, the commands' own help says.
-pub const SCREEN: &str = "{about-with-newline}{usage-heading} {usage}\n\n{subcommands}{after-help}";
+pub const SCREEN: &str = "{about-with-newline}{usage-heading} {usage}\n{subcommands}{after-help}";
 
 /// The revision of the source that this is built from; `unknown` without git.
 pub const REVISION: &str = env!("BUILD_COMMIT");
@@ -108,6 +110,21 @@ pub(crate) enum Command {
     /// Its servers, its [n,k] and its algorithm may change.
     #[command(subcommand, arg_required_else_help = true)]
     Reconfig(Reconfig),
+    /// Make, list and revoke tokens with which machines become servers
+    // The screen has room for one line about trust: that of `key` names the others.
+    #[command(subcommand, arg_required_else_help = true, hide = true)]
+    Token(Token),
+    /// Make, rotate and revoke access keys; also: token, ca, audit
+    ///
+    /// A key has grants, which each server checks for each request.
+    #[command(subcommand, arg_required_else_help = true)]
+    Key(Key),
+    /// List, rotate and drop the CAs that the cluster trusts
+    #[command(subcommand, arg_required_else_help = true, hide = true)]
+    Ca(Ca),
+    /// List changes of CAs, tokens and keys, and who made them
+    #[command(subcommand, arg_required_else_help = true, hide = true)]
+    Audit(Audit),
     /// Show servers and domains; first what does not work
     Status(Status),
     /// Show the steps of an operation, and their times

@@ -14,6 +14,7 @@ mod statistics;
 mod status;
 mod sweep;
 pub(crate) mod trace;
+mod trust;
 mod up;
 
 use crate::args::{Cli, Command};
@@ -62,6 +63,10 @@ fn perform(session: &Session, command: Command, recorder: &Recorder) -> Outcome 
         Command::Repair(args) => repair::run(session, args),
         Command::Domain(command) => domain::run(session, command),
         Command::Reconfig(command) => reconfig::run(session, command),
+        Command::Token(command) => trust::token(session, command),
+        Command::Key(command) => trust::key(session, command),
+        Command::Ca(command) => trust::ca(session, command),
+        Command::Audit(command) => trust::audit(session, &command),
         Command::Status(args) => status::run(session, &args),
         Command::Trace(args) => trace::run(session, &args),
         Command::Completion { .. } | Command::Version => {

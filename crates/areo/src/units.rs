@@ -21,6 +21,7 @@ const TIMES: &[(&str, u64)] = &[
     ("m", 60_000),
     ("min", 60_000),
     ("h", 3_600_000),
+    ("d", 86_400_000),
 ];
 
 /// Bytes from `65536`, `64KiB` or `1.5MiB`.
@@ -37,12 +38,12 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     scale(number, unit).ok_or_else(wrong)
 }
 
-/// A time from `5s`, `1.5s`, `200ms`, `2min` or `1h`.
+/// A time from `5s`, `1.5s`, `200ms`, `2min`, `1h` or `7d`.
 ///
 /// # Errors
 /// A sentence that says how times are written.
 pub fn parse_time(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("'{text}' is not a time: times are written 200ms, 5s, 2min or 1h");
+    let wrong = || format!("'{text}' is not a time: times are written 200ms, 5s, 2min, 1h or 7d");
     let (number, suffix) = split(text).ok_or_else(wrong)?;
     let unit = unit(TIMES, suffix).ok_or_else(wrong)?;
     scale(number, unit)

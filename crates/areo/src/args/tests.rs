@@ -24,7 +24,7 @@ fn the_help_names_every_command() {
     let commands = Cli::command();
     let names: Vec<&str> = commands
         .get_subcommands()
-        // `version`, of which the screen has no room: `--version` is what people try.
+        // Those of which the screen has no room: of `version` people try `--version`, and `key` names the others.
         .filter(|command| !command.is_hide_set())
         .map(clap::Command::get_name)
         .collect();
@@ -43,6 +43,7 @@ fn the_help_names_every_command() {
             "repair",
             "domain",
             "reconfig",
+            "key",
             "status",
             "trace",
             "completion"

@@ -27,6 +27,7 @@ mod replacement;
 mod restart;
 mod terminal;
 mod trace;
+mod trust;
 mod values;
 mod waiting;
 

@@ -1,0 +1,203 @@
+//! `areo key`: access keys.
+//!
+//! A key that is made or rotated comes as a cluster file, which has all that a program on another machine needs.
+
+use super::failure;
+use crate::args;
+use crate::cluster_file::{ClusterFile, Server};
+use crate::exit::{Code, Failure, Outcome};
+use crate::output::columns;
+use crate::session::{self, Session, Target};
+use areo_client::{Client, limits};
+use areo_trust::key::AccessKey;
+use areo_trust::protocol::KeyRow;
+use areo_trust::roots::RootDigest;
+use serde_json::json;
+use std::path::Path;
+
+pub(in crate::cmd) fn run(session: &Session, command: args::Key) -> Outcome {
+    session::run(perform(session, command), "")
+}
+
+async fn perform(session: &Session, command: args::Key) -> Outcome {
+    if let args::Key::Create {
+        file: Some(file), ..
+    } = &command
+        && file.exists()
+    {
+        let file = file.display();
+        return Err(Failure::usage(format!(
+            "{file} exists: name another file, or use `areo key rotate` to replace the key in it"
+        )));
+    }
+    let client = session.connect().await?;
+    let trust = client.trust();
+    match command {
+        args::Key::Create { name, grants, file } => {
+            let grants = grants
+                .grants()
+                .map_err(|error| Failure::usage(error.to_string()))?;
+            // What the file needs is asked for before there is a key that could be lost.
+            let blank = blank(session, &client).await?;
+            let key = trust.create_key(&name, &grants).await.map_err(failure)?;
+            deliver(session, blank, (&name, key), file.as_deref())?;
+        }
+        args::Key::Ls => ls(session, &client).await?,
+        args::Key::Rotate { key: name, file } => {
+            let blank = blank(session, &client).await?;
+            check_replaced(file.as_deref(), &blank)?;
+            let key = trust.rotate_key(&name).await.map_err(failure)?;
+            deliver(session, blank, (&name, key), file.as_deref())?;
+            session.out.note(&format!(
+                "the older secret counts, too, until `areo key retire {name}`"
+            ));
+        }
+        args::Key::Retire { key } => {
+            trust.retire_key(&key).await.map_err(failure)?;
+            session.out.note(&format!("key {key} has one secret"));
+        }
+        args::Key::Grant { key, grants } => {
+            let grants = grants
+                .grants()
+                .map_err(|error| Failure::usage(error.to_string()))?;
+            trust.change_grants(&key, &grants).await.map_err(failure)?;
+            session.out.note(&format!("key {key} has these grants"));
+        }
+        args::Key::Revoke { key } => {
+            trust.revoke_key(&key).await.map_err(failure)?;
+            session.out.note(&format!("key {key} is revoked"));
+        }
+    }
+    client.close().await;
+    Ok(())
+}
+
+/// The cluster file of this cluster without a key.
+async fn blank(session: &Session, client: &Client) -> Outcome<ClusterFile> {
+    let authorities = client.trust().authorities().await.map_err(failure)?;
+    let ca = authorities.first().map(|issuing| issuing.digest);
+    let servers = client.servers().await.map_err(session::failure)?;
+    let server = |info: areo_client::ServerInfo| Server {
+        name: info.name,
+        id: info.id.0,
+        address: info.address,
+        admin: info.admin,
+    };
+    let servers: Vec<Server> = servers.into_iter().map(server).collect();
+    let (memory, max_object) = match session.target()? {
+        Target::File(_, file) => (file.memory(), file.max_object),
+        Target::Addresses(_) => (false, limits::DEFAULT_VALUE_BYTES),
+    };
+    let mut file = ClusterFile::new(client.cluster().0, memory, max_object, servers);
+    file.ca = ca;
+    Ok(file)
+}
+
+/// A file that is not of this cluster stays.
+fn check_replaced(path: Option<&Path>, blank: &ClusterFile) -> Outcome {
+    let Some(path) = path else { return Ok(()) };
+    match ClusterFile::read(path)? {
+        Some(file) if file.cluster != blank.cluster => {
+            let path = path.display();
+            Err(Failure::usage(format!(
+                "{path} is the file of another cluster: name another file"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes the file, or prints it: the only time that the key is shown.
+fn deliver(
+    session: &Session,
+    mut file: ClusterFile,
+    (name, key): (&str, AccessKey),
+    path: Option<&Path>,
+) -> Outcome {
+    let (out, id) = (session.out, key.id);
+    let ca = file.ca;
+    file.key = Some(key);
+    if let Some(path) = path {
+        file.write(path).map_err(|failure| {
+            let message = format!(
+                "{failure}; the secret of key {id} is lost: revoke the key or the rotation's key (`areo key revoke {id}`), and make another one"
+            );
+            Failure::new(Code::Other, message)
+        })?;
+    }
+    match (out.json, path) {
+        (true, path) => out.object(&report((name, ca), &file, path)),
+        (false, Some(path)) => {
+            let path = path.display();
+            out.note(&format!(
+                "{path} has key {id} ({name}): `areo --cluster {path} ls` uses it"
+            ));
+            Ok(())
+        }
+        (false, None) => {
+            out.line(file.text().trim_end())?;
+            out.note(&format!("key {id} ({name}) is not shown again"));
+            Ok(())
+        }
+    }
+}
+
+fn report(
+    (name, ca): (&str, Option<RootDigest>),
+    file: &ClusterFile,
+    path: Option<&Path>,
+) -> serde_json::Value {
+    let key = file.key.as_ref().expect("the caller has put it there");
+    json!({
+        "name": name,
+        "id": key.id.to_string(),
+        "ca": ca.map(|ca| ca.to_string()),
+        "cluster": format!("{:032x}", file.cluster),
+        "addresses": file.addresses(),
+        "file": path.map(|path| path.display().to_string()),
+        // In one place alone.
+        "key": path.is_none().then(|| key.expose_text().to_string()),
+    })
+}
+
+async fn ls(session: &Session, client: &Client) -> Outcome {
+    let mut keys = client.trust().keys().await.map_err(failure)?;
+    keys.sort_by(|one, other| (&one.name, one.id).cmp(&(&other.name, other.id)));
+    if session.out.json {
+        return keys.iter().try_for_each(|key| {
+            session.out.object(&json!({
+                "name": key.name,
+                "id": key.id.to_string(),
+                "state": state(key),
+                "grants": grants(key),
+                "revoked_seconds": key.revoked_seconds,
+            }))
+        });
+    }
+    let row = |key: &KeyRow| {
+        vec![
+            key.name.clone(),
+            key.id.to_string(),
+            state(key).to_owned(),
+            grants(key).join(" "),
+        ]
+    };
+    let rows: Vec<_> = keys.iter().map(row).collect();
+    let columns = columns("key | id | state | grants");
+    session
+        .out
+        .short_table(&columns, &["key", "state", "grants"], &rows)
+}
+
+fn grants(key: &KeyRow) -> Vec<String> {
+    key.grants.all().iter().map(ToString::to_string).collect()
+}
+
+/// The word for what a key is good for.
+fn state(key: &KeyRow) -> &'static str {
+    match (key.revoked_seconds, key.is_rotating) {
+        (Some(_), _) => "revoked",
+        (None, true) => "rotating",
+        (None, false) => "good",
+    }
+}
