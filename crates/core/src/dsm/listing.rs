@@ -62,7 +62,7 @@ impl<E: Env> Domain<E> {
 
     /// The entry. Where no server that answered has an element of its version, the object is asked for alone
     /// (`[CAS-8 finalized-listing]`); so is a register that servers do not list alike. `None`: it is deleted. One that cannot be read because
-    /// it is damaged is listed all the same.
+    /// it is damaged, or because a member is away that may have its last element, is listed all the same: it keeps no other object out.
     async fn looked_up(
         &self,
         kind: Kind,
@@ -74,7 +74,7 @@ impl<E: Env> Domain<E> {
         let name = Name::new(kind, &entry.key).expect("a server listed it");
         let found = match Box::pin(self.stat(&name)).await {
             Ok(found) => found,
-            Err(failed) if failed.is_damage() => {
+            Err(failed) if failed.is_damage() || failed.answered() >= failed.needed => {
                 return Ok(Some(ListEntry {
                     absent: false,
                     damaged: true,

@@ -403,6 +403,11 @@ fn what_a_member_away_may_have_is_not_called_lost() {
         world.crash(*away);
         let failed = world.run(actor.read("k")).expect_err("too few are there");
         assert_eq!(lost(&failed), [], "{dap:?}: another one may come back");
+        let listed = world.run(actor.list("", "", 100));
+        let listed = listed.map(|page| page.entries);
+        let listed = listed.unwrap_or_else(|failed| panic!("{dap:?}: {failed}"));
+        let listed: Vec<_> = listed.iter().map(|it| (&*it.key, it.damaged)).collect();
+        assert_eq!(listed, [("b", false), ("k", true)], "{dap:?}");
         world.restart(*away, false);
         let read = world.run(actor.read("k")).map(|found| found.tag);
         assert_eq!(read, Ok(tag), "{dap:?}");

@@ -10,6 +10,7 @@ use crate::cluster::Cluster;
 use crate::fault::Fault;
 use crate::history::Kind;
 use crate::run::{mend, pass, start_all};
+use crate::world::server_of;
 use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::element::Value;
 use areo_core::env::Env;
@@ -103,8 +104,9 @@ pub(crate) fn lose(work: &Rc<Workload>) {
     });
     world.cease_to_judge();
     world.plan().note(Fault::ObjectLost);
-    world.lose_elements(&c, &name(LOST), loss.tag);
+    let sound = world.lose_elements(&c, &name(LOST), loss.tag);
     start_all(world);
+    work.meet_lost_without_one(&c, &loss, &sound);
     // Clients that begin now remember no version of it, and no value.
     let clients = work.begin(DOMAIN, &c);
     let it_is_lost = loss.clone();
@@ -198,6 +200,40 @@ impl Workload {
         }
         self.must_end("list", begun, &one(LOST).list().await);
         self.must_end("put", begun, &one(LOST + 1).put().await);
+    }
+
+    /// Clients meet the lost object while one member is away that may have an element. Where it would make the others' enough, they need not
+    /// hear that the object is lost; nor where no fragment comes, because a member may have a copy.
+    fn meet_lost_without_one(
+        self: &Rc<Self>,
+        c: &Arc<Configuration>,
+        loss: &Rc<Loss>,
+        sound: &[usize],
+    ) {
+        if c.quorums().quorum() == c.n() || !self.world.random().chance(500) {
+            return;
+        }
+        let away = server_of(c.members()[self.world.random().index(c.n())]);
+        let comes = sound.iter().any(|server| *server != away);
+        let is_proved = comes && sound.len() + 1 < usize::from(c.dap().k());
+        let life = self.world.stand_still(away);
+        let (clients, loss) = (self.begin(DOMAIN, c), loss.clone());
+        self.each(&clients, async move |work, it| {
+            let seen = work.one(it, LOST).see(loss.tag).await;
+            if seen != Seen::Lost && (is_proved || seen != Seen::Nothing) {
+                work.stuck(
+                    "a read of a lost object beside a member that is away",
+                    it.process,
+                );
+            }
+            for key in LOST + 1..KEYS {
+                work.must_end("get", it, &work.one(it, key).get().await);
+            }
+            work.must_end("list", it, &work.one(it, LOST).list().await);
+            work.must_end("put", it, &work.one(it, LOST + 1).put().await);
+        });
+        self.world.resume(away, life);
+        start_all(&self.world);
     }
 
     /// Reads while others write and change the domain.

@@ -87,14 +87,15 @@ impl World {
         });
     }
 
-    /// The elements of this version rot at so many members that too few are left. These members start again.
-    pub(crate) fn lose_elements(&self, c: &Configuration, name: &Name, tag: Tag) {
+    /// The elements of this version rot at so many members that too few are left. The members start again. Returns those that have a sound
+    /// element still.
+    pub(crate) fn lose_elements(&self, c: &Configuration, name: &Name, tag: Tag) -> Vec<usize> {
         assert!(
             self.is_arbitrary(),
             "an invariant would be broken, and rightly so"
         );
         let mut members: Vec<usize> = c.members().iter().map(|it| server_of(*it)).collect();
-        let mut spared = None;
+        let (mut spared, mut sound) = (None, Vec::new());
         while !members.is_empty() {
             let server = members.swap_remove(self.random().index(members.len()));
             self.kill(server);
@@ -111,12 +112,14 @@ impl World {
             });
             if *spared > 0 {
                 *spared -= 1;
+                sound.push(server);
                 continue;
             }
             assert!(!element.payload.is_empty(), "it has something that can rot");
             self.flip_all(server, &element.payload);
             self.remark(&format!("server {server} loses its element of {tag}"));
         }
+        sound
     }
 
     /// Flips a bit of these bytes wherever they are on a disk.

@@ -273,6 +273,13 @@ impl World {
 
     fn pause(&self, server: usize) {
         self.plan().note(Fault::Pause);
+        let life = self.stand_still(server);
+        let time = Duration::from_millis(self.random().between(1, 500));
+        self.at(time, Happening::Resume(server, life));
+    }
+
+    /// A server stands still until this life of it is resumed.
+    pub(crate) fn stand_still(&self, server: usize) -> u64 {
         self.remark(&format!("server {server} stands still"));
         let life = {
             let machine = &mut self.0.machines.borrow_mut().list[server];
@@ -281,8 +288,7 @@ impl World {
             machine.life
         };
         self.disturb(server);
-        let time = Duration::from_millis(self.random().between(1, 500));
-        self.at(time, Happening::Resume(server, life));
+        life
     }
 
     fn fill(&self, server: usize, time: Duration) {

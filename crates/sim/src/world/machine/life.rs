@@ -384,7 +384,7 @@ impl World {
         self.at(downtime, Happening::Restart(server));
     }
 
-    pub(in crate::world) fn resume(&self, server: usize, life: u64) {
+    pub(crate) fn resume(&self, server: usize, life: u64) {
         {
             let machine = &mut self.0.machines.borrow_mut().list[server];
             if machine.life != life {
