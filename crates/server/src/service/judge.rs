@@ -129,9 +129,12 @@ impl<K: Knowledge> Judge<K> {
         Completion::of(request).is_some() && accesses_of(request).iter().all(may_read)
     }
 
-    /// Judges the sender of a note.
+    /// Judges the sender of a note. A server that was forgotten says nothing more.
     pub(crate) fn note(&self, note: &Note, standing: Standing<'_>) -> Verdict {
-        self.need(&self.table.of_note(note), standing)
+        match standing {
+            Standing::Forgotten(_) => Verdict::Lacking(Lacking::Certificate),
+            _ => self.need(&self.table.of_note(note), standing),
+        }
     }
 
     fn need(&self, need: &Need<'_>, standing: Standing<'_>) -> Verdict {

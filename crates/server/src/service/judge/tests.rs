@@ -150,7 +150,8 @@ fn each_row_is_judged_for_callers_without_a_key() {
             Need::Server { id, .. } => *id == Some(OWN),
             _ => false,
         };
-        let forgotten = needs.iter().all(is_own);
+        let is_request = matches!(message, Message::Request(_));
+        let forgotten = is_request && needs.iter().all(is_own);
         assert_eq!(
             may(message, Standing::Forgotten(OWN)),
             forgotten,
