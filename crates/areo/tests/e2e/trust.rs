@@ -200,6 +200,10 @@ fn a_key_does_what_its_grants_say_until_it_is_revoked() {
         file.to_str().unwrap(),
     ]);
     again.refused(2, &["exists", "areo key rotate"]);
+    let nowhere = cluster.path("missing/x.toml");
+    let nowhere = nowhere.to_str().unwrap();
+    let unmade = cluster.admin(&["key", "create", "x", "--grant", "status", "--file", nowhere]);
+    unmade.refused(2, &["does not exist"]);
     let wrong = cluster.admin(&["key", "create", "x", "--grant", "fly:logs"]);
     assert_eq!(wrong.code, 2, "{}", wrong.stderr);
 

@@ -39,13 +39,14 @@ async fn perform(session: &Session, command: args::Key) -> Outcome {
                 .map_err(|error| Failure::usage(error.to_string()))?;
             // What the file needs is asked for before there is a key that could be lost.
             let blank = blank(session, &client).await?;
+            check_place(file.as_deref(), &blank)?;
             let key = trust.create_key(&name, &grants).await.map_err(failure)?;
             deliver(session, blank, (&name, key), file.as_deref())?;
         }
         args::Key::Ls => ls(session, &client).await?,
         args::Key::Rotate { key: name, file } => {
             let blank = blank(session, &client).await?;
-            check_replaced(file.as_deref(), &blank)?;
+            check_place(file.as_deref(), &blank)?;
             let key = trust.rotate_key(&name).await.map_err(failure)?;
             deliver(session, blank, (&name, key), file.as_deref())?;
             session.out.note(&format!(
@@ -93,9 +94,16 @@ async fn blank(session: &Session, client: &Client) -> Outcome<ClusterFile> {
     Ok(file)
 }
 
-/// A file that is not of this cluster stays.
-fn check_replaced(path: Option<&Path>, blank: &ClusterFile) -> Outcome {
+/// A file that is not of this cluster stays, and a key is not made for a file that cannot be.
+fn check_place(path: Option<&Path>, blank: &ClusterFile) -> Outcome {
     let Some(path) = path else { return Ok(()) };
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    if folder.is_some_and(|folder| !folder.is_dir()) {
+        let path = path.display();
+        return Err(Failure::usage(format!(
+            "the folder of {path} does not exist: make it, or name another file"
+        )));
+    }
     match ClusterFile::read(path)? {
         Some(file) if file.cluster != blank.cluster => {
             let path = path.display();
@@ -120,7 +128,7 @@ fn deliver(
     if let Some(path) = path {
         file.write(path).map_err(|failure| {
             let message = format!(
-                "{failure}; the secret of key {id} is lost: revoke the key or the rotation's key (`areo key revoke {id}`), and make another one"
+                "{failure}; the secret of key {id} is lost: revoke the key (`areo key revoke {id}`), and make another one"
             );
             Failure::new(Code::Other, message)
         })?;
