@@ -4,7 +4,6 @@
 use crate::exit::{Failure, Outcome, plain};
 use crate::units::{exact_size, parse_size};
 use areo_trust::key::AccessKey;
-use areo_trust::roots::RootDigest;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -13,7 +12,7 @@ use std::path::Path;
 /// The file's version that this program writes and reads.
 const VERSION: i64 = 1;
 const HEAD: &str = "\
-# Written by `areo up`. Addresses may change, ids do not. Clients need this file, or the address of one server.
+# Written by Areo. Addresses may change, ids do not. Clients need this file, or the address of one server and, where the cluster has keys, a key.
 ";
 
 /// The contents of a cluster file.
@@ -28,9 +27,6 @@ pub(crate) struct ClusterFile {
     /// Largest value of one object, in bytes.
     #[serde(with = "size")]
     pub(crate) max_object: u64,
-    /// The digest of the cluster's CA; none of a cluster whose connections are plain.
-    #[serde(default, with = "digest", skip_serializing_if = "Option::is_none")]
-    pub(crate) ca: Option<RootDigest>,
     /// An access key: who can read the file may do what the key may do.
     #[serde(default, with = "key", skip_serializing_if = "Option::is_none")]
     pub(crate) key: Option<AccessKey>,
@@ -57,16 +53,14 @@ impl ClusterFile {
             cluster,
             durability: durability.into(),
             max_object,
-            ca: None,
             key: None,
             servers,
         }
     }
 
-    /// The file with the CA of the cluster and a key for it, if the cluster has keys.
-    pub(crate) fn with_access(mut self, access: Option<(RootDigest, AccessKey)>) -> ClusterFile {
-        (self.ca, self.key) = access.unzip();
-        self
+    /// The file with a key for the cluster, if that has keys.
+    pub(crate) fn with_key(self, key: Option<AccessKey>) -> ClusterFile {
+        ClusterFile { key, ..self }
     }
 
     /// True if the servers keep nothing on disk.
@@ -184,28 +178,6 @@ mod hexadecimal {
     }
 }
 
-mod digest {
-    use super::RootDigest;
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-
-    #[allow(clippy::ref_option)] // The shape that serde asks for.
-    pub(super) fn serialize<S: Serializer>(
-        digest: &Option<RootDigest>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&digest.expect("none is left out"))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Option<RootDigest>, D::Error> {
-        let text = String::deserialize(from)?;
-        let digest = RootDigest::parse(&text);
-        let why = || D::Error::custom("the digest of the CA has 64 digits out of 0-9 and a-f");
-        digest.map(Some).ok_or_else(why)
-    }
-}
-
 mod key {
     use super::AccessKey;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
@@ -263,7 +235,7 @@ mod tests {
         assert_eq!(ClusterFile::read(&path), Ok(None));
         file().write(&path).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
-        assert!(text.starts_with("# Written by `areo up`"), "{text}");
+        assert!(text.starts_with("# Written by Areo"), "{text}");
         assert!(text.contains("max-object = \"64MiB\""), "{text}");
         assert!(text.contains("cluster = \"0000000000000000000000000000000a\""));
         assert_eq!(ClusterFile::read(&path), Ok(Some(file())));
@@ -277,7 +249,6 @@ mod tests {
         let secret = "5".repeat(64);
         let key = AccessKey::parse(&format!("areokey1.0000000000000007.{secret}")).unwrap();
         let with_key = ClusterFile {
-            ca: Some(RootDigest([7; 32])),
             key: Some(key),
             ..file()
         };
@@ -299,16 +270,12 @@ mod tests {
                 text.replace("areokey1", "areo1"),
                 "one begins with 'areokey1.'",
             ),
-            (
-                text.replace("0707", "07g7"),
-                "the digest of the CA has 64 digits",
-            ),
         ] {
             let refused = parse(&text).expect_err(why);
             assert!(refused.contains(why), "{why}: {refused}");
             assert!(!refused.contains(&secret[..8]), "{refused}");
         }
-        assert!(!file().text().contains("key") && !file().text().contains("ca ="));
+        assert!(!file().text().contains("key"));
     }
 
     #[test]

@@ -8,7 +8,6 @@
 
 use crate::exit::{Failure, Outcome, plain};
 use areo_trust::key::AccessKey;
-use areo_trust::roots::RootDigest;
 use areo_trust::token::JoinToken;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -19,7 +18,6 @@ use std::path::{Path, PathBuf};
 /// Every key.
 pub(crate) const KEYS: &[&str] = &[
     "cluster",
-    "ca",
     "key",
     "token",
     "domain",
@@ -44,7 +42,6 @@ pub(crate) const KEYS: &[&str] = &[
     "server.advertise",
     "server.admin",
     "server.durability",
-    "server.insecure",
 ];
 
 /// The prefix of every variable of this program.
@@ -249,15 +246,6 @@ pub(crate) fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
 #[allow(clippy::unnecessary_wraps)] // The shape that `Settings::get` asks for.
 pub(crate) fn text(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
-}
-
-/// The digest of a CA.
-///
-/// # Errors
-/// A sentence.
-pub(crate) fn ca(text: &str) -> Result<RootDigest, String> {
-    RootDigest::parse(text.trim())
-        .ok_or_else(|| "the digest of a CA has 64 digits out of 0-9 and a-f".to_owned())
 }
 
 /// An access key. The sentence shows nothing of it.

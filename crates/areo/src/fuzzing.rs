@@ -60,10 +60,7 @@ fn ask(settings: &Settings, key: &'static str) -> Outcome {
         "up.servers" | "up.k" => settings.get::<u8>(None, key, number).map(drop),
         "hardware-id" => settings.get::<u32>(None, key, number).map(drop),
         "up.port" => settings.get::<u16>(None, key, number).map(drop),
-        "json" | "up.restart" | "up.allow-f0" | "server.insecure" => {
-            settings.switch(false, key).map(drop)
-        }
-        "ca" => settings.get(None, key, config::ca).map(drop),
+        "json" | "up.restart" | "up.allow-f0" => settings.switch(false, key).map(drop),
         "key" => settings.get(None, key, config::key).map(drop),
         "token" => settings.get(None, key, config::token).map(drop),
         "up.data" | "server.data" => settings.get(None, key, path).map(drop),

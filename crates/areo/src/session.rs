@@ -15,7 +15,6 @@ use areo_client::{
     Domain, Error, InvalidChoice, Metrics, ROOT_DOMAIN,
 };
 use areo_trust::key::AccessKey;
-use areo_trust::roots::RootDigest;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -122,28 +121,9 @@ impl Session {
     }
 
     /// Everything by which this process proves itself: environment and configuration file over the cluster file.
-    ///
-    /// # Errors
-    /// A CA without a key, or a key without a CA.
     fn access(&self, target: &Target) -> Outcome<Option<Access>> {
-        let (ca, key) = (self.settings.get(None, "ca", config::ca)?, self.key()?);
-        let (of_file, key_of_file) = target.known_access();
-        match (ca.or(of_file), key.or(key_of_file)) {
-            (None, None) => Ok(None),
-            (Some(ca), Some(key)) => Ok(Some(Access::Key { ca, key })),
-            (Some(_), None) => Err(Failure::new(
-                Code::Unauthorised,
-                "this cluster has keys, and none is given: set AREO_KEY, or name a cluster file that has one (`areo key create`)",
-            )),
-            (None, Some(_)) => Err(Failure::usage(
-                "a key is given, and not the CA of its cluster, without which a stranger could take the key: set AREO_CA to the digest \
-                 that `areo ca ls` shows, or name a cluster file that has both",
-            )),
-        }
-    }
-
-    fn key(&self) -> Outcome<Option<AccessKey>> {
-        self.settings.get(None, "key", config::key)
+        let key = self.settings.get(None, "key", config::key)?;
+        Ok(key.or(target.key()).map(Access::Key))
     }
 
     /// The domain of this name; or the root domain, of which the configurations can be seen and changed.
@@ -199,24 +179,20 @@ impl Target {
             Target::File(_, file) => (file.addresses(), Some(ClusterId(file.cluster))),
             Target::Addresses(addresses) => (addresses.clone(), None),
         };
-        let access = match self.known_access() {
-            (Some(ca), Some(key)) => Some(Access::Key { ca, key }),
-            _ => None,
-        };
         ConnectOptions {
             addresses,
             cluster,
             timeout,
-            access,
+            access: self.key().map(Access::Key),
             ..connect_options()
         }
     }
 
-    /// The CA of the cluster and the key for it, as far as they are known.
-    fn known_access(&self) -> (Option<RootDigest>, Option<AccessKey>) {
+    /// The key in its file, if there is one.
+    fn key(&self) -> Option<AccessKey> {
         match self {
-            Target::File(_, file) => (file.ca, file.key.clone()),
-            Target::Addresses(_) => (None, None),
+            Target::File(_, file) => file.key.clone(),
+            Target::Addresses(_) => None,
         }
     }
 

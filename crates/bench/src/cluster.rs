@@ -5,7 +5,7 @@ mod product;
 
 use crate::error::{RunError, system};
 use crate::system;
-use areo_client::{Client, ConnectOptions, DEFAULT_TIMEOUT, Domain, DomainOptions};
+use areo_client::{Access, Client, ConnectOptions, DEFAULT_TIMEOUT, Domain, DomainOptions};
 use areo_server::{NewCluster, NewServer, initialise_cluster};
 use process::Process;
 use rustix::process::Signal;
@@ -125,6 +125,7 @@ impl Cluster {
         let folder = tempfile::Builder::new().prefix("areo-").tempdir_in(parent);
         let folder = folder.map_err(system(format!("make a folder in {}", parent.display())))?;
         let addresses: Vec<String> = places.iter().map(|p| p.advertise.clone()).collect();
+        let has_trust = places.iter().any(|place| place.namespace.is_some());
         let (mut servers, mut processes) = (Vec::new(), Vec::new());
         for (position, place) in places.into_iter().enumerate() {
             let name = format!("s{}", position + 1);
@@ -143,13 +144,18 @@ impl Cluster {
         }
         let new = NewCluster {
             memory,
-            ..NewCluster::default()
+            // In a namespace of its own a server is reached from outside of it.
+            has_trust,
         };
         let made = initialise_cluster(&servers, new);
-        made.map_err(|error| RunError::Failed(error.to_string()))?;
+        let made = made.map_err(|error| RunError::Failed(error.to_string()))?;
+        let access = made.administrator.map(Access::Key);
         Ok(Cluster {
             processes,
-            connect: program.connect.clone(),
+            connect: ConnectOptions {
+                access,
+                ..program.connect.clone()
+            },
             folder,
         })
     }

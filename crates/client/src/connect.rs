@@ -6,7 +6,6 @@ use areo_net::Tls;
 use areo_net::outside::DecideOutside;
 use areo_net::trace::TraceSource;
 use areo_trust::key::AccessKey;
-use areo_trust::roots::RootDigest;
 use std::time::Duration;
 
 /// How long an operation may take unless the user says otherwise.
@@ -46,13 +45,8 @@ pub struct ConnectOptions {
 /// Everything by which a client proves itself to a cluster with keys.
 #[derive(Clone, Debug)]
 pub enum Access {
-    /// An access key.
-    Key {
-        /// The digest of the cluster's CA: no server with another one is believed.
-        ca: RootDigest,
-        /// The key.
-        key: AccessKey,
-    },
+    /// An access key. It is all that a client needs: a server proves the same key before it is believed.
+    Key(AccessKey),
     /// The certificate of a server, for what it does of its own accord.
     Certificate(Tls),
 }

@@ -95,7 +95,7 @@ impl fmt::Display for HandshakeError {
                 "closed instead of agreeing on TLS: the server was started without TLS, or refuses this caller",
             ),
             HandshakeError::Encrypted => formatter.write_str(
-                "the other end speaks TLS, and this one was started without it: give it the cluster's certificates",
+                "the other end speaks TLS, and this one was started without it: its cluster has keys",
             ),
             HandshakeError::Tls { sentence } => formatter.write_str(sentence),
             HandshakeError::Misnamed { certificate, said } => write!(

@@ -1,8 +1,10 @@
 //! The admin port: whether the process lives, whether it serves, and what it remembers of operations.
 
 mod door;
+mod guard;
 
 pub(crate) use door::Door;
+pub(crate) use guard::Guard;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -96,9 +96,10 @@ pub enum ServeError {
         /// The error of the system.
         source: io::Error,
     },
-    /// The address can be reached from other machines, and there is no authentication.
+    /// The address can be reached from other machines, and nothing there would ask for a key.
     #[error(
-        "{address} can be reached from other machines and no authentication is configured: listen on 127.0.0.1, or say --insecure"
+        "{address} can be reached from other machines, and the cluster of this server has no keys: listen on 127.0.0.1, join a cluster that \
+         has keys (--join, with the token of `areo token create`), or begin one that other machines reach (`areo server --init`)"
     )]
     NotLoopback {
         /// The address.

@@ -9,7 +9,6 @@ use areo_core::starts::Starts;
 use areo_core::tlv::{self, MUST_UNDERSTAND, TlvError};
 use areo_store::{Directory, DirectoryError, IdentityError};
 use areo_trust::key::AccessKey;
-use areo_trust::roots::RootDigest;
 use bytes::{Bytes, BytesMut};
 
 use crate::error::ServeError;
@@ -218,19 +217,8 @@ pub struct ClusterIdentity {
     pub cluster: u128,
     /// Its servers, in the order in which they were given.
     pub servers: Vec<(ServerId, String)>,
-    /// Its CA, and the key of its administrator, if it has keys.
-    pub administrator: Option<Administrator>,
-}
-
-/// Everything by which the administrator of a new cluster proves itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Administrator {
-    /// The cluster.
-    pub cluster: u128,
-    /// The digest of its CA.
-    pub ca: RootDigest,
-    /// The key, which may do everything.
-    pub key: AccessKey,
+    /// The key of its administrator, which may do everything, if it has keys.
+    pub administrator: Option<AccessKey>,
 }
 
 /// Makes the identities of a whole new cluster, whose root domain all of its servers hold.

@@ -49,8 +49,7 @@ mod worker;
 
 pub use error::ServeError;
 pub use identity::{
-    Administrator, ClusterIdentity, Identity, NewCluster, NewServer, Succession,
-    initialise_cluster, read_identity,
+    ClusterIdentity, Identity, NewCluster, NewServer, Succession, initialise_cluster, read_identity,
 };
 pub use run::{Durability, KeepAdministrator, Options, Start, run};
 pub use signals::StopSignals;

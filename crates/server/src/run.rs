@@ -24,21 +24,21 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{LocalSet, spawn_local};
 
 use crate::address;
-use crate::admin::{self, Door, Health};
+use crate::admin::{self, Door, Guard, Health};
 use crate::caller::Caller;
 use crate::cluster::ClusterHealth;
 use crate::descriptors::{self, Budget};
 use crate::error::ServeError;
 use crate::identity::{self, Identity};
 use crate::metrics::{ExternalMetrics, Metrics};
-use crate::registration::{self, Registrar, Seeds, place};
+use crate::registration::{Registrar, Seeds, place};
 use crate::scrubbing;
 use crate::service::NodeService;
 use crate::signals::StopSignals;
 use crate::trust::{self, Trust, TrustKeeper};
 use crate::trusting::Trusting;
 use crate::worker::{Durable, Worker};
-use directory::{Taken, named, take_directory, with_extent};
+use directory::{Reach, Taken, named, take_directory, with_extent};
 pub use options::{Durability, KeepAdministrator, Options, Start};
 
 mod directory;
@@ -157,15 +157,20 @@ impl Listening {
         let listen = resolve(&options.listen)?;
         address::check(listen, options)?;
         let admin = AdminPort::bind(options).await?;
+        let reach = Reach {
+            listen,
+            admin: admin.address,
+        };
         let Taken {
             directory,
             identity,
             trust,
             record,
-        } = take_directory(options, listen).await?;
+        } = take_directory(options, &reach).await?;
         let trusted = trust.map(|trust| Trusted::new(trust, &directory, identity.server));
         let budget = Budget::of(descriptors::raise());
-        let door = Door::new(budget.admin);
+        let guard = trusted.as_ref().map(|it| Guard::new(it.keeper.registry()));
+        let door = Door::new(budget.admin, guard);
         spawn_local(Rc::clone(&door).serve(admin.listener, admin.router));
 
         let (shard, keep) = open(&directory, (&identity, record.incarnation), options)?;
@@ -203,6 +208,7 @@ impl Listening {
 
 /// The admin port, which is there before anything is known of the server.
 struct AdminPort {
+    address: SocketAddr,
     listener: TcpListener,
     router: Router,
     health: Arc<Health>,
@@ -215,10 +221,6 @@ struct AdminPort {
 impl AdminPort {
     async fn bind(options: &Options) -> Result<AdminPort, ServeError> {
         let address = resolve(&options.admin)?;
-        if !options.insecure && !registration::is_loopback(&address) {
-            let address = options.admin.clone();
-            return Err(ServeError::NotLoopback { address });
-        }
         let listener = TcpListener::bind(address).await;
         let listener = listener.map_err(|source| cannot_listen(&options.admin, source))?;
         let health = Arc::new(Health::default());
@@ -226,6 +228,7 @@ impl AdminPort {
         let (asking_cluster, asked_cluster) = mpsc::channel(admin::ASKING);
         let recorder = options.recorder.clone();
         Ok(AdminPort {
+            address,
             listener,
             router: admin::router(health.clone(), recorder, asking, asking_cluster),
             health,

@@ -26,7 +26,6 @@ use areo_trust::tls::{Credentials, DefaultTimeProvider, Endpoint};
 use bytes::BytesMut;
 
 use crate::error::ServeError;
-use crate::identity::Administrator;
 pub(crate) use keeper::TrustKeeper;
 
 pub(crate) mod joining;
@@ -122,13 +121,9 @@ impl NewTrust {
         })
     }
 
-    /// Everything by which the administrator proves itself.
-    pub(crate) fn administrator(&self) -> Administrator {
-        Administrator {
-            cluster: self.cluster,
-            ca: self.foundation.authority.root().digest(),
-            key: self.key.clone(),
-        }
+    /// The key of the administrator.
+    pub(crate) fn administrator(&self) -> AccessKey {
+        self.key.clone()
     }
 
     /// The trust of one of its first servers. Each has the foundation, because any of them may be the first that can write it down.

@@ -263,6 +263,12 @@ impl KeyRecord {
         self.secrets.len() > 1
     }
 
+    /// True if this is one of its secrets, compared with each of them in constant time.
+    pub fn has_secret(&self, shown: &Secret) -> bool {
+        let found = self.secrets.iter().map(|secret| secret == shown);
+        found.fold(false, |any, found| any | found)
+    }
+
     /// Judges the proof of a client, and answers with that of the server under the same secret.
     ///
     /// # Errors

@@ -43,8 +43,9 @@ pub use entry::{
     What,
 };
 pub use error::{
-    ChangeKeyError, CreateKeyError, CreateTokenError, DropRootError, FoundError, IssueError,
-    IssueFromError, IssueTicketError, LogError, RedeemTokenError, RevokeTokenError, TrustRootError,
+    BearerError, ChangeKeyError, CreateKeyError, CreateTokenError, DropRootError, FoundError,
+    IssueError, IssueFromError, IssueTicketError, LogError, RedeemTokenError, RevokeTokenError,
+    TrustRootError,
 };
 pub use keys::IssuedTicket;
 pub use state::{AuthorityRow, View};

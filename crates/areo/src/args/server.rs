@@ -8,7 +8,6 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug, Clone, Default)]
 #[command(args_conflicts_with_subcommands = true)]
-#[allow(clippy::struct_excessive_bools)] // Each is a flag.
 pub(crate) struct Server {
     #[command(subcommand)]
     pub(crate) verb: Option<ServerVerb>,
@@ -36,9 +35,9 @@ pub(crate) struct Server {
     /// File with the join token for a cluster that has keys; `-` for standard input [environment: `AREO_TOKEN` has the token itself]
     #[arg(long, value_name = "FILE", requires = "join")]
     pub(crate) token: Option<PathBuf>,
-    /// Keys for clients, certificates for servers, and encrypted connections
-    #[arg(long, requires = "init", hide = true)]
-    pub(crate) keys: bool,
+    /// Keys for clients, certificates for servers and encrypted connections also on loopback; on other addresses there always are
+    #[arg(long, requires = "init")]
+    pub(crate) tls: bool,
     /// Name of the server, unique in the cluster [default: s1 with --init, the next free of s1, s2, ... with --join]
     #[arg(long)]
     pub(crate) name: Option<String>,
@@ -54,9 +53,6 @@ pub(crate) struct Server {
     /// Bytes of its records that the server verifies in a second, at most; 0: only those that are read [default: 1280KiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) scrub_rate: Option<u64>,
-    /// Listen on an address that other machines reach, although there is no authentication yet
-    #[arg(long)]
-    pub(crate) insecure: bool,
     /// Format of log lines [default: text]
     #[arg(long)]
     pub(crate) log: Option<LogWord>,

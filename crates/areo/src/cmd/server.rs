@@ -97,17 +97,16 @@ fn options(session: &Session, args: args::Server, recorder: Recorder) -> Outcome
     let start = match (args.init, args.join) {
         (true, _) => Start::Init {
             fixed_root: args.root == Some(RootWord::Fixed),
-            administrator: args.keys.then(|| {
-                let address = advertise.clone().unwrap_or_else(|| listen.clone());
+            administrator: {
                 let file = AdministratorFile {
                     path: data.join(CLUSTER_FILE),
                     memory: durability == DurabilityWord::Memory,
                     max_object,
-                    address,
+                    address: advertise.clone().unwrap_or_else(|| listen.clone()),
                     admin: admin.clone(),
                 };
                 KeepAdministrator::new(move |made| file.write(made))
-            }),
+            },
         },
         (false, seeds) if seeds.is_empty() => Start::Existing,
         (false, seeds) => Start::Join {
@@ -132,7 +131,7 @@ fn options(session: &Session, args: args::Server, recorder: Recorder) -> Outcome
         max_value_bytes: max_object,
         repair_bytes_per_s: repair_rate.unwrap_or(REPAIR_RATE),
         scrub_bytes_per_s: scrub_rate.unwrap_or(SCRUB_RATE),
-        insecure: settings.switch(args.insecure, "server.insecure")?,
+        tls: args.tls,
         replaced_after: REPLACED_AFTER,
         decide_outside: Some(outside::way),
         recorder,
@@ -160,8 +159,7 @@ impl AdministratorFile {
         };
         let servers = made.servers.iter().map(server).collect();
         let file = ClusterFile::new(made.cluster, self.memory, self.max_object, servers);
-        let administrator = made.administrator.clone();
-        let file = file.with_access(administrator.map(|it| (it.ca, it.key)));
+        let file = file.with_key(made.administrator.clone());
         let written = file.write(&self.path);
         written.map_err(|failure| failure.message)
     }

@@ -538,11 +538,9 @@ fn a_server_that_cannot_start_says_why() {
             ended.stderr
         );
     };
-    let open = ["--listen", "0.0.0.0:7400", "--init"];
-    says(start(&open), 2, &["0.0.0.0:7400", "--insecure"]);
     says(start(&["--listen", "7400", "--init"]), 2, &["HOST:PORT"]);
     for everywhere in ["0.0.0.0:7400", "[::]:7400"] {
-        let open = ["--listen", everywhere, "--init", "--insecure"];
+        let open = ["--listen", everywhere, "--init"];
         says(start(&open), 2, &[everywhere, "--advertise HOST:PORT"]);
     }
     for wrong in ["0.0.0.0:7400", "[::]:7400", "host:0", "host", ":7400"] {

@@ -34,7 +34,7 @@ impl TrustedCluster {
             port: free_ports(),
             servers: Vec::new(),
         };
-        cluster.serve(1, &["--init", "--keys"]);
+        cluster.serve(1, &["--init", "--tls"]);
         wait_until(|| cluster.path("s1/cluster.toml").exists());
         wait_until(|| cluster.admin(&["token", "ls"]).code == 0);
         cluster

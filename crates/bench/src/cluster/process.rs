@@ -38,8 +38,6 @@ pub(super) fn arguments(data: &Path, place: &Place, seeds: &str, memory: bool) -
         ("--config", ""),
     ];
     let mut arguments = vec!["server".to_owned(), "--supervised".to_owned()];
-    // In a namespace of its own it is reached from outside of it, and from nowhere else.
-    arguments.extend(place.namespace.iter().map(|_| "--insecure".to_owned()));
     for (name, value) in named
         .into_iter()
         .filter(|(name, value)| *name != "--cluster" || !value.is_empty())

@@ -194,6 +194,7 @@ async fn first_answer(world: &World, options: &ConnectOptions) -> Result<Bootstr
     assert!(!options.addresses.is_empty(), "checked by the caller");
     let mut asking = ask_seeds(world, &options.addresses, options.cluster, options.timeout);
     let mut reasons = vec![String::new(); options.addresses.len()];
+    let mut is_keyed = false;
     let begun = Instant::now();
     while let Some((position, answer)) = asking.next().await {
         match answer {
@@ -211,8 +212,20 @@ async fn first_answer(world: &World, options: &ConnectOptions) -> Result<Bootstr
                     Ok(None) | Err(_) => Ok(found),
                 };
             }
-            Err(error) => reasons[position] = reason_of(&error),
+            Err(error) => {
+                is_keyed |= error
+                    == BootstrapError::Refused {
+                        refusal: Refusal::Unauthorised,
+                    };
+                reasons[position] = reason_of(&error);
+            }
         }
+    }
+    if is_keyed && options.access.is_none() {
+        let sentence = "this cluster has keys, and this client shows none: set AREO_KEY to one, or use a cluster file that has one in it (`areo key create`)";
+        return Err(ConnectError::Unauthorised {
+            sentence: sentence.to_owned(),
+        });
     }
     let attempts = options.addresses.iter().cloned().zip(reasons);
     Err(ConnectError::NoServer {

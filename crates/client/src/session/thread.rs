@@ -53,8 +53,9 @@ fn access(options: &ConnectOptions) -> io::Result<(Option<Tls>, Option<KeyHolder
     match &options.access {
         None => Ok((None, None)),
         Some(Access::Certificate(tls)) => Ok((Some(tls.clone()), None)),
-        Some(Access::Key { ca, key }) => {
-            let tls = Tls::of_digest(*ca, Arc::new(DefaultTimeProvider));
+        Some(Access::Key(key)) => {
+            // Nothing is connected to before the key is proven: then the CAs of the cluster are known.
+            let tls = Tls::of_prover(Arc::new(DefaultTimeProvider));
             let holder = KeyHolder::new(key.clone(), tls.clone()).map_err(io::Error::other)?;
             Ok((Some(tls), Some(holder)))
         }

@@ -260,6 +260,8 @@ impl Link {
                             Status::Unreachable
                         }
                         HandshakeError::Refused { refusal, .. } => Status::Refused(refusal),
+                        // It talks to those that show something.
+                        HandshakeError::Encrypted => Status::Refused(Refusal::Unauthorised),
                         _ => Status::Unreachable,
                     };
                     self.failed(status, error.to_string());

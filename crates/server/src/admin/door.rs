@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{Request, Response};
+use axum::http::{Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
@@ -19,6 +19,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
 use tokio::time::sleep;
+
+use super::guard::{Ends, Guard, NotShown};
 
 /// The longest time for the head of a request, and for the wait for the next request of a connection.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -30,6 +32,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// The connections to the admin port.
 pub(crate) struct Door {
     places: usize,
+    /// Judges callers; `None`: the cluster has no keys.
+    guard: Option<Rc<Guard>>,
     next_id: Cell<u64>,
     /// Open connections by their number, so the oldest one first.
     visitors: RefCell<BTreeMap<u64, Rc<Visitor>>>,
@@ -47,9 +51,10 @@ struct Visitor {
 
 impl Door {
     /// A door for so many connections at once.
-    pub(crate) fn new(places: usize) -> Rc<Door> {
+    pub(crate) fn new(places: usize, guard: Option<Guard>) -> Rc<Door> {
         Rc::new(Door {
             places,
+            guard: guard.map(Rc::new),
             next_id: Cell::new(0),
             visitors: RefCell::default(),
             displaced: Cell::new(0),
@@ -78,7 +83,7 @@ impl Door {
                     // One that waits to be served counts already.
                     if self.open() < self.places || self.send_one_away() {
                         let (id, visitor) = self.enter();
-                        let serving = answer(stream, visitor, router.clone());
+                        let serving = answer(stream, visitor, self.guard.clone(), router.clone());
                         let door = Rc::clone(&self);
                         spawn_local(async move {
                             serving.await;
@@ -119,18 +124,57 @@ impl Door {
     }
 }
 
+fn judge(guard: &Guard, request: &Request<Incoming>, ends: Ends) -> Result<(), NotShown> {
+    let shown = request.headers().get(header::AUTHORIZATION);
+    let shown = shown.and_then(|shown| shown.to_str().ok());
+    guard.judge(request.uri().path(), shown, ends)
+}
+
+fn refusal(refused: &NotShown) -> Response<Body> {
+    let (code, challenge) = match refused {
+        NotShown::NoKey { .. } | NotShown::Unreadable { .. } => {
+            (StatusCode::UNAUTHORIZED, Some("Bearer"))
+        }
+        NotShown::Elsewhere | NotShown::Key(_) => (StatusCode::FORBIDDEN, None),
+    };
+    let mut response = Response::new(Body::from(format!("{refused}\n")));
+    *response.status_mut() = code;
+    if let Some(challenge) = challenge {
+        let challenge = header::HeaderValue::from_static(challenge);
+        response
+            .headers_mut()
+            .insert(header::WWW_AUTHENTICATE, challenge);
+    }
+    response
+}
+
 /// Answers the requests of one connection until it ends, or is to leave.
-async fn answer(stream: TcpStream, visitor: Rc<Visitor>, router: Router) {
+async fn answer(stream: TcpStream, visitor: Rc<Visitor>, guard: Option<Rc<Guard>>, router: Router) {
     if let Err(error) = areo_net::prepare_accepted(&stream, SILENCE_TIMEOUT) {
         tracing::debug!(%error, "options of a socket not set");
     }
+    let ends = match (stream.local_addr(), stream.peer_addr()) {
+        (Ok(own), Ok(caller)) => Ends { own, caller },
+        // It is gone.
+        _ => return,
+    };
     let router = TowerToHyperService::new(router);
     let worker = Rc::clone(&visitor);
     let service = service_fn(move |request: Request<Incoming>| {
-        let (visitor, answer) = (Rc::clone(&worker), router.call(request));
+        let refused = guard
+            .as_ref()
+            .and_then(|guard| judge(guard, &request, ends).err());
+        let answer = match refused {
+            Some(refused) => Err(refused),
+            None => Ok(router.call(request)),
+        };
+        let visitor = Rc::clone(&worker);
         visitor.at_work.set(visitor.at_work.get() + 1);
         async move {
-            let answer: Result<Response<Body>, Infallible> = answer.await;
+            let answer: Result<Response<Body>, Infallible> = match answer {
+                Ok(answer) => answer.await,
+                Err(refused) => Ok(refusal(&refused)),
+            };
             visitor.at_work.set(visitor.at_work.get() - 1);
             answer
         }

@@ -31,6 +31,33 @@ pub(super) struct Taken {
     pub(super) record: ServerRecord,
 }
 
+/// The addresses of a server that are not of this machine alone.
+pub(super) struct Reach {
+    pub(super) listen: SocketAddr,
+    pub(super) admin: SocketAddr,
+}
+
+impl Reach {
+    fn is_wide(&self) -> bool {
+        !registration::is_loopback(&self.listen)
+    }
+
+    /// Refuses addresses that other machines reach where no key is asked for.
+    fn check(&self, has_trust: bool, options: &Options) -> Result<(), ServeError> {
+        let ends = [
+            (&self.listen, &options.listen),
+            (&self.admin, &options.admin),
+        ];
+        for (end, address) in ends {
+            if !has_trust && !registration::is_loopback(end) {
+                let address = address.clone();
+                return Err(ServeError::NotLoopback { address });
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A server that is made now.
 struct NewIdentity {
     identity: Identity,
@@ -41,17 +68,14 @@ struct NewIdentity {
 
 /// The directory, whose server it is, and what is known of that before it starts. Refused before anything is made if the server would be open
 /// to other machines at this address without keys.
-pub(super) async fn take_directory(
-    options: &Options,
-    listen: SocketAddr,
-) -> Result<Taken, ServeError> {
+pub(super) async fn take_directory(options: &Options, at: &Reach) -> Result<Taken, ServeError> {
     // The identity of the server is known before anything is made on disk.
     let new = match Directory::has_identity(&options.data)? {
         true => None,
-        false => Some(new_identity(options).await?),
+        false => Some(new_identity(options, at).await?),
     };
     if let Some(new) = &new {
-        check_open(&new.identity, listen, options)?;
+        at.check(new.identity.has_trust, options)?;
     }
     let directory = Rc::new(Directory::open(&options.data)?);
     if let Some(new) = &new {
@@ -59,7 +83,7 @@ pub(super) async fn take_directory(
     }
     let is_drawn = new.is_some();
     let identity = identity_of(&directory, new.map(|new| new.identity), options)?;
-    check_open(&identity, listen, options)?;
+    at.check(identity.has_trust, options)?;
     let identity = replacement::set_log_aside(&directory, identity)?;
     let record = place::record_of(&identity, is_drawn, options);
     let own = (identity.cluster, identity.server);
@@ -71,20 +95,6 @@ pub(super) async fn take_directory(
         trust,
         record,
     })
-}
-
-/// Refuses an address that other machines reach where no key is asked for.
-fn check_open(
-    identity: &Identity,
-    listen: SocketAddr,
-    options: &Options,
-) -> Result<(), ServeError> {
-    match identity.has_trust || options.insecure || registration::is_loopback(&listen) {
-        true => Ok(()),
-        false => Err(ServeError::NotLoopback {
-            address: options.listen.clone(),
-        }),
-    }
 }
 
 /// The identity in the directory, which has one from now on. That of a server in memory is written when its start begins, so that
@@ -144,19 +154,16 @@ impl NewIdentity {
             trust.write(directory).map_err(trust::at(&options.data))?;
         }
         if let Some(cluster) = &self.cluster
-            && let Start::Init {
-                administrator: Some(keep),
-                ..
-            } = &options.start
+            && let Start::Init { administrator, .. } = &options.start
         {
-            let kept = keep.keep(cluster);
+            let kept = administrator.keep(cluster);
             kept.map_err(|reason| ServeError::Administrator { reason })?;
         }
         Ok(())
     }
 }
 
-async fn new_identity(options: &Options) -> Result<NewIdentity, ServeError> {
+async fn new_identity(options: &Options, at: &Reach) -> Result<NewIdentity, ServeError> {
     let server = ServerId(identity::random());
     let identity = |cluster, root, name| Identity {
         cluster,
@@ -173,17 +180,13 @@ async fn new_identity(options: &Options) -> Result<NewIdentity, ServeError> {
         Start::Existing => Err(ServeError::NotInitialised {
             path: options.data.clone(),
         }),
-        Start::Init {
-            fixed_root,
-            administrator,
-        } => {
+        Start::Init { fixed_root, .. } => {
             let cluster = identity::random();
             let root = identity::root_configuration(&[server], *fixed_root);
             let name = options.name.clone().unwrap_or_else(|| "s1".into());
             let now = trust::now_seconds();
-            let new = administrator
-                .as_ref()
-                .map(|_| NewTrust::create(cluster, now));
+            let has_trust = options.tls || at.is_wide();
+            let new = has_trust.then(|| NewTrust::create(cluster, now));
             let new = new.transpose().map_err(trust::at(&options.data))?;
             let trust = new.as_ref().map(|new| new.of(server, now)).transpose();
             let trust = trust.map_err(trust::at(&options.data))?;

@@ -29,8 +29,8 @@ pub enum Start {
     Init {
         /// It stays so until people change it: otherwise it grows when servers join.
         fixed_root: bool,
-        /// Keeps what its administrator needs. `None`: the cluster has no keys, and its connections are plain.
-        administrator: Option<KeepAdministrator>,
+        /// Keeps what its administrator needs, if the cluster has keys.
+        administrator: KeepAdministrator,
     },
     /// A new server of the cluster that one of these addresses belongs to.
     Join {
@@ -99,8 +99,8 @@ pub struct Options {
     pub repair_bytes_per_s: u64,
     /// Bytes of its records that it verifies in a second, at most; 0: none but those that are read.
     pub scrub_bytes_per_s: u64,
-    /// Listen on addresses that other machines reach, although there is no authentication.
-    pub insecure: bool,
+    /// A new cluster has keys, certificates and encrypted connections also where only this machine can reach it.
+    pub tls: bool,
     /// The recorder of watched operations; shown on the admin port.
     pub recorder: Recorder,
     /// Addresses of other servers, to find the root domain by if those known from before have moved.

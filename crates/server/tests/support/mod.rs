@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
-use areo_server::{Durability, Options, Start};
+use areo_server::{Durability, KeepAdministrator, Options, Start};
 use areo_telemetry::{Limits, Recorder, Sampler};
 
 fn free_port() -> u16 {
@@ -17,7 +17,7 @@ fn free_port() -> u16 {
 pub(crate) fn init() -> Start {
     Start::Init {
         fixed_root: false,
-        administrator: None,
+        administrator: KeepAdministrator::new(|_| Ok(())),
     }
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn start(folder: &Path, name: &str, start: Start) -> (SocketAddr, Soc
         repair_bytes_per_s: 0,
         scrub_bytes_per_s: 1 << 20,
         recorder: Recorder::new(Sampler::Never, false, Limits::default()),
-        insecure: false,
+        tls: false,
         seeds: Vec::new(),
         replaced_after: Duration::from_mins(1),
         decide_outside: None,

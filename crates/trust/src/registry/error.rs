@@ -4,7 +4,7 @@ use areo_core::config::ServerId;
 use areo_core::error::Unavailable;
 
 use crate::authority::AuthorityError;
-use crate::grant::PrefixedGrant;
+use crate::grant::{MissingGrant, PrefixedGrant};
 use crate::id::{KeyId, TokenId};
 use crate::key::{KeyError, ProofError};
 use crate::roots::{RootDigest, RootsError};
@@ -264,4 +264,18 @@ pub enum IssueTicketError {
         "no CA of this cluster has a key that signs tickets: trust one of the cluster's own (`areo ca rotate`)"
     )]
     NoSigner,
+}
+
+/// A key that was shown whole, and does not open what was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BearerError {
+    /// The log was never read.
+    #[error("this server has not read the keys of its cluster yet: try again")]
+    NotRead,
+    /// The key does not count.
+    #[error(transparent)]
+    Key(#[from] ProofError),
+    /// The key may not do it.
+    #[error(transparent)]
+    Missing(#[from] MissingGrant),
 }

@@ -14,7 +14,7 @@ use crate::key::{AccessKey, Exchange, KeyRecord, PROOF_BYTES, ProofError};
 use crate::ticket::Ticket;
 
 use super::entry::{Content, Origin, What};
-use super::error::{ChangeKeyError, CreateKeyError, IssueTicketError, LogError};
+use super::error::{BearerError, ChangeKeyError, CreateKeyError, IssueTicketError, LogError};
 use super::{Registry, State, Verdict};
 
 /// The answer to a client that has proven a key.
@@ -177,6 +177,23 @@ impl Registry {
             }))
         };
         self.change(root, origin, judge).await
+    }
+
+    /// Judges a key that is shown whole, as programs do that know nothing but bearer tokens, by the changes that were read last.
+    ///
+    /// # Errors
+    /// [`BearerError`].
+    pub fn judge_bearer(&self, shown: &AccessKey, need: &Need<'_>) -> Result<(), BearerError> {
+        let key = shown.id;
+        let state = self.state.borrow();
+        let state = state.as_ref().ok_or(BearerError::NotRead)?;
+        let record = state.keys.get(&key);
+        let record = record.filter(|record| record.has_secret(&shown.secret));
+        let record = record.ok_or(ProofError::Unknown { key })?;
+        if record.revoked_seconds.is_some() {
+            return Err(ProofError::Revoked { key }.into());
+        }
+        Ok(record.grants.demand(key, need)?)
     }
 
     /// Judges the proof of a client by all changes that were acknowledged before, and issues a ticket with the grants that the key has now.

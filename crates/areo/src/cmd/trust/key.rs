@@ -11,7 +11,6 @@ use crate::session::{self, Session, Target};
 use areo_client::{Client, limits};
 use areo_trust::key::AccessKey;
 use areo_trust::protocol::KeyRow;
-use areo_trust::roots::RootDigest;
 use serde_json::json;
 use std::path::Path;
 
@@ -75,8 +74,6 @@ async fn perform(session: &Session, command: args::Key) -> Outcome {
 
 /// The cluster file of this cluster without a key.
 async fn blank(session: &Session, client: &Client) -> Outcome<ClusterFile> {
-    let authorities = client.trust().authorities().await.map_err(failure)?;
-    let ca = authorities.first().map(|issuing| issuing.digest);
     let servers = client.servers().await.map_err(session::failure)?;
     let server = |info: areo_client::ServerInfo| Server {
         name: info.name,
@@ -89,9 +86,12 @@ async fn blank(session: &Session, client: &Client) -> Outcome<ClusterFile> {
         Target::File(_, file) => (file.memory(), file.max_object),
         Target::Addresses(_) => (false, limits::DEFAULT_VALUE_BYTES),
     };
-    let mut file = ClusterFile::new(client.cluster().0, memory, max_object, servers);
-    file.ca = ca;
-    Ok(file)
+    Ok(ClusterFile::new(
+        client.cluster().0,
+        memory,
+        max_object,
+        servers,
+    ))
 }
 
 /// A file that is not of this cluster stays, and a key is not made for a file that cannot be.
@@ -123,7 +123,6 @@ fn deliver(
     path: Option<&Path>,
 ) -> Outcome {
     let (out, id) = (session.out, key.id);
-    let ca = file.ca;
     file.key = Some(key);
     if let Some(path) = path {
         file.write(path).map_err(|failure| {
@@ -134,7 +133,7 @@ fn deliver(
         })?;
     }
     match (out.json, path) {
-        (true, path) => out.object(&report((name, ca), &file, path)),
+        (true, path) => out.object(&report(name, &file, path)),
         (false, Some(path)) => {
             let path = path.display();
             out.note(&format!(
@@ -150,16 +149,11 @@ fn deliver(
     }
 }
 
-fn report(
-    (name, ca): (&str, Option<RootDigest>),
-    file: &ClusterFile,
-    path: Option<&Path>,
-) -> serde_json::Value {
+fn report(name: &str, file: &ClusterFile, path: Option<&Path>) -> serde_json::Value {
     let key = file.key.as_ref().expect("the caller has put it there");
     json!({
         "name": name,
         "id": key.id.to_string(),
-        "ca": ca.map(|ca| ca.to_string()),
         "cluster": format!("{:032x}", file.cluster),
         "addresses": file.addresses(),
         "file": path.map(|path| path.display().to_string()),

@@ -128,7 +128,7 @@ impl Data {
         });
         let max_object = plan.max_object.unwrap_or(limits::DEFAULT_VALUE_BYTES);
         let file = ClusterFile::new(made.cluster, memory, max_object, servers.collect());
-        let file = file.with_access(made.administrator.map(|it| (it.ca, it.key)));
+        let file = file.with_key(made.administrator);
         let path = self.path.join(CLUSTER_FILE);
         file.write(&path)?;
         fs::remove_file(self.path.join(MAKING)).map_err(|error| failed(&error))?;

@@ -1,0 +1,390 @@
+//! Clusters with keys: who gets in, what a key may do, and what becomes of tokens and keys.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use crate::cluster::{CommandOutput, free_ports, wait_until};
+use crate::command::{command, ended};
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
+use tempfile::TempDir;
+
+/// A server process; its log is kept.
+struct Server {
+    child: Child,
+    log: Arc<Mutex<String>>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A cluster with keys on loopback, and all that was printed in it.
+struct KeyedCluster {
+    folder: TempDir,
+    port: u16,
+    servers: Vec<Server>,
+    printed: Mutex<String>,
+}
+
+impl KeyedCluster {
+    /// A cluster of one server that serves.
+    fn start() -> KeyedCluster {
+        let mut cluster = KeyedCluster {
+            folder: tempfile::tempdir().unwrap(),
+            port: free_ports(),
+            servers: Vec::new(),
+            printed: Mutex::default(),
+        };
+        cluster.serve("s1", 0, &["--init", "--tls", "--name", "s1"], None);
+        wait_until(|| cluster.file().exists() && cluster.serving() == 1);
+        cluster
+    }
+
+    fn data(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The file of the administrator.
+    fn file(&self) -> PathBuf {
+        self.data("s1").join("cluster.toml")
+    }
+
+    fn address(&self, above: u16) -> String {
+        format!("127.0.0.1:{}", self.port + above)
+    }
+
+    /// Starts a server; a token is in its environment.
+    fn serve(&mut self, name: &str, above: u16, flags: &[&str], token: Option<&str>) {
+        let mut server = command();
+        server
+            .args(["server", "--listen", &self.address(above), "--data"])
+            .arg(self.data(name))
+            .args(["--admin", &self.address(above + 40)])
+            .args(flags)
+            .envs(token.map(|token| ("AREO_TOKEN", token)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let mut child = server.spawn().unwrap();
+        let mut stderr = child.stderr.take().unwrap();
+        let log = Arc::<Mutex<String>>::default();
+        let written = Arc::clone(&log);
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = stderr.read(&mut bytes) {
+                let text = String::from_utf8_lossy(&bytes[..count]).into_owned();
+                written.lock().unwrap().push_str(&text);
+            }
+        });
+        self.servers.push(Server { child, log });
+    }
+
+    /// Runs a command with this cluster file.
+    fn run_as(&self, file: &Path, arguments: &[&str], input: &[u8]) -> CommandOutput {
+        let mut program = command();
+        program.arg("--cluster").arg(file).args(arguments);
+        let output = ended(&mut program, input);
+        let mut printed = self.printed.lock().unwrap();
+        printed.push_str(&output.stderr);
+        output
+    }
+
+    /// Runs a command as the administrator.
+    fn run(&self, arguments: &[&str]) -> CommandOutput {
+        self.run_as(&self.file(), arguments, b"")
+    }
+
+    fn serving(&self) -> u64 {
+        let status = self.run(&["status", "--json", "--timeout", "2s"]);
+        match status.code {
+            0 => status.objects()[0]["serving"].as_u64().unwrap_or(0),
+            _ => 0,
+        }
+    }
+
+    fn token(&self) -> String {
+        self.run(&["token", "create"]).done().text().to_owned()
+    }
+
+    /// A new key, in a cluster file of its own.
+    fn key(&self, name: &str, grant: &str) -> PathBuf {
+        let file = self.data(&format!("{name}.toml"));
+        let path = file.to_str().unwrap();
+        self.run(&["key", "create", name, "--grant", grant, "--file", path])
+            .done();
+        file
+    }
+
+    /// Everything that servers and commands have written so far, but for what was to be shown once.
+    fn written(&self) -> String {
+        let logs = self.servers.iter().map(|server| server.log.lock().unwrap());
+        let logs: String = logs.map(|log| log.clone()).collect();
+        logs + &self.printed.lock().unwrap()
+    }
+}
+
+/// The key in a cluster file.
+fn key_in(file: &Path) -> String {
+    let text = std::fs::read_to_string(file).unwrap();
+    let (_, key) = text.split_once("key = \"").unwrap();
+    key.split_once('"').unwrap().0.to_owned()
+}
+
+/// The secret of the key in a cluster file.
+fn secret_in(file: &Path) -> String {
+    key_in(file).rsplit_once('.').unwrap().1.to_owned()
+}
+
+/// A copy of a cluster file in which this was replaced.
+fn with(file: &Path, old: &str, new: &str) -> PathBuf {
+    let text = std::fs::read_to_string(file).unwrap();
+    assert!(text.contains(old), "{old}");
+    let other = file.with_file_name(format!("with-{}.toml", &new[new.len() - 4..]));
+    std::fs::write(&other, text.replacen(old, new, 1)).unwrap();
+    other
+}
+
+#[test]
+fn strangers_and_wrong_keys_get_nothing() {
+    let (cluster, foreign) = (KeyedCluster::start(), KeyedCluster::start());
+    let plain = [
+        "--cluster",
+        &cluster.address(0),
+        "status",
+        "--timeout",
+        "2s",
+    ];
+    ended(command().args(plain), b"").refused(6, &["not authorised", "AREO_KEY"]);
+    // Another cluster's key, at this cluster and at a server that knows it.
+    let status = ["status", "--timeout", "2s"];
+    let (secret, other) = (secret_in(&cluster.file()), secret_in(&foreign.file()));
+    let other_secret = with(&cluster.file(), &secret, &other);
+    let refused = cluster.run_as(&other_secret, &status, b"");
+    refused.refused(6, &["not authorised", "does not know the key"]);
+    let elsewhere = with(&cluster.file(), &cluster.address(0), &foreign.address(0));
+    let refused = cluster.run_as(&elsewhere, &status, b"");
+    refused.refused(6, &["not authorised", "does not know the key"]);
+    // The environment does as well as a file.
+    let mut by_environment = command();
+    by_environment
+        .args(plain)
+        .env("AREO_KEY", key_in(&cluster.file()));
+    ended(&mut by_environment, b"").done();
+    by_environment.env("AREO_KEY", &key_in(&cluster.file())[1..]);
+    ended(&mut by_environment, b"").refused(2, &["AREO_KEY", "areokey1."]);
+}
+
+#[test]
+fn a_token_lets_one_server_in() {
+    let mut cluster = KeyedCluster::start();
+    let (first, second) = (cluster.token(), cluster.token());
+    let seed = cluster.address(0);
+    cluster.serve("s2", 1, &["--join", &seed], Some(&first));
+    cluster.serve("s3", 2, &["--join", &seed], Some(&second));
+    wait_until(|| cluster.serving() == 3);
+    let join = |data: &str, token: &str| {
+        let mut server = command();
+        server
+            .args([
+                "server",
+                "--join",
+                &seed,
+                "--listen",
+                &cluster.address(5),
+                "--data",
+            ])
+            .arg(cluster.data(data))
+            .env("AREO_TOKEN", token);
+        ended(&mut server, b"")
+    };
+    let says = |ended: &CommandOutput, code: i32, words: &[&str]| {
+        assert_eq!(ended.code, code, "{}", ended.stderr);
+        let last = ended.stderr.lines().last().unwrap_or_default();
+        for word in words {
+            assert!(last.contains(word), "{}", ended.stderr);
+        }
+    };
+    says(
+        &join("s4", &first),
+        6,
+        &["was used by server", "areo token create"],
+    );
+    let foreign = KeyedCluster::start();
+    says(&join("s5", &foreign.token()), 1, &["CA"]);
+    let revoked = cluster.token();
+    let id = revoked.split('.').nth(2).unwrap();
+    cluster.run(&["token", "revoke", id]).done();
+    says(&join("s6", &revoked), 6, &["was revoked"]);
+    for data in ["s4", "s5", "s6"] {
+        assert!(!cluster.data(data).join("IDENTITY").exists(), "{data}");
+    }
+    // The server that made the token may be gone, and the token be given by file.
+    let token = cluster.token();
+    let file = cluster.data("token");
+    std::fs::write(&file, &token).unwrap();
+    // A root domain that moves just now would be lost with its first server.
+    wait_until(|| {
+        let status = cluster.run(&["status", "--timeout", "2s"]);
+        status.code == 0 && !status.text().contains("no crash")
+    });
+    let gone = cluster.servers.remove(0);
+    drop(gone);
+    let (seed, file) = (cluster.address(1), file.to_str().unwrap().to_owned());
+    cluster.serve("s7", 6, &["--join", &seed, "--token", &file], None);
+    let at_second = with(&cluster.file(), &cluster.address(0), &cluster.address(1));
+    wait_until(|| {
+        let status = cluster.run_as(&at_second, &["status", "--json", "--timeout", "2s"], b"");
+        status.code == 0 && status.objects()[0]["serving"] == 3
+    });
+    // A restart needs no token.
+    let again = cluster.servers.remove(0);
+    drop(again);
+    cluster.serve("s2", 1, &[], None);
+    wait_until(|| {
+        let status = cluster.run_as(&at_second, &["status", "--json", "--timeout", "2s"], b"");
+        status.code == 0 && status.objects()[0]["serving"] == 3
+    });
+}
+
+#[test]
+fn a_key_may_do_what_its_grants_say() {
+    let cluster = KeyedCluster::start();
+    let create = [
+        "domain",
+        "create",
+        "default",
+        "--dap",
+        "abd",
+        "--servers",
+        "s1",
+    ];
+    cluster.run(&[&create[..], &["--allow-f0"]].concat()).done();
+    let administrator = cluster.file();
+    cluster
+        .run_as(&administrator, &["put", "k"], b"value")
+        .done();
+    let reader = cluster.key("reader", "read:default");
+    let shown = cluster.run_as(&reader, &["get", "k"], b"").done();
+    assert_eq!(shown.text(), "value");
+    for (arguments, grant) in [
+        (&["put", "k", "-"][..], "write:default"),
+        (&["rm", "k"], "delete:default"),
+        (&["ls"], "list:default"),
+        (&["domain", "rm", "default", "--yes"], "admin:default"),
+        (&["key", "ls"], "keys"),
+        (&["token", "create"], "join"),
+    ] {
+        let refused = cluster.run_as(&reader, arguments, b"other");
+        refused.refused(6, &["lacks the grant", grant]);
+    }
+    let shown = cluster.run_as(&reader, &["get", "k"], b"").done();
+    assert_eq!(shown.text(), "value");
+    // Within seconds, also for one that was let in before.
+    cluster.run(&["key", "revoke", "reader"]).done();
+    wait_until(|| {
+        cluster
+            .run_as(&reader, &["get", "k", "--timeout", "2s"], b"")
+            .code
+            == 6
+    });
+    let refused = cluster.run_as(&reader, &["get", "k"], b"");
+    refused.refused(6, &["was revoked"]);
+}
+
+/// The code of an answer of an admin port.
+fn admin(address: &str, path: &str, header: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.0\r\n{header}\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.split(' ').nth(1).unwrap().to_owned()
+}
+
+#[test]
+fn the_admin_port_takes_a_key_as_a_bearer_token() {
+    let cluster = KeyedCluster::start();
+    let port = cluster.address(40);
+    let scraper = cluster.key("scraper", "status");
+    let shown = format!("Authorization: Bearer {}\r\n", key_in(&scraper));
+    wait_until(|| admin(&port, "/metrics", &shown) == "200");
+    assert_eq!(admin(&port, "/traces/last/1", &shown), "403");
+    assert_eq!(admin(&port, "/health/live", ""), "200");
+    // The server's own user needs none.
+    assert_eq!(admin(&port, "/metrics", ""), "200");
+    let wrong = shown.replace(&secret_in(&scraper), &"5".repeat(64));
+    assert_eq!(admin(&port, "/metrics", &wrong), "403");
+    cluster.run(&["key", "revoke", "scraper"]).done();
+    wait_until(|| admin(&port, "/metrics", &shown) == "403");
+}
+
+/// Secrets are in the files that are theirs, and nowhere else.
+#[test]
+fn no_secret_is_written_anywhere_else() {
+    let mut cluster = KeyedCluster::start();
+    let token = cluster.token();
+    let seed = cluster.address(0);
+    cluster.serve("s2", 1, &["--join", &seed, "-v"], Some(&token));
+    wait_until(|| cluster.serving() == 2);
+    let app = cluster.key("app", "read,write:default");
+    cluster.run_as(&app, &["get", "k"], b"");
+    cluster.run(&["audit", "ls", "--json"]).done();
+    let secrets = [
+        token.rsplit('.').next().unwrap().to_owned(),
+        secret_in(&cluster.file()),
+        secret_in(&app),
+    ];
+    let written = cluster.written();
+    let own = [cluster.file(), app];
+    for secret in &secrets {
+        assert!(!written.contains(secret.as_str()), "in a log or an error");
+        let bytes = bytes_of(secret);
+        for file in files_below(cluster.folder.path()) {
+            if own.contains(&file) {
+                continue;
+            }
+            let content = std::fs::read(&file).unwrap();
+            // A segment of a log ends with zeros.
+            let end = content
+                .iter()
+                .rposition(|byte| *byte != 0)
+                .map_or(0, |at| at + 1);
+            let content = &content[..end];
+            let has = |part: &[u8]| content.windows(part.len()).any(|window| window == part);
+            assert!(
+                !has(secret.as_bytes()) && !has(&bytes),
+                "{}",
+                file.display()
+            );
+        }
+    }
+    let audit: Vec<Value> = cluster.run(&["audit", "ls", "--json"]).done().objects();
+    assert!(
+        audit.len() >= 4,
+        "founded, a token made and used, a key made: {audit:?}"
+    );
+}
+
+fn bytes_of(digits: &str) -> Vec<u8> {
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+    digits.as_bytes().chunks(2).map(byte).collect()
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => found.extend(files_below(&path)),
+            false => found.push(path),
+        }
+    }
+    found
+}
