@@ -4,6 +4,7 @@
 
 use super::{Context, Invariant, Observation};
 use areo_core::dap;
+use areo_core::element::Form;
 
 #[derive(Default)]
 pub(super) struct Rule;
@@ -32,7 +33,10 @@ impl Invariant for Rule {
                 true => held.complete,
                 false => held.stable,
             };
-            let finalized = stored.iter().filter(|(tag, _)| *tag <= upto);
+            // A version that was lost is listed without an element.
+            let is_held = |form: Form| form != Form::Trimmed;
+            let finalized = stored.iter();
+            let finalized = finalized.filter(|(tag, form)| *tag <= upto && is_held(*form));
             finalized.count() > kept
         } else if is_trimmed {
             let mut older = stored.iter().rev().skip(kept);
