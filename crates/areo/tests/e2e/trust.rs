@@ -100,6 +100,15 @@ impl TrustedCluster {
             .done();
     }
 
+    /// A key with these grants, in a file of its name.
+    fn key_of(&self, name: &str, grants: &[&str]) {
+        let path = self.path(&format!("{name}.toml"));
+        let grants = grants.iter().flat_map(|grant| ["--grant", *grant]);
+        let create = ["key", "create", name, "--file", path.to_str().unwrap()];
+        let words: Vec<&str> = create.into_iter().chain(grants).collect();
+        self.admin(&words).done();
+    }
+
     fn digests(&self) -> Vec<String> {
         let rows = self.admin(&["ca", "ls", "--json"]).done().objects();
         rows.iter()
@@ -253,6 +262,55 @@ fn a_key_does_what_its_grants_say_until_it_is_revoked() {
         .nth(1)
         .unwrap();
     assert!(!cluster.logs().contains(secret), "a secret is in a log");
+}
+
+/// Each command with a key that has everything but the needed grant, and with the needed one alone.
+#[test]
+fn a_command_without_its_grant_names_it() {
+    let cluster = TrustedCluster::found();
+    let create = ["domain", "create", "logs", "--servers", "s1", "--allow-f0"];
+    cluster.admin(&create).done();
+    let file = cluster.path("file");
+    fs::write(&file, "x").unwrap();
+    let put = ["--domain", "logs", "put", "k", file.to_str().unwrap()];
+    cluster.admin(&put).done();
+    let of_logs = ["read", "write", "list", "delete", "admin"];
+    let of_cluster = ["status", "reconfig"];
+    let get: &[&str] = &["--domain", "logs", "get", "k"];
+    let remove = [&create[..2], &["new"], &create[3..]].concat();
+    let commands: [(&str, &[&str], bool); 7] = [
+        ("read", get, true),
+        ("write", &put, true),
+        ("list", &["--domain", "logs", "ls"], true),
+        ("delete", &["--domain", "logs", "rm", "k"], true),
+        ("status", &["status"], true),
+        ("admin", &remove, false),
+        ("admin", &["domain", "rm", "logs", "--yes"], false),
+    ];
+    for (verb, words, is_enough) in commands {
+        let is_other = |it: &&&str| **it != verb;
+        let others: Vec<&str> = of_logs.iter().filter(is_other).copied().collect();
+        let others = format!("{}:*", others.join(","));
+        // A holder of `reconfig` may write the whole directory.
+        let may_create = |it: &&&str| verb != "admin" || **it != "reconfig";
+        let cluster_verbs = of_cluster.iter().filter(is_other).filter(may_create);
+        let cluster_verbs: Vec<&str> = cluster_verbs.copied().collect();
+        let rest = cluster_verbs.join(",");
+        let name = format!("{verb}-{}", words.len());
+        let without = format!("no-{name}");
+        cluster.key_of(&without, &[&others, &rest]);
+        let refused = cluster.run(&format!("{without}.toml"), words);
+        refused.refused(6, &[&format!("lacks the grant '{verb}")]);
+        if is_enough {
+            let only = format!("only-{name}");
+            let grant = match of_logs.contains(&verb) {
+                true => format!("{verb}:logs"),
+                false => verb.to_owned(),
+            };
+            cluster.key_of(&only, &[&grant]);
+            cluster.run(&format!("{only}.toml"), words).done();
+        }
+    }
 }
 
 #[test]
