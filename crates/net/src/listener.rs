@@ -52,6 +52,16 @@ use watched::WatchedConnection;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// How often connections are looked at for progress.
 const SWEEP_PERIOD: Duration = Duration::from_secs(1);
+/// Frames of a caller that has proven nothing: the proof of a key, a join token, the question who is there.
+const STRANGERS_LIMITS: Limits = Limits {
+    max_body_bytes: 16 << 10,
+    max_payload_bytes: 0,
+    max_segments: 0,
+};
+/// Requests of such a caller that are taken and not answered.
+const STRANGERS_UNANSWERED: usize = 4;
+/// The longest time for which such a caller stays.
+const STRANGERS_TIME: Duration = Duration::from_secs(30);
 /// How often a draining listener looks whether all is answered.
 const DRAIN_POLL: Duration = Duration::from_millis(10);
 
@@ -332,6 +342,7 @@ impl<S: Service> Shared<S> {
             service: Rc::clone(&self.service),
             origin: origin.clone(),
             max_unanswered: match hello.channel {
+                _ if origin == Origin::Anonymous => STRANGERS_UNANSWERED,
                 Channel::Calls => self.config.max_unanswered_calls,
                 Channel::Bulk => self.config.max_unanswered_bulk,
             },
@@ -340,7 +351,7 @@ impl<S: Service> Shared<S> {
         let (connection, driver) = drive(
             stream,
             remote,
-            &self.connection_config(hello.channel),
+            &self.connection_config(&origin, hello.channel),
             handler,
         );
         connection.bind(session);
@@ -372,7 +383,7 @@ impl<S: Service> Shared<S> {
         }
     }
 
-    fn connection_config(&self, channel: Channel) -> ConnectionConfig {
+    fn connection_config(&self, origin: &Origin, channel: Channel) -> ConnectionConfig {
         let (window_bytes, max_queued_bytes) = match channel {
             Channel::Calls => (self.config.window_bytes, self.config.max_queued_calls_bytes),
             // What of a large payload lands in the window has to be moved: keep that small.
@@ -380,7 +391,10 @@ impl<S: Service> Shared<S> {
         };
         ConnectionConfig {
             window_bytes,
-            limits: self.config.limits,
+            limits: match origin {
+                Origin::Anonymous => STRANGERS_LIMITS,
+                Origin::Plain | Origin::Server(_) | Origin::Key(_) => self.config.limits,
+            },
             peer_limits: Limits::default(),
             max_queued_bytes,
             pool: self.config.pool.clone(),
@@ -399,6 +413,9 @@ impl<S: Service> Shared<S> {
             let tls = self.config.tls.as_ref();
             if tls.is_some_and(|tls| watched.close_if_distrusted(tls)) {
                 self.counts.borrow_mut().distrusted += 1;
+            }
+            if watched.stranger_for(SWEEP_PERIOD) >= STRANGERS_TIME {
+                watched.connection.close(CloseReason::Displaced);
             }
             if let Some(reason) = watched.sweep(SWEEP_PERIOD, stall) {
                 watched.connection.close(reason);

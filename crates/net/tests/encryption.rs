@@ -86,8 +86,9 @@ fn small_and_large_calls_go_over_tls_and_a_drain_loses_no_answer() {
     local(async {
         let authority = authority();
         let tls = Tls::new(server(&authority, IDENTITY.server, now()));
-        let server = serve(Manner::Echo, Some(tls)).await;
-        let peer = Peer::new(encrypted(server.address, client(&authority)));
+        let caller = server(&authority, ANOTHER, now());
+        let called = serve(Manner::Echo, Some(tls)).await;
+        let peer = Peer::new(encrypted(called.address, caller));
         let record = Record::new();
         for token in 0..100 {
             let body = token.to_string().into_bytes();
@@ -109,11 +110,11 @@ fn small_and_large_calls_go_over_tls_and_a_drain_loses_no_answer() {
         assert!(payload[0].iter().all(|byte| *byte == 1));
 
         // An answer larger than what the sockets hold.
-        server.service.manner.set(Manner::Large(20 << 20));
+        called.service.manner.set(Manner::Large(20 << 20));
         peer.call(message_with(b"last", &[300_000]), record.clone(), 101)
             .unwrap();
-        until("it arrived", || server.service.requests.get() == 102).await;
-        server.listener.drain(PATIENCE).await;
+        until("it arrived", || called.service.requests.get() == 102).await;
+        called.listener.drain(PATIENCE).await;
         let (_, payload) = record.reply(101).await;
         assert_eq!(payload[0].len(), 20 << 20);
         assert_eq!(record.of(101).len(), 1, "the first attempt came through");
@@ -584,4 +585,28 @@ fn a_connection_that_is_to_finish_waits_until_its_stream_has_sent_all() {
     may_send.set(true);
     let ended = Pin::new(&mut driver).poll(&mut context);
     assert_eq!(ended, Poll::Ready(CloseReason::Finished));
+}
+
+/// A stranger may prove a key or ask who is there, and is not let to hold memory or a place for that.
+#[test]
+fn a_stranger_has_small_frames_and_little_time() {
+    local(async {
+        let authority = authority();
+        let tls = Tls::new(server(&authority, IDENTITY.server, now()));
+        let called = serve(Manner::Echo, Some(tls)).await;
+        let stranger = || Peer::new(encrypted(called.address, client(&authority)));
+        let record = Record::new();
+        let small = stranger();
+        small.call(message("1"), record.clone(), 1).unwrap();
+        record.reply(1).await;
+        for large in [
+            message(vec![7; 20 << 10]),
+            message_with(b"payload", &[300_000]),
+        ] {
+            let peer = stranger();
+            peer.call(large, Record::new(), 1).unwrap();
+            until("it is closed", || peer.state().last_error.is_some()).await;
+        }
+        assert_eq!(called.service.requests.get(), 1);
+    });
 }

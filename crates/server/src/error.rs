@@ -59,6 +59,12 @@ pub enum ServeError {
         /// The reason.
         reason: String,
     },
+    /// The directory has the log of a server, and nothing says which one.
+    #[error("{} has the log of a server, and its file IDENTITY is missing: put it back, or choose another directory", .path.display())]
+    NoIdentity {
+        /// The data directory.
+        path: PathBuf,
+    },
     /// The directory belongs to a server already.
     #[error("{} belongs to a server already: choose a new directory", .path.display())]
     AlreadyInitialised {
@@ -283,6 +289,7 @@ impl ServeError {
             ServeError::NotLetIn { .. } => 6,
             ServeError::Identity { .. }
             | ServeError::Trust { .. }
+            | ServeError::NoIdentity { .. }
             | ServeError::IdentityFile(IdentityError::Damaged { .. })
             | ServeError::Outdated { .. }
             | ServeError::Occupied { .. }

@@ -283,6 +283,11 @@ pub(crate) fn root_configuration(members: &[ServerId], fixed: bool) -> Arc<Confi
         .expect("random ids are distinct, and a cluster has at most 255 first servers")
 }
 
+/// True if a data directory belongs to a server, as far as can be seen.
+pub fn has_identity(data: &Path) -> bool {
+    Directory::has_identity(data).unwrap_or(false)
+}
+
 /// Reads the identity in a data directory without starting its server; `None` if there is none.
 ///
 /// # Errors

@@ -49,7 +49,8 @@ mod worker;
 
 pub use error::ServeError;
 pub use identity::{
-    ClusterIdentity, Identity, NewCluster, NewServer, Succession, initialise_cluster, read_identity,
+    ClusterIdentity, Identity, NewCluster, NewServer, Succession, has_identity, initialise_cluster,
+    read_identity,
 };
 pub use run::{Durability, KeepAdministrator, Options, Start, run};
 pub use signals::StopSignals;

@@ -45,7 +45,7 @@ const SAY_AGAIN: Duration = Duration::from_mins(10);
 const RETRY: Duration = Duration::from_secs(1);
 const DOUBLINGS: u32 = 8;
 /// The directory of the log.
-const LOG: &str = "log";
+pub(crate) const LOG: &str = "log";
 
 impl Identity {
     /// The identity of another server, which takes the place of this one in its directory.

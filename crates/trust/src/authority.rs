@@ -262,14 +262,15 @@ impl std::fmt::Debug for Authority {
 /// one that issued it can be dropped once no certificate is due.
 ///
 /// The certificate is the first of its chain, as a server shows it: an operator's own PKI may have CAs between it and the root. A
-/// chain that other servers refuse for its size is due too.
+/// chain that other servers refuse, for its size or because it does not count now, is due too.
 pub fn is_due(chain: &[CertificateDer<'_>], roots: &Roots, now_seconds: u64) -> bool {
     let Some((leaf, intermediates)) = chain.split_first() else {
         return true;
     };
     let issuing = [roots.issuing().anchor()];
     let later = now_seconds.saturating_add(RENEWAL_SECONDS);
-    certificate::check_size(leaf, intermediates).is_err()
+    // A clock that was wrong may have made one that does not count now.
+    certificate::verify(roots.all(), leaf, intermediates, Usage::Server, now_seconds).is_err()
         || certificate::chain_at(&issuing, leaf, intermediates, Usage::Server, later).is_err()
 }
 

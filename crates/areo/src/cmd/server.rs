@@ -13,7 +13,9 @@ use crate::outside;
 use crate::session::{Session, Target};
 use crate::units::parse_size;
 use areo_client::{ServerId, Successor, limits};
-use areo_server::{ClusterIdentity, Durability, KeepAdministrator, Options, ServeError, Start};
+use areo_server::{
+    ClusterIdentity, Durability, KeepAdministrator, Options, ServeError, Start, has_identity,
+};
 use areo_telemetry::Recorder;
 use areo_trust::token::JoinToken;
 use rustix::fs::Mode;
@@ -111,7 +113,11 @@ fn options(session: &Session, args: args::Server, recorder: Recorder) -> Outcome
         (false, seeds) if seeds.is_empty() => Start::Existing,
         (false, seeds) => Start::Join {
             seeds,
-            token: token(settings, args.token.as_deref())?,
+            // It is needed once, and may be gone by the next start.
+            token: match has_identity(&data) {
+                true => None,
+                false => token(settings, args.token.as_deref())?,
+            },
         },
     };
     if start == Start::Existing && matches!(data.try_exists(), Ok(false)) {

@@ -232,9 +232,18 @@ fn a_token_lets_one_server_in() {
     std::fs::write(&file, &token).unwrap();
     // A root domain that moves just now would be lost with its first server.
     wait_until(|| {
-        let status = cluster.run(&["status", "--timeout", "2s"]);
-        status.code == 0 && !status.text().contains("no crash")
+        let shown = cluster.run(&["domain", "show", "@root"]);
+        shown.code == 0 && shown.text().contains("1 finalized, abd [3,1]")
     });
+    // A server knows where it is by now once it has asked there.
+    for above in [1, 2] {
+        let at = with(
+            &cluster.file(),
+            &cluster.address(0),
+            &cluster.address(above),
+        );
+        cluster.run_as(&at, &["token", "ls"], b"").done();
+    }
     let gone = cluster.servers.remove(0);
     drop(gone);
     let (seed, file) = (cluster.address(1), file.to_str().unwrap().to_owned());
@@ -252,6 +261,24 @@ fn a_token_lets_one_server_in() {
         let status = cluster.run_as(&at_second, &["status", "--json", "--timeout", "2s"], b"");
         status.code == 0 && status.objects()[0]["serving"] == 3
     });
+}
+
+/// A service may have `--init` in its unit: what is left of a server is not written over.
+#[test]
+fn of_what_is_left_of_a_server_no_other_one_is_made() {
+    let mut cluster = KeyedCluster::start();
+    drop(cluster.servers.remove(0));
+    let (identity, aside) = (cluster.data("s1/IDENTITY"), cluster.data("identity"));
+    std::fs::rename(&identity, &aside).unwrap();
+    let kept = std::fs::read(cluster.file()).unwrap();
+    let mut anew = command();
+    anew.args(["server", "--init", "--tls", "--listen", &cluster.address(0)]);
+    let refused = ended(anew.arg("--data").arg(cluster.data("s1")), b"");
+    refused.refused(7, &["IDENTITY is missing"]);
+    assert_eq!(std::fs::read(cluster.file()).unwrap(), kept);
+    std::fs::rename(&aside, &identity).unwrap();
+    cluster.serve("s1", 0, &["--init", "--tls"], None);
+    wait_until(|| cluster.serving() == 1);
 }
 
 #[test]

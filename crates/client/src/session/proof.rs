@@ -30,6 +30,8 @@ const AGAIN: Duration = Duration::from_millis(50);
 const RENEWAL: Duration = Duration::from_secs(TICKET_SECONDS / 2);
 /// The pause between two attempts to renew a ticket.
 const RENEW_AGAIN: Duration = Duration::from_secs(1);
+/// The pause before a key is proven again that was refused.
+const ASK_ANYWAY: Duration = Duration::from_secs(30);
 
 /// The key of a client, with what it proves itself by.
 pub(crate) struct KeyHolder {
@@ -94,7 +96,8 @@ impl KeyHolder {
         })
     }
 
-    /// Asks one address after the other until there is a ticket. False: none gives one now; the error is the sentence of one that does not take the key.
+    /// Asks one address after the other until there is a ticket. False: none gives one now; the error is the sentence of one that does not take the
+    /// key, where no other one gives a ticket.
     async fn prove_to_one(
         self: &Rc<Self>,
         network: &Network,
@@ -103,6 +106,7 @@ impl KeyHolder {
     ) -> Result<bool, String> {
         let mut asked = JoinSet::new();
         let mut next = addresses.iter().enumerate();
+        let mut refused = None;
         loop {
             let wait = match next.next() {
                 Some((position, address)) => {
@@ -119,7 +123,7 @@ impl KeyHolder {
                 continue;
             };
             let Some(ended) = ended else {
-                return Ok(false);
+                return refused.map_or(Ok(false), Err);
             };
             let (position, outcome) = ended.expect("asking does not panic, and is not cancelled");
             match outcome {
@@ -127,7 +131,8 @@ impl KeyHolder {
                     self.take(cluster, answer)?;
                     return Ok(true);
                 }
-                Err(NoTicket::Refused { sentence }) => return Err(sentence),
+                // That end has proven nothing itself: another one may give a ticket.
+                Err(NoTicket::Refused { sentence }) => refused = Some(sentence),
                 Err(NoTicket::Passed { reason }) => attempts[position] = reason,
             }
         }
@@ -228,6 +233,7 @@ async fn renew(holder: &Rc<KeyHolder>, world: &Weak<World>, known: &KnownCluster
             };
             match holder.prove(&known.addresses(), PATIENCE).await {
                 Ok(()) => {
+                    holder.tls.renew_tickets();
                     network.hurry();
                     // A server that does not answer with a good certificate either way is no reason for a ticket each moment.
                     sleep(RENEW_AGAIN).await;
@@ -236,7 +242,8 @@ async fn renew(holder: &Rc<KeyHolder>, world: &Weak<World>, known: &KnownCluster
                 Err(ConnectError::Unauthorised { sentence }) => {
                     tracing::warn!(%sentence, "the access key is not taken any more");
                     holder.tls.stop_renewing();
-                    return;
+                    // The end that said so may be no server of the cluster.
+                    sleep(ASK_ANYWAY).await;
                 }
                 Err(error) => tracing::debug!(%error, "the ticket is not renewed yet"),
             }

@@ -28,6 +28,8 @@ pub(super) struct WatchedConnection {
     pub(super) hello: Hello,
     pub(super) class: Class,
     origin: Origin,
+    /// The time for which its caller has proven nothing.
+    unproven: Duration,
     bytes_read: u64,
     bytes_written: u64,
     /// Seconds that it is behind the least rate.
@@ -45,6 +47,7 @@ impl WatchedConnection {
             hello,
             class,
             origin,
+            unproven: Duration::ZERO,
             bytes_read: 0,
             bytes_written: 0,
             behind: 0.0,
@@ -77,6 +80,14 @@ impl WatchedConnection {
             0 => CloseReason::Stalled,
             _ => CloseReason::NotReading { queued_bytes },
         })
+    }
+
+    /// The time for which its caller has proven nothing, one more period included.
+    pub(super) fn stranger_for(&mut self, period: Duration) -> Duration {
+        if self.origin == Origin::Anonymous {
+            self.unproven += period;
+        }
+        self.unproven
     }
 
     /// Closes it if the certificate of the caller, or its ticket, counts no longer. True: it does.

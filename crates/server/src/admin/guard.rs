@@ -19,6 +19,10 @@ use areo_trust::registry::{BearerError, Registry};
 
 /// The user that may do everything.
 const ROOT: u32 = 0;
+/// The user as which the system shows those that this process cannot know.
+const OVERFLOW: u32 = 65534;
+/// The state of an open connection in the system's table.
+const ESTABLISHED: &str = "01";
 
 /// Judges the callers of the admin port.
 pub(crate) struct Guard {
@@ -101,7 +105,7 @@ impl Guard {
             })?;
             return Ok(self.registry.judge_bearer(&key, &Need::cluster(verb))?);
         }
-        let is_own = |user| user == ROOT || user == self.own_user;
+        let is_own = |user| user == ROOT || (user == self.own_user && user != OVERFLOW);
         match user_of(ends).is_some_and(is_own) {
             true => Ok(()),
             false => Err(NotShown::NoKey { verb }),
@@ -120,9 +124,13 @@ fn user_of(ends: Ends) -> Option<u32> {
 /// The user in a line of the system's table of connections, if it is of that end.
 fn user_in(line: &str, ends: Ends) -> Option<u32> {
     let fields: Vec<&str> = line.split_whitespace().collect();
-    let [_, local, remote, _, _, _, _, user, ..] = fields[..] else {
+    let [_, local, remote, state, _, _, _, user, _, inode, ..] = fields[..] else {
         return None;
     };
+    // An end that is closed already has no user, and is shown as one of root.
+    if state != ESTABLISHED || inode == "0" {
+        return None;
+    }
     let canonical = |end: SocketAddr| (end.ip().to_canonical(), end.port());
     let is_it =
         address(local)? == canonical(ends.caller) && address(remote)? == canonical(ends.own);
@@ -208,6 +216,9 @@ mod tests {
         };
         if cfg!(target_endian = "little") {
             assert_eq!(user_in(line, ends), Some(1000));
+        }
+        for (open, closed) in [(" 01 ", " 06 "), (" 123 ", " 0 ")] {
+            assert_eq!(user_in(&line.replacen(open, closed, 1), ends), None);
         }
         for line in ["", "x", "1: 0100007F:A1B2", "1: g:1 0:1 1 1 1 1 1 1"] {
             assert_eq!(user_in(line, ends), None, "{line}");

@@ -16,7 +16,7 @@ use crate::error::ServeError;
 use crate::identity::{self, ClusterIdentity, Identity, Succession};
 use crate::naming;
 use crate::registration::{self, place};
-use crate::replacement;
+use crate::replacement::{self, LOG};
 use crate::trust::joining;
 use crate::trust::{self, NewTrust, Trust};
 use crate::worker::Durable;
@@ -70,7 +70,7 @@ struct NewIdentity {
 /// to other machines at this address without keys.
 pub(super) async fn take_directory(options: &Options, at: &Reach) -> Result<Taken, ServeError> {
     // The identity of the server is known before anything is made on disk.
-    let new = match Directory::has_identity(&options.data)? {
+    let mut new = match Directory::has_identity(&options.data)? {
         true => None,
         false => Some(new_identity(options, at).await?),
     };
@@ -78,6 +78,14 @@ pub(super) async fn take_directory(options: &Options, at: &Reach) -> Result<Take
         at.check(new.identity.has_trust, options)?;
     }
     let directory = Rc::new(Directory::open(&options.data)?);
+    // Looked at again under the lock: another process may have been faster.
+    if directory.read_identity()?.is_some() {
+        new = None;
+    } else if options.data.join(LOG).exists() {
+        // Keys and a log of a server are not written over.
+        let path = options.data.clone();
+        return Err(ServeError::NoIdentity { path });
+    }
     if let Some(new) = &new {
         new.keep_keys(&directory, options)?;
     }

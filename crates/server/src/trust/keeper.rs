@@ -64,14 +64,14 @@ impl TrustKeeper {
         client: &Client<NetEnv>,
         root: &Arc<Configuration>,
     ) -> Infallible {
-        let mut generation = None;
+        let (mut generation, mut pause) = (None, SOON);
         let mut said: Option<String> = None;
         loop {
             let client = client.with(network.env(ATTEMPT));
-            let pause = match self.read_on(&client.root(root), generation).await {
+            match self.read_on(&client.root(root), generation).await {
                 Ok(read) => {
                     (generation, said) = (Some(read), None);
-                    PERIOD
+                    pause = PERIOD;
                 }
                 Err(reason) => {
                     let is_news = said.as_ref() != Some(&reason);
@@ -79,14 +79,20 @@ impl TrustKeeper {
                         tracing::info!(%reason, "the log of trust is not read");
                     }
                     said = Some(reason);
-                    SOON
+                    pause = match is_news {
+                        true => SOON,
+                        false => (pause * 2).min(PERIOD),
+                    };
                 }
-            };
+            }
             tokio::time::sleep(pause).await;
         }
     }
 
     async fn read_on(&self, root: &Root<NetEnv>, before: Option<u32>) -> Result<u32, String> {
+        // First: with a certificate that the others do not take nothing could be read.
+        let renewed = self.renew();
+        renewed.map_err(|error| error.to_string())?;
         self.found(root).await?;
         let view = self.registry.refresh(root).await;
         let view = view.map_err(|error| error.to_string())?;
@@ -120,24 +126,34 @@ impl TrustKeeper {
         written.map_err(|error| error.to_string())
     }
 
-    /// Takes in what was read. The certificate is looked at each time, because time passes.
+    /// Takes in what was read.
     fn take(&self, view: &View, is_new: bool) -> Result<(), TrustError> {
-        let mut trust = self.trust.borrow_mut();
         if is_new {
+            let mut trust = self.trust.borrow_mut();
             trust.roots = view.roots.clone();
             trust.authority = self.registry.issuing();
             self.tls.verify_by(view.verifier.clone());
+            // The next start stands on what is written: no certificate counts before that.
+            trust.write(&self.directory)?;
+            self.show(&trust);
         }
-        let is_renewed = trust.renew(self.server, now_seconds())?;
-        if !is_new && !is_renewed {
-            return Ok(());
-        }
-        if is_renewed {
+        self.renew()
+    }
+
+    /// Issues the certificate again if it is time.
+    fn renew(&self) -> Result<(), TrustError> {
+        let mut trust = self.trust.borrow_mut();
+        if trust.renew(self.server, now_seconds())? {
             tracing::info!("the certificate of this server was issued again");
+            trust.write(&self.directory)?;
+            self.show(&trust);
         }
+        Ok(())
+    }
+
+    fn show(&self, trust: &Trust) {
         let endpoint = trust.endpoint();
         let updated = self.tls.update(|_| endpoint);
         updated.expect("the certificate was made for the key");
-        trust.write(&self.directory)
     }
 }

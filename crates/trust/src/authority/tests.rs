@@ -132,6 +132,10 @@ fn a_certificate_is_due_at_two_thirds_of_its_life_or_when_another_root_issues() 
     assert!(!is_due(&chain, &roots, NOW));
     assert!(!is_due(&chain, &roots, NOW + 60 * DAY - 1));
     assert!(is_due(&chain, &roots, NOW + 60 * DAY + 1));
+    assert!(
+        is_due(&chain, &roots, NOW - DAY),
+        "a clock was ahead when it was issued"
+    );
 
     let next = Authority::create(CLUSTER, NOW).unwrap();
     roots.trust(next.root().clone()).unwrap();

@@ -429,6 +429,7 @@ impl From<IssueFromError> for TrustRefusal {
         match error {
             IssueFromError::Log(error) => error.into(),
             IssueFromError::Roots(error) => error.into(),
+            error @ IssueFromError::OfOperator { .. } => refusal(RefusalKind::Usage, &error),
         }
     }
 }

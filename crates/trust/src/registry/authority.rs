@@ -116,6 +116,9 @@ impl Registry {
         let judge = |state: &super::State| {
             let mut roots = state.roots.clone();
             roots.issue_from(digest)?;
+            if !state.has_key_of(digest) {
+                return Err(IssueFromError::OfOperator { digest });
+            }
             Ok(match roots == state.roots {
                 true => Verdict::AsItIs(()),
                 false => Verdict::Change(What::RootIssues, Content::Root(digest), ()),

@@ -107,6 +107,14 @@ pub enum IssueFromError {
     /// The log.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// The cluster does not have its key.
+    #[error(
+        "the CA {digest} is the operator's own: the cluster has no key of it, and issues nothing under it"
+    )]
+    OfOperator {
+        /// The CA.
+        digest: RootDigest,
+    },
     /// The roots that there are do not admit it.
     #[error(transparent)]
     Roots(#[from] RootsError),

@@ -131,6 +131,12 @@ impl State {
         self.roots.all().iter().map(row).collect()
     }
 
+    /// True if the cluster has the key of this root, which it trusts.
+    pub(super) fn has_key_of(&self, digest: RootDigest) -> bool {
+        self.in_order()
+            .any(|record| record.root().digest() == digest && record.signer().is_some())
+    }
+
     /// The record of the root that issues.
     pub(super) fn issuing(&self) -> &AuthorityRecord {
         self.in_order().next().expect("there is always a root")

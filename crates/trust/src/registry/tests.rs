@@ -206,6 +206,7 @@ fn roots_and_signers_rotate_together() {
     let issues = entry(What::RootIssues, Content::Root(third));
     state.apply(5, issues).unwrap();
     assert!(state.issuing().authority(CLUSTER).is_none());
+    assert!(state.has_key_of(new) && !state.has_key_of(third) && !state.has_key_of(old));
     assert!(state.signs(new) && state.signer().unwrap().public() == own[1]);
 }
 
