@@ -103,7 +103,11 @@ impl KeyedCluster {
     }
 
     fn serving(&self) -> u64 {
-        let status = self.run(&["status", "--json", "--timeout", "2s"]);
+        self.serving_by(&self.file())
+    }
+
+    fn serving_by(&self, file: &Path) -> u64 {
+        let status = self.run_as(file, &["status", "--json", "--timeout", "2s"], b"");
         match status.code {
             0 => status.objects()[0]["serving"].as_u64().unwrap_or(0),
             _ => 0,
@@ -249,18 +253,12 @@ fn a_token_lets_one_server_in() {
     let (seed, file) = (cluster.address(1), file.to_str().unwrap().to_owned());
     cluster.serve("s7", 6, &["--join", &seed, "--token", &file], None);
     let at_second = with(&cluster.file(), &cluster.address(0), &cluster.address(1));
-    wait_until(|| {
-        let status = cluster.run_as(&at_second, &["status", "--json", "--timeout", "2s"], b"");
-        status.code == 0 && status.objects()[0]["serving"] == 3
-    });
+    wait_until(|| cluster.serving_by(&at_second) == 3);
     // A restart needs no token.
     let again = cluster.servers.remove(0);
     drop(again);
     cluster.serve("s2", 1, &[], None);
-    wait_until(|| {
-        let status = cluster.run_as(&at_second, &["status", "--json", "--timeout", "2s"], b"");
-        status.code == 0 && status.objects()[0]["serving"] == 3
-    });
+    wait_until(|| cluster.serving_by(&at_second) == 3);
 }
 
 /// A service may have `--init` in its unit: what is left of a server is not written over.
