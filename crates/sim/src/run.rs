@@ -120,8 +120,6 @@ pub struct Outcome {
     pub adopted: u64,
     /// Objects that servers brought themselves (`[X-26 self-repair]`).
     pub repaired: u64,
-    /// Requests of readers whose versions servers completed in their place.
-    pub completed: u64,
     /// Objects whose elements servers compared, and found to be of one value (`[X-29 cross-check]`).
     pub cross_checked: u64,
     /// Tombstones of blocks that servers dropped (`[X-30 dropped-tombstones]`).
@@ -157,8 +155,6 @@ pub struct Report {
     pub adopted: u64,
     /// Objects that servers brought themselves (`[X-26 self-repair]`).
     pub repaired: u64,
-    /// Requests of readers whose versions servers completed in their place.
-    pub completed: u64,
     /// Objects whose elements servers compared, and found to be of one value (`[X-29 cross-check]`).
     pub cross_checked: u64,
     /// Tombstones of blocks that servers dropped (`[X-30 dropped-tombstones]`).
@@ -205,7 +201,6 @@ pub fn run(options: &Options, mut progress: impl FnMut(&Outcome)) -> Report {
             report.merged += outcome.merged;
             report.adopted += outcome.adopted;
             report.repaired += outcome.repaired;
-            report.completed += outcome.completed;
             report.cross_checked += outcome.cross_checked;
             report.tombstones_dropped += outcome.tombstones_dropped;
             report.events += outcome.events;
@@ -296,7 +291,6 @@ pub fn restricted(
         merged: work.merged(),
         adopted: world.adopted(),
         repaired: world.repaired(),
-        completed: world.completed_for_readers(),
         cross_checked: world.cross_checked(),
         tombstones_dropped: world.tombstones_dropped(),
         events: world.events(),
@@ -322,7 +316,6 @@ fn broken(seed: u64, panic: &str, world: &World) -> Outcome {
         merged: 0,
         adopted: 0,
         repaired: 0,
-        completed: 0,
         cross_checked: 0,
         tombstones_dropped: 0,
         events: world.events(),

@@ -85,8 +85,6 @@ struct Shape {
     leader_patience: Duration,
     /// Half of the reads of a lattice are regular.
     regular: bool,
-    /// Of the reads of every other task, those of a caller that may only read.
-    readers_per_mille: u64,
     /// Each start of a process takes the number of its hardware (`[CASSS-8 new-number]`), of which two processes have the same.
     reincarnates: bool,
     /// The servers of the conditional domain, and how they keep it.
@@ -139,8 +137,6 @@ fn configuration(
 
 /// Tells the draw of regular reads apart from others.
 const REGULAR: u64 = 0x4e61;
-/// The same of reads by callers that may only read.
-const READERS: u64 = 0x4ead;
 /// The same of clients that are called by their hardware.
 const HARDWARE: u64 = 0xca55;
 /// Drawn beside all else, so that other draws stay: whether a seed has operations on the trust of the cluster.
@@ -162,7 +158,6 @@ impl Workload {
             lattice: lattice::drawn(random, options.faults),
             leader_patience: lattice::drawn_patience(random),
             regular: random.beside(REGULAR).is_multiple_of(2),
-            readers_per_mille: [1000, 0, 0, 0][(random.beside(READERS) % 4) as usize],
             reincarnates: random.beside(HARDWARE).is_multiple_of(4),
             conditional: drawn_conditional(world),
             delta: [0, 1, 1, 5][random.index(4)],
@@ -369,7 +364,6 @@ impl Workload {
                 89..96 => operation.remove_file().await,
                 _ => operation.sweep_files().await,
             },
-            0..40 if self.is_reader(&operation) => operation.only_reading().get().await,
             0..40 => operation.get().await,
             40..65 if random.chance(self.shape.blocks_per_mille) => operation.put_large().await,
             40..65 => operation.put().await,
@@ -380,11 +374,6 @@ impl Workload {
             95..98 => operation.list().await,
             _ => operation.create().await,
         }
-    }
-
-    /// Draws nothing, so that other draws stay.
-    fn is_reader(&self, operation: &One<'_>) -> bool {
-        self.shape.readers_per_mille > 0 && operation.task.is_multiple_of(2)
     }
 
     async fn think(&self, client: &Client<SimEnv>) {

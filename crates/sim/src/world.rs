@@ -66,8 +66,6 @@ struct Inner {
     clocks: RefCell<Vec<Duration>>,
     tasks: Tasks,
     calls: RefCell<Table<u64, OpenCall>>,
-    /// The calls of callers that may only read.
-    readers: RefCell<BTreeSet<u64>>,
     links: RefCell<Links>,
     /// By caller: where servers are, as far as it knows.
     books: RefCell<Vec<Book>>,
@@ -80,8 +78,6 @@ struct Inner {
     /// Objects that servers brought themselves, and those whose elements they compared and found to be of one value.
     repaired: Cell<u64>,
     cross_checked: Cell<u64>,
-    /// Requests of readers whose versions servers completed in their place.
-    completed: Cell<u64>,
     /// Servers lead, and a round of that may take so long.
     leads: Cell<Option<Duration>>,
     /// Tombstones of blocks that servers dropped.
@@ -204,7 +200,6 @@ impl World {
             clocks: RefCell::new(vec![Duration::ZERO; callers]),
             tasks: Tasks::default(),
             calls: RefCell::default(),
-            readers: RefCell::default(),
             watch: RefCell::new(Watch {
                 invariants: invariant::all(),
                 objects: Objects::default(),
@@ -217,7 +212,6 @@ impl World {
             events: Cell::default(),
             adopted: Cell::default(),
             repaired: Cell::default(),
-            completed: Cell::default(),
             cross_checked: Cell::default(),
             leads: Cell::default(),
             tombstones_dropped: Cell::default(),
@@ -336,10 +330,6 @@ impl World {
 
     pub(crate) fn repaired(&self) -> u64 {
         self.0.repaired.get()
-    }
-
-    pub(crate) fn completed_for_readers(&self) -> u64 {
-        self.0.completed.get()
     }
 
     pub(crate) fn cross_checked(&self) -> u64 {

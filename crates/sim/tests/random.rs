@@ -33,7 +33,6 @@ fn every_rule_holds_under_faults_and_every_fault_fires() {
         report.cross_checked > 0,
         "elements that were never compared"
     );
-    assert!(report.completed > 0, "readers that never needed a server");
     assert!(
         report.tombstones_dropped > 0,
         "tombstones that were never dropped"

@@ -38,13 +38,6 @@ pub(super) struct One<'a> {
 }
 
 impl One<'_> {
-    /// The same of a caller that may only read.
-    pub(super) fn only_reading(self) -> Self {
-        let env = self.client.env.clone().only_reading();
-        let client = self.client.with(env);
-        One { client, ..self }
-    }
-
     /// A handle on the domain.
     pub(super) fn domain(&self) -> dsm::Domain<SimEnv> {
         self.client.domain(&self.c)

@@ -28,8 +28,6 @@ pub(crate) struct SimEnv {
     watch: Option<Rc<dyn Watch>>,
     /// It finds servers by names that never change, and not where their records say.
     is_by_name: bool,
-    /// Its caller may only read.
-    only_reads: bool,
 }
 
 /// Sees what an operation says to servers.
@@ -61,14 +59,7 @@ impl SimEnv {
             pace: Rc::default(),
             watch: None,
             is_by_name: false,
-            only_reads: false,
         }
-    }
-
-    /// The same of a caller that may only read.
-    pub(crate) fn only_reading(self) -> SimEnv {
-        let only_reads = true;
-        SimEnv { only_reads, ..self }
     }
 
     /// The environment of an operation of this task. An operation of every other task may take any time as long as it makes progress, as
@@ -248,9 +239,6 @@ impl<T: Tally + 'static> Gather<T> {
             answered: false,
         };
         let (number, is_reachable) = self.env.world.call(outstanding);
-        if self.env.only_reads {
-            self.env.world.only_reads(number);
-        }
         self.state.borrow_mut().asked.push(number);
         (!is_reachable).then_some(Event::Unreachable)
     }
@@ -344,10 +332,6 @@ impl Env for SimEnv {
     fn tell(&self, to: &Members, note: Note) {
         if let Some(watch) = &self.watch {
             watch.tells(&note);
-        }
-        if self.only_reads {
-            // Servers drop what such a caller says.
-            return;
         }
         let codec::EncodedMessage { body, payload } = codec::encode_note(&note);
         let body = Body { body, payload };

@@ -4,7 +4,6 @@
 mod caps;
 mod life;
 mod observer;
-mod reading;
 mod show;
 
 use super::departure::DepartedServer;
@@ -29,6 +28,7 @@ use areo_node::{Durable, Job, Node, NodeError, Sizes, Turn};
 use areo_store::disk::MemoryFile;
 use areo_store::{Commit, MemoryDisk};
 use areo_wire::codec;
+use areo_wire::frame::NO_DEADLINE;
 use bytes::Bytes;
 pub(super) use caps::Caps;
 use observer::Observer;
@@ -93,8 +93,6 @@ pub(super) struct Machine {
     pub(super) registering: Option<usize>,
     /// The task that repairs it.
     pub(super) repairing: Option<usize>,
-    /// The tasks that complete what readers have read.
-    completing: Vec<usize>,
     /// The task that leads domains.
     pub(super) leading: Option<usize>,
     /// Something was posted for that task.
@@ -128,7 +126,6 @@ impl Machines {
             moves: 0,
             registering: None,
             repairing: None,
-            completing: Vec::new(),
             leading: None,
             growing: Growing::default(),
             posted: PostedSignal::default(),
@@ -254,7 +251,26 @@ impl World {
             Ok(Request::Status) if self.is_for_another(call, server) => {
                 self.send_reply((client, server), call, Err(Refusal::WrongServer));
             }
-            Ok(request) => self.admit((client, server), (call, deadline_ms), request),
+            Ok(request) => {
+                let subject = self.subject(&request);
+                let at = match &request {
+                    Request::Configured { configuration, .. } => Some(*configuration),
+                    _ => None,
+                };
+                let now = self.clock(self.caller_of(server));
+                let job = Job::Request {
+                    request,
+                    caller: Caller {
+                        client,
+                        call,
+                        at,
+                        subject,
+                    },
+                    deadline: (deadline_ms != NO_DEADLINE)
+                        .then(|| now.plus(Duration::from_millis(deadline_ms.into()))),
+                };
+                self.take(server, job);
+            }
             Err(error) => self.violate(format!("codec: a request cannot be read: {error}")),
         }
     }

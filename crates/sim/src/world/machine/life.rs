@@ -367,15 +367,13 @@ impl World {
                 machine.leading.take(),
                 std::mem::take(&mut machine.growing).task,
             ];
-            let completing = std::mem::take(&mut machine.completing);
-            let tasks = completing.into_iter().map(Some).chain(tasks);
             machines.truths[server].lost();
             tasks
         };
         if self.is_in_memory(server) {
             self.forget_memory(server);
         }
-        for task in tasks.flatten() {
+        for task in tasks.into_iter().flatten() {
             self.abort(task);
         }
         self.record([4, server as u64, 0, 0], || {
