@@ -410,7 +410,7 @@ fn usual_rate(fault: Fault) -> u64 {
         Fault::CrashInCommit | Fault::DisksFull => 3,
         Fault::CrashInRecovery => 60,
         Fault::SlowStart | Fault::SlowBulk => 200,
-        Fault::ServerTakenAway => 500,
+        Fault::ServerTakenAway => 900,
         Fault::SlowDisk | Fault::WrongHint => 20,
         Fault::IsolateMajority | Fault::KillAll => 4,
         Fault::BitFlip | Fault::AddressChanged => 100,
