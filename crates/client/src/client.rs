@@ -53,7 +53,7 @@ impl Client {
         Ok(Client { session })
     }
 
-    /// The same client with another deadline for each operation. Streams, files, sweeps, repairs and reconfigurations may take any time:
+    /// This client with another deadline for each operation. Streams, files, sweeps, repairs and reconfigurations may take any time:
     /// they end when none of their calls was decided for as long as `timeout`, or when nothing came of their calls (no byte, no object, no
     /// later configuration) for three times as long.
     #[must_use]

@@ -99,7 +99,7 @@ impl Domain {
         }
     }
 
-    /// The same domain with another deadline for each operation, see [`Client::with_timeout`](crate::Client::with_timeout).
+    /// This domain with another deadline for each operation, see [`Client::with_timeout`](crate::Client::with_timeout).
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Domain {
         Domain {

@@ -50,7 +50,7 @@ struct Current {
     changes: u64,
     /// The ticket that this process shows.
     bearer: Option<Arc<Bearer>>,
-    /// What it judges tickets of others by.
+    /// The keys and lists by which it judges tickets of others.
     verifier: Option<Arc<Verifier>>,
 }
 

@@ -53,7 +53,7 @@ pub enum ServeError {
         /// Its reason, and what to do.
         sentence: String,
     },
-    /// What is to be kept for the administrator of a new cluster cannot be written.
+    /// The key of the administrator of a new cluster cannot be written down.
     #[error("the key of the administrator cannot be kept: {reason}")]
     Administrator {
         /// The reason.

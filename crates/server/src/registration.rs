@@ -12,7 +12,7 @@ use std::time::Duration;
 use areo_core::config::{Configuration, ServerId};
 use areo_core::dsm::Client;
 use areo_core::gather::join;
-use areo_core::manager::{self, StartError, StartOutcome};
+use areo_core::manager::{self, Root, StartError, StartOutcome};
 use areo_core::message::{Request, ServerRecord};
 use areo_core::starts::{StartPhase, Starts};
 use areo_net::Tls;
@@ -66,7 +66,43 @@ pub(crate) struct Registrar {
     told: Cell<Option<u64>>,
 }
 
+/// The way to the root domain, for tasks that run as long as the server.
+///
+/// It begins where this server itself knows that domain to be ([`learn_own`]).
+pub(crate) struct RootAccess {
+    network: Network,
+    client: Client<NetEnv>,
+    root: Arc<Configuration>,
+    worker: Rc<Worker>,
+}
+
+/// Has a client of the root domain begin where this server itself knows that domain to be. A member that has asked the members before it for nothing
+/// since the domain moved would look for it there for ever, once they are gone.
+fn learn_own(client: &Client<NetEnv>, worker: &Worker) {
+    if let Some(known) = worker.root() {
+        client.sequences().learn(&known);
+    }
+}
+
+impl RootAccess {
+    /// The root domain, for operations that together take so long at most.
+    pub(crate) fn within(&self, time: Duration) -> Root<NetEnv> {
+        learn_own(&self.client, &self.worker);
+        self.client.with(self.network.env(time)).root(&self.root)
+    }
+}
+
 impl Registrar {
+    /// The way to the root domain, with what this one has seen of its sequence.
+    pub(crate) fn root_access(&self, worker: &Rc<Worker>) -> RootAccess {
+        RootAccess {
+            network: self.network.clone(),
+            client: self.client.with(self.network.env(ATTEMPT)),
+            root: Arc::clone(&self.root),
+            worker: Rc::clone(worker),
+        }
+    }
+
     pub(crate) fn new(
         identity: &Identity,
         record: ServerRecord,

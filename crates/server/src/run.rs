@@ -116,7 +116,7 @@ async fn serve(options: &Options) -> Result<Ended, ServeError> {
             outcome = join(registrar, &identity, &directory, (&worker, &health, &metrics), options) => outcome,
             never = registrar.show_cluster(identity.cluster, asked_cluster) => match never {},
             never = address::watch(&identity, &registrar.record.address, tls.as_ref()) => match never {},
-            never = keep_trust(trusted.as_ref(), registrar) => match never {},
+            never = keep_trust(trusted.as_ref(), registrar, &worker) => match never {},
         }
     };
     let outcome = tokio::select! {
@@ -406,21 +406,18 @@ async fn work(
     }
 }
 
-/// Keeps up with the log of trust, if the cluster has one. Never returns.
-async fn keep_trust(trusted: Option<&Trusted>, registrar: &Registrar) -> Infallible {
-    let Registrar {
-        network,
-        client,
-        root,
-        ..
-    } = registrar;
+/// Keeps up with the log of trust, if the cluster has one, and answers those who ask about it. Never returns.
+async fn keep_trust(
+    trusted: Option<&Trusted>,
+    registrar: &Registrar,
+    worker: &Rc<Worker>,
+) -> Infallible {
     let Some(trusted) = trusted else {
         return std::future::pending().await;
     };
-    trusted
-        .trusting
-        .reach(client.clone(), network.clone(), Arc::clone(root));
-    trusted.keeper.keep(network, client, root).await
+    let root = Rc::new(registrar.root_access(worker));
+    trusted.trusting.reach(Rc::clone(&root));
+    trusted.keeper.keep(&root).await
 }
 
 /// Opens the store and recovers the shard from it.

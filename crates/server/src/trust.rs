@@ -16,7 +16,7 @@ use areo_core::config::ServerId;
 use areo_core::tlv::{self, MUST_UNDERSTAND, TlvError};
 use areo_store::{Directory, DirectoryError};
 use areo_trust::authority::{self, AuthorityError, ServerKey};
-use areo_trust::certificate::{self, CertificateDer};
+use areo_trust::certificate::{self, CertificateDer, ServerIdentity};
 use areo_trust::key::AccessKey;
 use areo_trust::protocol::JoinAnswer;
 use areo_trust::registry::{AuthorityRecord, Foundation, FoundationError, RecordError};
@@ -24,6 +24,7 @@ use areo_trust::roots::{Roots, RootsError};
 use areo_trust::secret::{self, NoRandomness, OpenError, Secret};
 use areo_trust::tls::{Credentials, DefaultTimeProvider, Endpoint};
 use bytes::BytesMut;
+use zeroize::Zeroize;
 
 use crate::error::ServeError;
 pub(crate) use keeper::TrustKeeper;
@@ -154,9 +155,13 @@ fn issue(
 }
 
 impl Trust {
-    /// The trust of a server that was let in.
-    fn joined(cluster: u128, key: ServerKey, answer: JoinAnswer) -> Trust {
-        Trust {
+    /// The trust of a server that was let in; none if the answer is for another server or another key.
+    fn joined(
+        (cluster, server): (u128, ServerId),
+        key: ServerKey,
+        answer: JoinAnswer,
+    ) -> Option<Trust> {
+        let trust = Trust {
             cluster,
             cluster_key: answer.cluster_key,
             key,
@@ -164,26 +169,36 @@ impl Trust {
             roots: answer.roots,
             authority: None,
             foundation: None,
-        }
+        };
+        let meant = ServerIdentity { cluster, server };
+        let is_meant = certificate::identity(&trust.certificate) == Ok(meant);
+        let has_key = trust.endpoint().server_config().is_ok();
+        (is_meant && has_key).then_some(trust)
     }
 
-    /// What the certificates of this server are made of, by the clock of the machine.
+    /// This server's end of connections, by the clock of the machine. Its certificate goes with the CA that issues now.
     pub(crate) fn endpoint(&self) -> Endpoint {
+        let issuing = self.roots.issuing();
         Endpoint {
             cluster: self.cluster,
             roots: self.roots.clone(),
-            credentials: Some(self.credentials()),
+            credentials: Some(Credentials::new(
+                self.certificate.clone(),
+                issuing,
+                &self.key,
+            )),
             clock: Arc::new(DefaultTimeProvider),
         }
     }
 
-    /// The certificate with the root that issued it, if that is still trusted.
-    pub(crate) fn credentials(&self) -> Credentials {
-        Credentials::new(self.certificate.clone(), self.roots.issuing(), &self.key)
-    }
-
-    /// Issues the certificate of this server again if it is due, is of another CA than the one that issues, or names another server. True: it has a new one.
-    pub(crate) fn renew(&mut self, server: ServerId, now_seconds: u64) -> Result<bool, TrustError> {
+    /// Issues the certificate of this server again if it is due, is of another CA than the one that issues, or names another server, and writes
+    /// it down. True: it has a new one. Where it cannot be written, the one before stays.
+    pub(crate) fn renew(
+        &mut self,
+        directory: &Directory,
+        server: ServerId,
+        now_seconds: u64,
+    ) -> Result<bool, TrustError> {
         let named = certificate::identity(&self.certificate);
         let is_own = named.is_ok_and(|named| named.server == server);
         let chain = [self.certificate.clone()];
@@ -191,8 +206,13 @@ impl Trust {
             return Ok(false);
         }
         let record = self.authority.as_ref().ok_or(TrustError::NoCertificate)?;
-        self.certificate = issue(record, self.cluster, server, (&self.key, now_seconds))?;
-        Ok(true)
+        let issued = issue(record, self.cluster, server, (&self.key, now_seconds))?;
+        let before = std::mem::replace(&mut self.certificate, issued);
+        let written = self.write(directory);
+        if written.is_err() {
+            self.certificate = before;
+        }
+        written.map(|()| true)
     }
 
     /// The trust in a directory of a server of this cluster.
@@ -216,29 +236,25 @@ impl Trust {
             secret::seal(&self.cluster_key, &purpose, content, &secret::system)
         };
         let mut out = BytesMut::new();
-        tlv::put_field(
-            &mut out,
-            SERVER_KEY,
-            &seal(SERVER_KEY, &self.key.private())?,
-        );
+        let key = seal(SERVER_KEY, &self.key.private())?;
+        tlv::put_field(&mut out, SERVER_KEY, &key);
         tlv::put_field(&mut out, CERTIFICATE, &self.certificate);
         tlv::put_field(&mut out, ROOTS, &self.roots.encode());
         if let Some(authority) = &self.authority {
             tlv::put_field(&mut out, AUTHORITY, &seal(AUTHORITY, &authority.encode())?);
         }
         if let Some(foundation) = &self.foundation {
-            tlv::put_field(
-                &mut out,
-                FOUNDATION,
-                &seal(FOUNDATION, &foundation.encode())?,
-            );
+            let foundation = seal(FOUNDATION, &foundation.encode())?;
+            tlv::put_field(&mut out, FOUNDATION, &foundation);
         }
-        let mut file = Vec::with_capacity(out.len() + tlv::HEAD_BYTES + secret::SECRET_BYTES);
-        let mut head = BytesMut::with_capacity(tlv::HEAD_BYTES + secret::SECRET_BYTES);
-        tlv::put_field(&mut head, CLUSTER_KEY, self.cluster_key.expose());
-        file.extend_from_slice(&head);
+        // Last, in a buffer that does not grow, so that no copy of it is left behind.
+        let bytes = out.len() + tlv::HEAD_BYTES + secret::SECRET_BYTES;
+        let mut file = BytesMut::with_capacity(bytes);
         file.extend_from_slice(&out);
-        Ok(Secret::new(file))
+        tlv::put_field(&mut file, CLUSTER_KEY, self.cluster_key.expose());
+        let written = Secret::new(file.to_vec());
+        file.as_mut().zeroize();
+        Ok(written)
     }
 
     fn decode(bytes: &Secret, cluster: u128) -> Result<Trust, TrustError> {
@@ -303,9 +319,7 @@ pub(crate) fn of_start(
             Ok(None)
         };
     };
-    if trust.renew(server, now_seconds)? {
-        trust.write(directory)?;
-    }
+    trust.renew(directory, server, now_seconds)?;
     Ok(Some(trust))
 }
 
@@ -322,121 +336,4 @@ pub(crate) fn now_seconds() -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use areo_trust::authority::CERTIFICATE_SECONDS;
-
-    use super::*;
-
-    const NOW: u64 = 2_000_000_000;
-    const SERVER: ServerId = ServerId(2);
-
-    fn new(folder: &Path) -> (Directory, Trust) {
-        let directory = Directory::open(folder.join("s1")).unwrap();
-        let new = NewTrust::create(7, NOW).unwrap();
-        (directory, new.of(SERVER, NOW).unwrap())
-    }
-
-    fn is_contained(bytes: &[u8], secret: &[u8]) -> bool {
-        bytes.windows(secret.len()).any(|window| window == secret)
-    }
-
-    #[test]
-    fn a_file_of_trust_survives_and_is_its_users_alone() {
-        use std::os::unix::fs::PermissionsExt;
-
-        let folder = tempfile::tempdir().unwrap();
-        let (directory, trust) = new(folder.path());
-        assert!(Trust::read(&directory, 7).unwrap().is_none());
-        trust.write(&directory).unwrap();
-        let found = Trust::read(&directory, 7).unwrap().unwrap();
-        assert_eq!(found.cluster_key, trust.cluster_key);
-        assert_eq!(found.key.private(), trust.key.private());
-        assert_eq!(found.certificate, trust.certificate);
-        assert_eq!(found.roots, trust.roots);
-        assert_eq!(found.authority, trust.authority);
-        assert_eq!(found.foundation, trust.foundation);
-        let path = directory.path().join("TRUST");
-        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
-        // All but the cluster's key is sealed.
-        let bytes = std::fs::read(&path).unwrap();
-        let foundation = trust.foundation.as_ref().unwrap();
-        let (server_key, authority) = (trust.key.private(), foundation.authority.encode());
-        let administrator = foundation.key.encode();
-        // The ends of a private key and of a record of a CA are public.
-        let secrets = [
-            &server_key.expose()[36..52],
-            &authority.expose()[authority.expose().len() - 16..],
-            &administrator.expose()[40..56],
-        ];
-        for secret in secrets {
-            assert!(!is_contained(&bytes, secret));
-        }
-        assert!(
-            is_contained(&bytes, trust.cluster_key.expose()),
-            "of this file"
-        );
-        assert!(matches!(
-            Trust::read(&directory, 8),
-            Err(TrustError::Sealed(_))
-        ));
-    }
-
-    #[test]
-    fn a_damaged_or_missing_file_stops_the_start() {
-        let folder = tempfile::tempdir().unwrap();
-        let (directory, trust) = new(folder.path());
-        let start = |is_expected| of_start(&directory, (7, SERVER), (is_expected, NOW));
-        assert!(start(false).unwrap().is_none(), "a cluster without keys");
-        assert!(matches!(start(true), Err(TrustError::Missing)));
-        trust.write(&directory).unwrap();
-        let path = directory.path().join("TRUST");
-        let bytes = std::fs::read(&path).unwrap();
-        for at in [0, 10, bytes.len() / 2, bytes.len() - 1] {
-            let mut damaged = bytes.clone();
-            damaged[at] ^= 1;
-            std::fs::write(&path, damaged).unwrap();
-            assert!(matches!(start(true), Err(TrustError::Directory(_))), "{at}");
-        }
-        for length in 0..bytes.len() {
-            std::fs::write(&path, &bytes[..length]).unwrap();
-            assert!(start(true).is_err(), "{length}");
-        }
-        std::fs::write(&path, bytes).unwrap();
-        assert!(start(true).unwrap().is_some());
-    }
-
-    #[test]
-    fn a_server_that_was_off_for_long_issues_its_certificate_again() {
-        let folder = tempfile::tempdir().unwrap();
-        let (directory, trust) = new(folder.path());
-        trust.write(&directory).unwrap();
-        let at = |server, now| {
-            let found = of_start(&directory, (7, server), (true, now));
-            found.unwrap().unwrap().certificate
-        };
-        assert_eq!(at(SERVER, NOW), trust.certificate);
-        let renewed = at(SERVER, NOW + 2 * CERTIFICATE_SECONDS);
-        assert_ne!(renewed, trust.certificate);
-        assert_eq!(at(SERVER, NOW + 2 * CERTIFICATE_SECONDS), renewed, "kept");
-        // Another server took its place in the directory.
-        let other = at(ServerId(3), NOW + 2 * CERTIFICATE_SECONDS);
-        let named = certificate::identity(&other).unwrap();
-        assert_eq!(named.server, ServerId(3));
-    }
-
-    #[test]
-    fn without_a_ca_a_certificate_that_is_due_stops_the_start() {
-        let folder = tempfile::tempdir().unwrap();
-        let (directory, trust) = new(folder.path());
-        let trust = Trust {
-            authority: None,
-            ..trust
-        };
-        trust.write(&directory).unwrap();
-        let start = |now| of_start(&directory, (7, SERVER), (true, now));
-        assert!(start(NOW).unwrap().is_some());
-        let late = start(NOW + 2 * CERTIFICATE_SECONDS);
-        assert!(matches!(late, Err(TrustError::NoCertificate)));
-    }
-}
+mod tests;

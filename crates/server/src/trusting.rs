@@ -6,16 +6,12 @@
 use std::cell::{OnceCell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
-use areo_core::config::{Configuration, ServerId};
-use areo_core::dsm::Client;
+use areo_core::config::ServerId;
 use areo_core::env::Env;
 use areo_core::manager::Root;
 use areo_core::message::Refusal;
-use areo_net::env::NetEnv;
-use areo_net::network::Network;
 use areo_net::{Allowances, Binding, HandshakeLimit, Origin, Responder, Tls};
 use areo_trust::protocol::{Ask, RefusalKind, TrustAnswer, TrustRefusal};
 use areo_trust::registry::{AskContext, Registry};
@@ -23,6 +19,8 @@ use areo_trust::ticket::Ticket;
 use areo_wire::codec::trust;
 use tokio::task::spawn_local;
 use tokio::time::Instant;
+
+use crate::registration::RootAccess;
 
 /// The longest time for a request: several times the patience of a quorum call, because it may lead through several configurations.
 const ATTEMPT: Duration = Duration::from_secs(10);
@@ -33,13 +31,6 @@ const FAILURES: HandshakeLimit = HandshakeLimit {
     is_for_loopback: false,
 };
 
-/// The way to the root domain.
-struct RootAccess {
-    client: Client<NetEnv>,
-    network: Network,
-    root: Arc<Configuration>,
-}
-
 /// The part of a server that answers requests about trust. Belongs to one thread.
 pub(crate) struct Trusting {
     registry: Rc<Registry>,
@@ -47,7 +38,7 @@ pub(crate) struct Trusting {
     tls: Tls,
     /// The clock, in seconds since 1970.
     clock: fn() -> u64,
-    access: OnceCell<RootAccess>,
+    root: OnceCell<Rc<RootAccess>>,
     allowances: RefCell<Allowances>,
 }
 
@@ -73,18 +64,14 @@ impl Trusting {
             server,
             tls,
             clock,
-            access: OnceCell::new(),
+            root: OnceCell::new(),
             allowances: RefCell::default(),
         }
     }
 
-    /// From now on the root domain can be asked. The first call counts.
-    pub(crate) fn reach(&self, client: Client<NetEnv>, network: Network, root: Arc<Configuration>) {
-        self.access.get_or_init(|| RootAccess {
-            client,
-            network,
-            root,
-        });
+    /// Says how the root domain is asked. The first call counts.
+    pub(crate) fn reach(&self, root: Rc<RootAccess>) {
+        self.root.get_or_init(|| root);
     }
 
     /// Answers a request, later on this thread.
@@ -102,13 +89,9 @@ impl Trusting {
             binding: responder.connection().binding(),
         };
         spawn_local(async move {
-            let told = match self.access.get() {
+            let told = match self.root.get() {
                 None => starting(),
-                Some(access) => {
-                    let client = access.client.with(access.network.env(ATTEMPT));
-                    let root = client.root(&access.root);
-                    self.answer(&root, &ask, &caller).await
-                }
+                Some(root) => self.answer(&root.within(ATTEMPT), &ask, &caller).await,
             };
             say(responder, &told);
         });

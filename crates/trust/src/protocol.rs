@@ -54,7 +54,7 @@ pub enum Ask {
         /// The public half of its key.
         key: PublicKey,
     },
-    /// What this server stands on: to be asked of each server while the CA is rotated.
+    /// Asks for the CA of this server's certificate: of each server while the CA is rotated.
     Standing,
     /// Makes a join token.
     CreateToken {
@@ -138,7 +138,7 @@ pub enum TrustAnswer {
     Ticket(TicketAnswer),
     /// The token was used; the machine is a server from now on.
     Joined(JoinAnswer),
-    /// What the server stands on.
+    /// The CA of the server's certificate, and the CAs by which it judges.
     Standing {
         /// The digest of the CA that issued its certificate, if it is one that it trusts.
         issuer: Option<RootDigest>,

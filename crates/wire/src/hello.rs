@@ -66,13 +66,13 @@ pub enum Role {
     Server = 1,
 }
 
-/// How the caller proves who it is.
+/// The way in which the caller proves its identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Authentication {
-    /// By its certificate, or it does not.
+    /// A certificate below the hello, or nothing.
     None = 0,
-    /// By a ticket of the cluster ([`Hello::ticket`]).
+    /// A ticket of the cluster ([`Hello::ticket`]).
     Ticket = 1,
 }
 

@@ -79,7 +79,7 @@ pub(crate) enum Key {
 /// The grants of a key.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct GrantArgs {
-    /// What the key may do: `read,write:DOMAIN` with verbs read, write, list, delete, admin; `DOMAIN*` for all whose names
+    /// A grant of the key: `read,write:DOMAIN` with verbs read, write, list, delete, admin; `DOMAIN*` for all whose names
     /// begin so, `*` for all domains. Of the whole cluster: status, reconfig, keys, join, trace. May be repeated
     #[arg(long = "grant", value_name = "VERBS[:WHERE]", required = true)]
     grants: Vec<Grant>,

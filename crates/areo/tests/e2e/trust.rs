@@ -116,7 +116,7 @@ impl TrustedCluster {
             .collect()
     }
 
-    /// What all servers have said.
+    /// The logs of all servers.
     fn logs(&self) -> String {
         let of = |number: usize| {
             fs::read_to_string(self.path(&format!("s{number}.log"))).unwrap_or_default()

@@ -307,7 +307,7 @@ impl Health {
         Health::Unreachable { reason }
     }
 
-    /// Of a server that refused this client with this sentence.
+    /// The state of a server that refused this client with this sentence.
     pub(crate) fn unauthorised(sentence: &str) -> Health {
         let reason = format!("{}{sentence}", Health::NOT_AUTHORISED);
         Health::Unreachable { reason }

@@ -23,7 +23,7 @@ pub enum Completion {
     Prepare(Ballot),
 }
 
-/// What becomes of such a request when its versions are complete.
+/// The end of such a request, once its versions are complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Completed {
     /// This is the answer.

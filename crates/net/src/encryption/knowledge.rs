@@ -86,7 +86,7 @@ impl Tls {
         })
     }
 
-    /// From now on these CAs count, and the servers of this cluster alone. A caller that knew a digest alone knows them by this.
+    /// Has these CAs count, and the servers of this cluster alone, from the next connection on. A caller that knew a digest alone knows them by this.
     ///
     /// # Errors
     /// The configuration cannot be made. Nothing is changed.

@@ -51,13 +51,13 @@ pub(super) struct Renewal {
 }
 
 impl Tls {
-    /// From now on the caller of this renews the ticket whenever [`Tls::ticket_wanted`] returns, so that a server that takes it no
+    /// Says that the caller renews the ticket whenever [`Tls::ticket_wanted`] returns, so that a server that takes it no
     /// longer counts as out of reach meanwhile.
     pub fn renew_tickets(&self) {
         self.renewal.is_kept.store(true, Ordering::Relaxed);
     }
 
-    /// From now on a server that does not take the ticket refuses what is asked of it.
+    /// Says that the ticket is not renewed any more: a server that does not take it refuses what is asked of it.
     pub fn stop_renewing(&self) {
         self.renewal.is_kept.store(false, Ordering::Relaxed);
     }

@@ -78,7 +78,7 @@ impl Allowances {
         *known = (used.min(f64::from(limit.burst)), now);
     }
 
-    /// What a caller from there was charged for was no fault: it gets it back.
+    /// Gives back one charge: the caller from there has made no fault.
     pub fn refund(&mut self, address: IpAddr) {
         let place = self.place(address);
         if let Some((used, _)) = self.used.get_mut(&place) {

@@ -14,7 +14,7 @@ use areo_node::may_be_replaced;
 use areo_store::Directory;
 use tokio::time::timeout;
 
-use super::{ATTEMPT, PAUSE, Registrar};
+use super::{ATTEMPT, PAUSE, Registrar, learn_own};
 use crate::admin::Health;
 use crate::error::ServeError;
 use crate::identity::Identity;
@@ -178,6 +178,7 @@ impl Registrar {
             position: worker.position().max(self.told.get()),
             ..confirmed.clone()
         };
+        learn_own(&self.client, worker);
         let client = self.client.with(self.network.env(attempt));
         let root = client.root(&self.root);
         let registered = root.register(Enrolment::Register, &record).await;

@@ -27,7 +27,7 @@ pub(super) struct Taken {
     pub(super) identity: Identity,
     /// The keys of the server, if its cluster has any.
     pub(super) trust: Option<Trust>,
-    /// What is known of the server before it starts.
+    /// The record of the server before it starts.
     pub(super) record: ServerRecord,
 }
 

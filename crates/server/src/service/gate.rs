@@ -57,7 +57,7 @@ enum Ending {
     Later,
 }
 
-/// What stands between the connections and the worker.
+/// The place between the connections and the worker, where callers are judged.
 pub(crate) struct Gate {
     worker: Rc<Worker>,
     table: Table,
@@ -227,7 +227,7 @@ impl Gate {
     }
 }
 
-/// What this server knows.
+/// This server's knowledge, for judging.
 struct Known<'a> {
     names: Ref<'a, HashMap<DomainId, NamedDomain>>,
     worker: &'a Worker,

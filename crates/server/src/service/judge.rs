@@ -43,7 +43,7 @@ pub(crate) enum Verdict {
     Unheard,
 }
 
-/// What a caller lacks.
+/// The right that a caller lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Lacking {
     /// A grant, by its text.
@@ -74,7 +74,7 @@ impl Lacking {
     }
 }
 
-/// What judging needs to know beside the message.
+/// The facts that judging needs beside the message.
 pub(crate) trait Knowledge {
     /// The name of a domain, if it is known.
     fn name_of(&self, domain: DomainId) -> Option<&str>;
@@ -87,7 +87,7 @@ pub(crate) trait Knowledge {
 pub(crate) struct Judge<K> {
     /// The table.
     pub(crate) table: Table,
-    /// What is known.
+    /// The facts.
     pub(crate) knowledge: K,
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct NamedDomain {
 /// The domains that are known by name.
 #[derive(Default)]
 pub(crate) struct Names {
-    /// By id.
+    /// Domains by their ids.
     pub(crate) known: RefCell<HashMap<DomainId, NamedDomain>>,
     /// The number of looks that have begun.
     begun: Cell<u64>,

@@ -33,14 +33,14 @@ const WRITE: Verbs = &[Verb::Write];
 const LIST: Verbs = &[Verb::List];
 const DELETE: Verbs = &[Verb::Delete];
 const ADMIN: Verbs = &[Verb::Admin];
-/// Of what changes an object and has no content of its own.
+/// For steps that change an object and have no content of their own.
 const CHANGE: Verbs = &[Verb::Write, Verb::Delete];
-/// Of what says which version an object has, without its content: a change looks at it first.
+/// For questions about the version of an object, without its content: a change asks one first.
 const LOOK: Verbs = &[Verb::Read, Verb::Write, Verb::Delete];
-/// Of a list of blocks: a change looks for those of the version that it replaces.
+/// For a list of blocks: a change looks for those of the version that it replaces.
 const BLOCKS: Verbs = &[Verb::Write, Verb::Delete, Verb::Admin];
 
-/// What a message, or a part of one, needs of its caller.
+/// The right that a message, or a part of one, needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need<'a> {
     /// Nothing: a stranger may ask.
@@ -80,7 +80,7 @@ pub(crate) enum Keys<'a> {
     Any,
 }
 
-/// What a message passes on of what servers have said: where a configuration is, and what comes after it. A caller that may not decide
+/// The words of servers that a message passes on: where a configuration is, and what comes after it. A caller that may not decide
 /// that is believed where servers say the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hearsay<'a> {
@@ -88,7 +88,7 @@ pub(crate) struct Hearsay<'a> {
     pub(crate) configuration: ConfigurationId,
     /// Its descriptor.
     pub(crate) descriptor: Option<&'a Arc<Configuration>>,
-    /// What comes after it. `None`: the configuration itself is final.
+    /// Its successors. `None`: the configuration itself is final.
     pub(crate) successors: Option<&'a Successors>,
 }
 
@@ -194,7 +194,7 @@ impl Table {
         self.in_domain(verbs, domain, Keys::From(key))
     }
 
-    /// What a caller needs for each object that the server completes for it.
+    /// The need of each object that the server completes for a caller.
     pub(crate) fn of_completed(self, domain: DomainId, name: &Name) -> Need<'_> {
         self.of_object(READ, domain, name)
     }
@@ -218,7 +218,7 @@ impl Table {
         }
     }
 
-    /// What a step needs that promises or accepts in this cell.
+    /// The need of a step that promises or accepts in this cell.
     fn of_decision(self, domain: DomainId, cell: &[u8]) -> Need<'_> {
         let decides_configuration = [SUCCESSOR_CELL, FIRST_CELL, AGREEMENT_CELL, MAILBOX_CELL]
             .contains(&cell)
@@ -257,7 +257,7 @@ impl Table {
         }
     }
 
-    /// What a caller needs who says which configuration of the domain comes next.
+    /// The need of a message that says which configuration of the domain comes next.
     pub(crate) fn of_configuration<'a>(self, domain: DomainId) -> Need<'a> {
         self.in_domain(ADMIN, domain, Keys::From(""))
     }
@@ -273,7 +273,7 @@ impl Table {
         }
     }
 
-    /// What a note needs. One that lacks it is dropped.
+    /// The need of a note. A note whose caller lacks the right is dropped.
     pub(crate) fn of_note(self, note: &Note) -> Need<'_> {
         match note {
             Note::Confirm {
@@ -323,7 +323,7 @@ fn verbs_of_proposal(proposal: &Proposal) -> Verbs {
     proposal.element.as_ref().map_or(CHANGE, verbs_of_content)
 }
 
-/// What a request passes on, if it does. A note that passes something on needs the grant to decide it ([`Table::of_note`]).
+/// The words of servers that a request passes on, if it does. A note that passes something on needs the grant to decide it ([`Table::of_note`]).
 pub(crate) fn hearsay(request: &Request) -> Option<Hearsay<'_>> {
     match request {
         Request::Configured {

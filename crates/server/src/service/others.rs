@@ -104,7 +104,7 @@ impl Inquiry<'_> {
         finals
     }
 
-    /// What these servers know to come next.
+    /// The successors that these servers know.
     async fn successors(&self, request: Request, servers: &Members) -> Successors {
         let mut all = Successors::default();
         for reply in self.survey(servers, request).await {

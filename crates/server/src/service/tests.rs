@@ -186,7 +186,7 @@ impl Cluster {
         photos
     }
 
-    /// What the server at this position answers to its own process.
+    /// The answer of the server at this position to its own process.
     async fn ask_directly(&self, position: usize, request: Request) -> Reply {
         let worker = &self.servers[position].worker;
         let (caller, answer) = Caller::admin();
@@ -195,7 +195,7 @@ impl Cluster {
         answer.await.expect("it answers")
     }
 
-    /// What this server answers to a client; `None`: it refuses.
+    /// The answer of this server to a client; `None`: it refuses.
     async fn ask(
         &self,
         client: &Client<NetEnv>,

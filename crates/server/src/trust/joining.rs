@@ -55,12 +55,16 @@ pub(crate) async fn by_token(
     let network = Network::with_tls(Role::Client, random(), Some(tls));
     let found = find(seeds, &network).await?;
     let key = ServerKey::create().map_err(|error| ServeError::NoKey { error })?;
-    let answer = let_in(&network, seeds, (server, &key), token).await?;
-    let trust = Trust::joined(found.cluster, key, answer);
+    let (address, answer) = let_in(&network, seeds, (server, &key), token).await?;
+    let trust = Trust::joined((found.cluster, server), key, answer);
+    let not_meant = || ServeError::NotLetIn {
+        address,
+        sentence: "its answer is for another server: look at what runs there".to_owned(),
+    };
     Ok(Joined {
         cluster: found.cluster,
         root: found.directory.root,
-        trust: Some(trust),
+        trust: Some(trust.ok_or_else(not_meant)?),
     })
 }
 
@@ -69,13 +73,14 @@ async fn find(seeds: &[String], network: &Network) -> Result<Bootstrap, ServeErr
     find_cluster(seeds, network).await
 }
 
-/// Shows the token to one server after the other until one lets this machine in. The same key and id may show it again, because an answer may have been lost.
+/// Shows the token to one server after the other until one lets this machine in: its address, and its answer. A server may show it again with its key
+/// and its id, because an answer may have been lost.
 async fn let_in(
     network: &Network,
     seeds: &[String],
     (server, key): (ServerId, &ServerKey),
     token: &JoinToken,
-) -> Result<JoinAnswer, ServeError> {
+) -> Result<(String, JoinAnswer), ServeError> {
     let ask = Ask::Join {
         token: token.id,
         secret: token.secret.clone(),
@@ -93,7 +98,7 @@ async fn let_in(
             }
         };
         match answer {
-            TrustAnswer::Joined(answer) => return Ok(answer),
+            TrustAnswer::Joined(answer) => return Ok((seed.clone(), answer)),
             TrustAnswer::Refused(refusal) if refusal.kind == RefusalKind::Unauthorised => {
                 return Err(ServeError::NotLetIn {
                     address: seed.clone(),

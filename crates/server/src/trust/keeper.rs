@@ -6,26 +6,24 @@
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
-use areo_core::config::{Configuration, ServerId};
-use areo_core::dsm::Client;
+use areo_core::config::ServerId;
 use areo_core::manager::Root;
 use areo_net::Tls;
 use areo_net::env::NetEnv;
-use areo_net::network::Network;
 use areo_store::Directory;
 use areo_trust::registry::{Actor, FoundError, Origin, Registry, View};
 
 use super::{Trust, TrustError, now_seconds};
+use crate::registration::RootAccess;
 
 /// The pause between two looks at the log: a revoked key counts for so long at most where the root domain answers.
 const PERIOD: Duration = Duration::from_secs(2);
 /// The pause after a look that failed.
 const SOON: Duration = Duration::from_millis(100);
 /// The deadline of one look.
-pub(crate) const ATTEMPT: Duration = Duration::from_secs(5);
+const ATTEMPT: Duration = Duration::from_secs(5);
 
 /// The trust of a server that runs.
 pub(crate) struct TrustKeeper {
@@ -58,17 +56,11 @@ impl TrustKeeper {
     }
 
     /// Reads on in the log again and again. Never returns.
-    pub(crate) async fn keep(
-        &self,
-        network: &Network,
-        client: &Client<NetEnv>,
-        root: &Arc<Configuration>,
-    ) -> Infallible {
+    pub(crate) async fn keep(&self, root: &RootAccess) -> Infallible {
         let (mut generation, mut pause) = (None, SOON);
         let mut said: Option<String> = None;
         loop {
-            let client = client.with(network.env(ATTEMPT));
-            match self.read_on(&client.root(root), generation).await {
+            match self.read_on(&root.within(ATTEMPT), generation).await {
                 Ok(read) => {
                     (generation, said) = (Some(read), None);
                     pause = PERIOD;
@@ -90,12 +82,14 @@ impl TrustKeeper {
     }
 
     async fn read_on(&self, root: &Root<NetEnv>, before: Option<u32>) -> Result<u32, String> {
-        // First: with a certificate that the others do not take nothing could be read.
+        // With a certificate that the others do not take nothing could be read. A server that cannot issue one may still read which CA does.
         let renewed = self.renew();
-        renewed.map_err(|error| error.to_string())?;
         self.found(root).await?;
         let view = self.registry.refresh(root).await;
-        let view = view.map_err(|error| error.to_string())?;
+        let view = view.map_err(|error| match &renewed {
+            Ok(()) => error.to_string(),
+            Err(renewal) => format!("{error}; {renewal}"),
+        })?;
         let taken = self.take(&view, before != Some(view.generation));
         taken.map_err(|error| error.to_string())?;
         Ok(view.generation)
@@ -143,9 +137,8 @@ impl TrustKeeper {
     /// Issues the certificate again if it is time.
     fn renew(&self) -> Result<(), TrustError> {
         let mut trust = self.trust.borrow_mut();
-        if trust.renew(self.server, now_seconds())? {
+        if trust.renew(&self.directory, self.server, now_seconds())? {
             tracing::info!("the certificate of this server was issued again");
-            trust.write(&self.directory)?;
             self.show(&trust);
         }
         Ok(())

@@ -4,7 +4,9 @@ use super::*;
 #[allow(unreachable_pub)] // there it is part of a tree of modules
 mod world;
 
-use areo_core::config::Dap;
+use std::sync::Arc;
+
+use areo_core::config::{Configuration, Dap};
 use areo_trust::key::AccessKey;
 use areo_trust::protocol::{KeyProof, ProofSite};
 use areo_trust::registry::{Actor, Foundation, Origin as Change};

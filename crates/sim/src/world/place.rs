@@ -65,7 +65,7 @@ impl Exchange {
         self.begun_by_copy = None;
     }
 
-    /// Whether a copy explains that the true directory is refused. Nothing else does: there is one process for each directory.
+    /// True if a copy explains that the true directory is refused. Nothing else does: there is one process for each directory.
     fn explains(&self, refusal: &StartOutcome) -> bool {
         match refusal {
             StartOutcome::Outdated { registered } => {

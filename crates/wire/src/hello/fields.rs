@@ -27,7 +27,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// Whether a receiver that does not know this kind has to give up.
+    /// True if a receiver that does not know this kind has to give up.
     pub fn must_understand(&self) -> bool {
         self.kind & MUST_UNDERSTAND != 0
     }
