@@ -18,7 +18,7 @@ use areo_trust::token::JoinToken;
 use crate::ServerId;
 use crate::session::{Session, World};
 
-/// The longest wait for one server while others are left.
+/// The longest wait for one server.
 const SERVER_PATIENCE: Duration = Duration::from_secs(12);
 /// The pause before the servers are asked again, after none could carry the request out.
 const PAUSE: Duration = Duration::from_millis(200);

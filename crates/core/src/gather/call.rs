@@ -292,9 +292,12 @@ impl<T: Tally> Call<T> {
         let responses = self.responses.iter().copied();
         let servers = self.members.iter().copied().zip(responses).collect();
         let mut servers = self.deadline.reported(self.begun, self.now, servers);
-        for (_, response) in &mut servers {
-            if *response == Response::Silent {
-                *response = unheard;
+        for ((_, reported), heard) in servers.iter_mut().zip(&self.responses) {
+            // A call that ends before its time does not pass off what a server answered to an earlier call as an answer to this one.
+            let was_answered = *reported == Response::Answered && unheard == Response::NotAwaited;
+            let is_unheard = *heard == Response::Silent;
+            if is_unheard && (was_answered || *reported == Response::Silent) {
+                *reported = unheard;
             }
         }
         Unavailable {

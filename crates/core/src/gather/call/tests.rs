@@ -165,9 +165,10 @@ fn only_a_server_that_had_time_is_silent() {
     assert_eq!(sentence, "0 of 3 needed servers answered in 1.0 s");
 }
 
-/// The servers that answered the call before are not said to be silent where the next one is impossible at once.
+/// Where a call is impossible at once, its failure says who could not be reached by the call before it. Whoever answered the call before
+/// has neither answered this one nor kept it waiting: a write that every server refuses would otherwise look half done.
 #[test]
-fn what_is_impossible_at_once_says_what_servers_did_before() {
+fn a_call_that_is_impossible_at_once_counts_no_earlier_answers() {
     let deadline = patient();
     let mut first = call(None, false, &deadline, at(0));
     send(&mut first);
@@ -180,7 +181,8 @@ fn what_is_impossible_at_once_says_what_servers_did_before() {
     let failed = second.take().expect("it has ended").unwrap_err();
     let said: Vec<Response> = failed.servers.iter().map(|(_, said)| *said).collect();
     let full = Response::Refused(Refusal::Full);
-    assert_eq!(said, [Response::Answered, Response::Unreachable, full]);
+    let not_awaited = Response::NotAwaited;
+    assert_eq!(said, [not_awaited, Response::Unreachable, full]);
 }
 
 #[test]
