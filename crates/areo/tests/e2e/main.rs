@@ -1,6 +1,6 @@
 //! End to end: real processes, real files, real crashes.
 //!
-//! Every test starts its own cluster with `areo up` in a directory of its own, and does what a user does. Nothing here
+//! Every test starts its own cluster in a directory of its own, and does what a user does. Nothing here
 //! asserts how long something takes; the deadlines that are given to commands are asserted by their exit codes.
 
 mod bad_input;
@@ -14,6 +14,7 @@ mod files;
 mod hardware;
 mod if_version;
 mod joining;
+mod keyed;
 mod large;
 mod leaving;
 mod lifecycle;

@@ -1,151 +1,14 @@
-//! Clusters with keys: who gets in, what a key may do, and what becomes of tokens and keys.
+//! Clusters with keys: who gets in, and where secrets are.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use crate::cluster::{CommandOutput, free_ports, wait_until};
+use crate::cluster::{CommandOutput, wait_until};
 use crate::command::{command, ended};
+use crate::keyed::{KeyedCluster, key_in, secret_in};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
-use std::sync::{Arc, Mutex};
-use tempfile::TempDir;
-
-/// A server process; its log is kept.
-struct Server {
-    child: Child,
-    log: Arc<Mutex<String>>,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// A cluster with keys on loopback, and all that was printed in it.
-struct KeyedCluster {
-    folder: TempDir,
-    port: u16,
-    servers: Vec<Server>,
-    printed: Mutex<String>,
-}
-
-impl KeyedCluster {
-    /// A cluster of one server that serves.
-    fn start() -> KeyedCluster {
-        let mut cluster = KeyedCluster {
-            folder: tempfile::tempdir().unwrap(),
-            port: free_ports(),
-            servers: Vec::new(),
-            printed: Mutex::default(),
-        };
-        cluster.serve("s1", 0, &["--init", "--tls", "--name", "s1"], None);
-        wait_until(|| cluster.file().exists() && cluster.serving() == 1);
-        cluster
-    }
-
-    fn data(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    /// The file of the administrator.
-    fn file(&self) -> PathBuf {
-        self.data("s1").join("cluster.toml")
-    }
-
-    fn address(&self, above: u16) -> String {
-        format!("127.0.0.1:{}", self.port + above)
-    }
-
-    /// Starts a server; a token is in its environment.
-    fn serve(&mut self, name: &str, above: u16, flags: &[&str], token: Option<&str>) {
-        let mut server = command();
-        server
-            .args(["server", "--listen", &self.address(above), "--data"])
-            .arg(self.data(name))
-            .args(["--admin", &self.address(above + 40)])
-            .args(flags)
-            .envs(token.map(|token| ("AREO_TOKEN", token)))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
-        let mut child = server.spawn().unwrap();
-        let mut stderr = child.stderr.take().unwrap();
-        let log = Arc::<Mutex<String>>::default();
-        let written = Arc::clone(&log);
-        std::thread::spawn(move || {
-            let mut bytes = [0; 4096];
-            while let Ok(count @ 1..) = stderr.read(&mut bytes) {
-                let text = String::from_utf8_lossy(&bytes[..count]).into_owned();
-                written.lock().unwrap().push_str(&text);
-            }
-        });
-        self.servers.push(Server { child, log });
-    }
-
-    /// Runs a command with this cluster file.
-    fn run_as(&self, file: &Path, arguments: &[&str], input: &[u8]) -> CommandOutput {
-        let mut program = command();
-        program.arg("--cluster").arg(file).args(arguments);
-        let output = ended(&mut program, input);
-        let mut printed = self.printed.lock().unwrap();
-        printed.push_str(&output.stderr);
-        output
-    }
-
-    /// Runs a command as the administrator.
-    fn run(&self, arguments: &[&str]) -> CommandOutput {
-        self.run_as(&self.file(), arguments, b"")
-    }
-
-    fn serving(&self) -> u64 {
-        self.serving_by(&self.file())
-    }
-
-    fn serving_by(&self, file: &Path) -> u64 {
-        let status = self.run_as(file, &["status", "--json", "--timeout", "2s"], b"");
-        match status.code {
-            0 => status.objects()[0]["serving"].as_u64().unwrap_or(0),
-            _ => 0,
-        }
-    }
-
-    fn token(&self) -> String {
-        self.run(&["token", "create"]).done().text().to_owned()
-    }
-
-    /// A new key, in a cluster file of its own.
-    fn key(&self, name: &str, grant: &str) -> PathBuf {
-        let file = self.data(&format!("{name}.toml"));
-        let path = file.to_str().unwrap();
-        self.run(&["key", "create", name, "--grant", grant, "--file", path])
-            .done();
-        file
-    }
-
-    /// Everything that servers and commands have written so far, but for what was to be shown once.
-    fn written(&self) -> String {
-        let logs = self.servers.iter().map(|server| server.log.lock().unwrap());
-        let logs: String = logs.map(|log| log.clone()).collect();
-        logs + &self.printed.lock().unwrap()
-    }
-}
-
-/// The key in a cluster file.
-fn key_in(file: &Path) -> String {
-    let text = std::fs::read_to_string(file).unwrap();
-    let (_, key) = text.split_once("key = \"").unwrap();
-    key.split_once('"').unwrap().0.to_owned()
-}
-
-/// The secret of the key in a cluster file.
-fn secret_in(file: &Path) -> String {
-    key_in(file).rsplit_once('.').unwrap().1.to_owned()
-}
 
 /// A copy of a cluster file in which this was replaced.
 fn with(file: &Path, old: &str, new: &str) -> PathBuf {
@@ -270,51 +133,6 @@ fn of_what_is_left_of_a_server_no_other_one_is_made() {
     wait_until(|| cluster.serving() == 1);
 }
 
-#[test]
-fn a_key_may_do_what_its_grants_say() {
-    let cluster = KeyedCluster::start();
-    let create = [
-        "domain",
-        "create",
-        "default",
-        "--dap",
-        "abd",
-        "--servers",
-        "s1",
-    ];
-    cluster.run(&[&create[..], &["--allow-f0"]].concat()).done();
-    let administrator = cluster.file();
-    cluster
-        .run_as(&administrator, &["put", "k"], b"value")
-        .done();
-    let reader = cluster.key("reader", "read:default");
-    let shown = cluster.run_as(&reader, &["get", "k"], b"").done();
-    assert_eq!(shown.text(), "value");
-    for (arguments, grant) in [
-        (&["put", "k", "-"][..], "write:default"),
-        (&["rm", "k"], "delete:default"),
-        (&["ls"], "list:default"),
-        (&["domain", "rm", "default", "--yes"], "admin:default"),
-        (&["key", "ls"], "keys"),
-        (&["token", "create"], "join"),
-    ] {
-        let refused = cluster.run_as(&reader, arguments, b"other");
-        refused.refused(6, &["lacks the grant", grant]);
-    }
-    let shown = cluster.run_as(&reader, &["get", "k"], b"").done();
-    assert_eq!(shown.text(), "value");
-    // Within seconds, also for one that was let in before.
-    cluster.run(&["key", "revoke", "reader"]).done();
-    wait_until(|| {
-        cluster
-            .run_as(&reader, &["get", "k", "--timeout", "2s"], b"")
-            .code
-            == 6
-    });
-    let refused = cluster.run_as(&reader, &["get", "k"], b"");
-    refused.refused(6, &["was revoked"]);
-}
-
 /// The code of an answer of an admin port.
 fn admin(address: &str, path: &str, header: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
@@ -328,7 +146,7 @@ fn admin(address: &str, path: &str, header: &str) -> String {
 fn the_admin_port_takes_a_key_as_a_bearer_token() {
     let cluster = KeyedCluster::start();
     let port = cluster.address(40);
-    let scraper = cluster.key("scraper", "status");
+    let scraper = cluster.key("scraper", &["status"]);
     let shown = format!("Authorization: Bearer {}\r\n", key_in(&scraper));
     wait_until(|| admin(&port, "/metrics", &shown) == "200");
     assert_eq!(admin(&port, "/traces/last/1", &shown), "403");
@@ -349,7 +167,7 @@ fn no_secret_is_written_anywhere_else() {
     let seed = cluster.address(0);
     cluster.serve("s2", 1, &["--join", &seed, "-v"], Some(&token));
     wait_until(|| cluster.serving() == 2);
-    let app = cluster.key("app", "read,write:default");
+    let app = cluster.key("app", &["read,write:default"]);
     cluster.run_as(&app, &["get", "k"], b"");
     cluster.run(&["audit", "ls", "--json"]).done();
     let secrets = [
@@ -362,7 +180,7 @@ fn no_secret_is_written_anywhere_else() {
     for secret in &secrets {
         assert!(!written.contains(secret.as_str()), "in a log or an error");
         let bytes = bytes_of(secret);
-        for file in files_below(cluster.folder.path()) {
+        for file in files_below(cluster.folder()) {
             if own.contains(&file) {
                 continue;
             }

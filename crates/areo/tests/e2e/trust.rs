@@ -2,176 +2,42 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use crate::cluster::free_ports;
-use crate::command::{self, CommandOutput, spawn, wait_until};
+use crate::command::{spawn, wait_until};
+use crate::keyed::{KeyedCluster, secret_in};
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
-
-/// Servers of a cluster with keys, in a folder of their own.
-struct TrustedCluster {
-    folder: tempfile::TempDir,
-    port: u16,
-    servers: Vec<Child>,
-}
-
-impl Drop for TrustedCluster {
-    fn drop(&mut self) {
-        for server in &mut self.servers {
-            // It may have ended by itself.
-            let _ = server.kill();
-            let _ = server.wait();
-        }
-    }
-}
-
-impl TrustedCluster {
-    fn found() -> TrustedCluster {
-        let mut cluster = TrustedCluster {
-            folder: tempfile::tempdir().unwrap(),
-            port: free_ports(),
-            servers: Vec::new(),
-        };
-        cluster.serve(1, &["--init", "--tls"]);
-        wait_until(|| cluster.path("s1/cluster.toml").exists());
-        wait_until(|| cluster.admin(&["token", "ls"]).code == 0);
-        cluster
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn address(&self, number: u16) -> String {
-        format!("127.0.0.1:{}", self.port + number)
-    }
-
-    fn serve(&mut self, number: u16, options: &[&str]) {
-        let data = self.path(&format!("s{number}"));
-        let (listen, name) = (self.address(number), format!("s{number}"));
-        let mut words = vec!["server", "--data", data.to_str().unwrap()];
-        words.extend(["--listen", &listen, "--name", &name]);
-        words.extend(options);
-        let log = fs::File::create(self.path(&format!("s{number}.log"))).unwrap();
-        let mut command = command::command();
-        command.args(words).stdin(Stdio::null()).stderr(log);
-        self.servers.push(command.spawn().unwrap());
-    }
-
-    fn run(&self, file: &str, words: &[&str]) -> CommandOutput {
-        let file = self.path(file);
-        let words = [&["--cluster", file.to_str().unwrap()], words].concat();
-        command::run(&words, b"")
-    }
-
-    fn admin(&self, words: &[&str]) -> CommandOutput {
-        self.run("s1/cluster.toml", words)
-    }
-
-    fn token(&self) -> String {
-        let made = self.admin(&["token", "create", "--ttl", "10min"]).done();
-        assert!(made.stderr.contains("not shown again"), "{}", made.stderr);
-        made.text().to_owned()
-    }
-
-    /// Begins to join with a token that is in a file.
-    fn join(&mut self, number: u16, token: &str) {
-        let file = self.path(&format!("token-{number}"));
-        fs::write(&file, token).unwrap();
-        let first = self.address(1);
-        self.serve(
-            number,
-            &["--join", &first, "--token", file.to_str().unwrap()],
-        );
-    }
-
-    fn has_server(&self, name: &str) -> bool {
-        let status = self.admin(&["status", "--json"]);
-        let servers = || status.objects().into_iter();
-        status.code == 0 && servers().any(|row| row["server"] == name && row["state"] == "serving")
-    }
-
-    fn key(&self, name: &str, grant: &str) {
-        let file = self.path(&format!("{name}.toml"));
-        let file = file.to_str().unwrap();
-        self.admin(&["key", "create", name, "--grant", grant, "--file", file])
-            .done();
-    }
-
-    /// A key with these grants, in a file of its name.
-    fn key_of(&self, name: &str, grants: &[&str]) {
-        let path = self.path(&format!("{name}.toml"));
-        let grants = grants.iter().flat_map(|grant| ["--grant", *grant]);
-        let create = ["key", "create", name, "--file", path.to_str().unwrap()];
-        let words: Vec<&str> = create.into_iter().chain(grants).collect();
-        self.admin(&words).done();
-    }
-
-    fn digests(&self) -> Vec<String> {
-        let rows = self.admin(&["ca", "ls", "--json"]).done().objects();
-        rows.iter()
-            .map(|row| row["ca"].as_str().unwrap().to_owned())
-            .collect()
-    }
-
-    /// The logs of all servers.
-    fn logs(&self) -> String {
-        let of = |number: usize| {
-            fs::read_to_string(self.path(&format!("s{number}.log"))).unwrap_or_default()
-        };
-        (1..=self.servers.len()).map(of).collect()
-    }
-}
+use std::path::Path;
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
 #[test]
-fn a_token_lets_one_server_in_and_no_secret_is_said() {
-    let mut cluster = TrustedCluster::found();
-    let token = cluster.token();
-    cluster.join(2, &token);
-    wait_until(|| cluster.has_server("s2"));
-    let state = |cluster: &TrustedCluster| {
-        let rows = cluster.admin(&["token", "ls", "--json"]).done().objects();
-        let words = rows
-            .iter()
-            .map(|row| row["state"].as_str().unwrap().to_owned());
-        words.collect::<Vec<String>>()
+fn tokens_are_listed_and_the_record_has_each_change() {
+    let mut cluster = KeyedCluster::start();
+    let (seed, token) = (cluster.address(0), cluster.token());
+    cluster.serve("s2", 1, &["--join", &seed], Some(&token));
+    wait_until(|| cluster.serving() == 2);
+    let states = || {
+        let rows = cluster.run(&["token", "ls", "--json"]).done().objects();
+        let states = rows.iter().map(|row| row["state"].as_str().unwrap());
+        let mut states: Vec<String> = states.map(str::to_owned).collect();
+        states.sort();
+        states
     };
-    assert_eq!(state(&cluster), ["used"]);
-
-    // The same token on another machine.
-    cluster.join(3, &token);
-    wait_until(|| cluster.servers[2].try_wait().unwrap().is_some());
-    let ended = cluster.servers[2].wait().unwrap();
-    let said = fs::read_to_string(cluster.path("s3.log")).unwrap();
-    assert!(said.contains("was used by server"), "{said}");
-    assert!([2, 6].contains(&ended.code().unwrap()), "{ended:?}");
+    assert_eq!(states(), ["used"]);
 
     let other = cluster.token();
     let id = other.split('.').nth(2).unwrap();
-    cluster.admin(&["token", "revoke", id]).done();
-    assert_eq!(
-        state(&cluster).iter().filter(|s| *s == "revoked").count(),
-        1
-    );
-    cluster
-        .admin(&["token", "revoke", &"f".repeat(16)])
-        .refused(3, &["areo token ls"]);
-    cluster
-        .admin(&["token", "revoke", &other])
-        .refused(2, &["areo token ls"]);
+    cluster.run(&["token", "revoke", id]).done();
+    assert_eq!(states(), ["revoked", "used"]);
+    let revoke = |id: &str| cluster.run(&["token", "revoke", id]);
+    revoke(&"f".repeat(16)).refused(3, &["areo token ls"]);
+    revoke(&other).refused(2, &["areo token ls"]);
 
-    let audit = cluster.admin(&["audit", "ls", "--json"]).done();
-    let whats: Vec<String> = audit
-        .objects()
-        .iter()
-        .map(|row| row["what"].as_str().unwrap().to_owned())
-        .collect();
+    let changes = cluster.run(&["audit", "ls", "--json"]).done().objects();
+    let changes = changes.iter().map(|row| row["what"].as_str().unwrap());
     let expected = [
         "founded",
         "token-created",
@@ -179,113 +45,82 @@ fn a_token_lets_one_server_in_and_no_secret_is_said() {
         "token-created",
         "token-revoked",
     ];
-    assert_eq!(whats, expected);
-    let said = cluster.logs() + audit.text();
-    for token in [token, other] {
-        let secret = token.rsplit('.').next().unwrap();
-        assert!(!said.contains(secret), "a secret is in a log");
-    }
+    assert_eq!(changes.collect::<Vec<&str>>(), expected);
 }
 
 #[test]
 fn a_key_does_what_its_grants_say_until_it_is_revoked() {
-    let cluster = TrustedCluster::found();
-    cluster.key("ops", "join");
-    let file = cluster.path("ops.toml");
-    assert_eq!(mode(&file), 0o600);
-    cluster.run("ops.toml", &["token", "ls"]).done();
+    let cluster = KeyedCluster::start();
+    let ops = cluster.key("ops", &["join"]);
+    assert_eq!(mode(&ops), 0o600);
+    let by = |file: &Path, words: &[&str]| cluster.run_as(file, words, b"");
+    by(&ops, &["token", "ls"]).done();
     for words in [&["key", "ls"][..], &["ca", "ls"], &["audit", "ls"]] {
-        cluster.run("ops.toml", words).refused(6, &["'keys'"]);
+        by(&ops, words).refused(6, &["'keys'"]);
     }
-    let taken = cluster.admin(&["key", "create", "ops", "--grant", "status"]);
-    taken.refused(4, &["the name 'ops' is taken"]);
-    let again = cluster.admin(&[
-        "key",
-        "create",
-        "x",
-        "--grant",
-        "status",
-        "--file",
-        file.to_str().unwrap(),
-    ]);
-    again.refused(2, &["exists", "areo key rotate"]);
-    let nowhere = cluster.path("missing/x.toml");
-    let nowhere = nowhere.to_str().unwrap();
-    let unmade = cluster.admin(&["key", "create", "x", "--grant", "status", "--file", nowhere]);
-    unmade.refused(2, &["does not exist"]);
-    let wrong = cluster.admin(&["key", "create", "x", "--grant", "fly:logs"]);
-    assert_eq!(wrong.code, 2, "{}", wrong.stderr);
+    let create = |name: &str, grant: &str, file: Option<&Path>| {
+        let file = file.map(|file| file.to_str().unwrap());
+        let words = ["key", "create", name, "--grant", grant];
+        let to_file = file.iter().flat_map(|file| ["--file", *file]);
+        cluster.run(&words.into_iter().chain(to_file).collect::<Vec<&str>>())
+    };
+    create("ops", "status", None).refused(4, &["the name 'ops' is taken"]);
+    create("x", "status", Some(&ops)).refused(2, &["exists", "areo key rotate"]);
+    let nowhere = cluster.data("missing/x.toml");
+    create("x", "status", Some(&nowhere)).refused(2, &["does not exist"]);
+    create("x", "fly:logs", None).refused(2, &["fly"]);
 
     // Two secrets, then one.
-    fs::copy(&file, cluster.path("old.toml")).unwrap();
-    cluster
-        .admin(&["key", "rotate", "ops", "--file", file.to_str().unwrap()])
-        .done();
-    for file in ["old.toml", "ops.toml"] {
-        cluster.run(file, &["token", "ls"]).done();
+    let old = cluster.data("old.toml");
+    fs::copy(&ops, &old).unwrap();
+    let rotate = ["key", "rotate", "ops", "--file", ops.to_str().unwrap()];
+    cluster.run(&rotate).done();
+    for file in [&old, &ops] {
+        by(file, &["token", "ls"]).done();
     }
-    cluster
-        .admin(&["key", "rotate", "ops"])
-        .refused(4, &["two secrets already"]);
-    cluster.admin(&["key", "retire", "ops"]).done();
-    cluster.run("ops.toml", &["token", "ls"]).done();
-    cluster
-        .run("old.toml", &["token", "ls"])
-        .refused(6, &["was rotated"]);
+    let third = cluster.run(&["key", "rotate", "ops"]);
+    third.refused(4, &["two secrets already"]);
+    cluster.run(&["key", "retire", "ops"]).done();
+    by(&ops, &["token", "ls"]).done();
+    by(&old, &["token", "ls"]).refused(6, &["was rotated"]);
 
-    cluster
-        .admin(&["key", "grant", "ops", "--grant", "status"])
-        .done();
-    cluster
-        .run("ops.toml", &["token", "ls"])
-        .refused(6, &["'join'"]);
-    let shown = cluster.admin(&["key", "ls"]).done();
+    let grant = ["key", "grant", "ops", "--grant", "status"];
+    cluster.run(&grant).done();
+    by(&ops, &["token", "ls"]).refused(6, &["'join'"]);
+    let shown = cluster.run(&["key", "ls"]).done();
     assert!(shown.text().contains("status"), "{}", shown.text());
 
-    cluster.admin(&["key", "revoke", "ops"]).done();
-    cluster
-        .run("ops.toml", &["token", "ls"])
-        .refused(6, &["was revoked"]);
-    cluster
-        .admin(&["key", "revoke", "ops"])
-        .refused(3, &["'ops'", "areo key ls"]);
-    cluster
-        .admin(&["key", "revoke", "admin"])
-        .refused(4, &["the last one"]);
-
-    let text = fs::read_to_string(&file).unwrap();
-    let secret = text
-        .split("areokey1.")
-        .nth(1)
-        .unwrap()
-        .split(['.', '"'])
-        .nth(1)
-        .unwrap();
-    assert!(!cluster.logs().contains(secret), "a secret is in a log");
+    let revoke = |name: &str| cluster.run(&["key", "revoke", name]);
+    revoke("ops").done();
+    by(&ops, &["token", "ls"]).refused(6, &["was revoked"]);
+    revoke("ops").refused(3, &["'ops'", "areo key ls"]);
+    revoke("admin").refused(4, &["the last one"]);
+    let (written, secret) = (cluster.written(), secret_in(&ops));
+    assert!(!written.contains(&secret), "in a log or an error");
 }
 
-/// Each command with a key that has everything but the needed grant, and with the needed one alone.
+/// Each command with a key that has everything but the needed grant, which changes nothing, and with the needed one alone.
 #[test]
 fn a_command_without_its_grant_names_it() {
-    let cluster = TrustedCluster::found();
+    let cluster = KeyedCluster::start();
     let create = ["domain", "create", "logs", "--servers", "s1", "--allow-f0"];
-    cluster.admin(&create).done();
-    let file = cluster.path("file");
+    cluster.run(&create).done();
+    let file = cluster.data("file");
     fs::write(&file, "x").unwrap();
     let put = ["--domain", "logs", "put", "k", file.to_str().unwrap()];
-    cluster.admin(&put).done();
+    cluster.run(&put).done();
     let of_logs = ["read", "write", "list", "delete", "admin"];
     let of_cluster = ["status", "reconfig"];
     let get: &[&str] = &["--domain", "logs", "get", "k"];
-    let remove = [&create[..2], &["new"], &create[3..]].concat();
+    let create = [&create[..2], &["new"], &create[3..]].concat();
     let commands: [(&str, &[&str], bool); 7] = [
         ("read", get, true),
         ("write", &put, true),
         ("list", &["--domain", "logs", "ls"], true),
-        ("delete", &["--domain", "logs", "rm", "k"], true),
         ("status", &["status"], true),
-        ("admin", &remove, false),
+        ("admin", &create, false),
         ("admin", &["domain", "rm", "logs", "--yes"], false),
+        ("delete", &["--domain", "logs", "rm", "k"], true),
     ];
     for (verb, words, is_enough) in commands {
         let is_other = |it: &&&str| **it != verb;
@@ -297,54 +132,55 @@ fn a_command_without_its_grant_names_it() {
         let cluster_verbs: Vec<&str> = cluster_verbs.copied().collect();
         let rest = cluster_verbs.join(",");
         let name = format!("{verb}-{}", words.len());
-        let without = format!("no-{name}");
-        cluster.key_of(&without, &[&others, &rest]);
-        let refused = cluster.run(&format!("{without}.toml"), words);
+        let without = cluster.key(&format!("no-{name}"), &[&others, &rest]);
+        let refused = cluster.run_as(&without, words, b"");
         refused.refused(6, &[&format!("lacks the grant '{verb}")]);
+        assert_eq!(cluster.run(get).done().text(), "x");
         if is_enough {
-            let only = format!("only-{name}");
             let grant = match of_logs.contains(&verb) {
                 true => format!("{verb}:logs"),
                 false => verb.to_owned(),
             };
-            cluster.key_of(&only, &[&grant]);
-            cluster.run(&format!("{only}.toml"), words).done();
+            let only = cluster.key(&format!("only-{name}"), &[&grant]);
+            cluster.run_as(&only, words, b"").done();
         }
     }
 }
 
 #[test]
 fn the_ca_is_rotated_and_the_old_one_goes_when_no_certificate_stands_on_it() {
-    let mut cluster = TrustedCluster::found();
-    let token = cluster.token();
-    cluster.join(2, &token);
-    wait_until(|| cluster.has_server("s2"));
-    cluster.key("ops", "join");
-    let old = cluster.digests();
+    let mut cluster = KeyedCluster::start();
+    let (seed, token) = (cluster.address(0), cluster.token());
+    let join = ["--join", &seed, "--name", "s2"];
+    cluster.serve("s2", 1, &join, Some(&token));
+    wait_until(|| cluster.serving() == 2);
+    let ops = cluster.key("ops", &["join"]);
+    let digests = || {
+        let rows = cluster.run(&["ca", "ls", "--json"]).done().objects();
+        let digests = rows.iter().map(|row| row["ca"].as_str().unwrap());
+        digests.map(str::to_owned).collect::<Vec<String>>()
+    };
+    let old = digests();
     assert_eq!(old.len(), 1);
-    cluster
-        .admin(&["ca", "drop", &old[0]])
-        .refused(4, &["s1", "s2", "areo ca rotate"]);
+    let drop_old = ["ca", "drop", &old[0]];
+    let in_use = cluster.run(&drop_old);
+    in_use.refused(4, &["s1", "s2", "areo ca rotate"]);
 
-    let rotated = cluster.admin(&["ca", "rotate"]).done();
-    assert!(
-        rotated.stderr.contains(&format!("areo ca drop {}", old[0])),
-        "{}",
-        rotated.stderr
-    );
-    let both = cluster.digests();
+    let rotated = cluster.run(&["ca", "rotate"]).done();
+    let next = format!("areo ca drop {}", old[0]);
+    assert!(rotated.stderr.contains(&next), "{}", rotated.stderr);
+    let both = digests();
     assert_eq!(both[1..], old[..], "the new one issues");
     // Clients know the servers by their key: files with the old digest are as good.
-    cluster.run("ops.toml", &["token", "ls"]).done();
+    cluster.run_as(&ops, &["token", "ls"], b"").done();
 
-    cluster.admin(&["ca", "drop", &old[0]]).done();
-    assert_eq!(cluster.digests(), both[..1]);
-    cluster.run("ops.toml", &["token", "ls"]).done();
-    cluster
-        .admin(&["ca", "drop", &old[0]])
-        .refused(3, &["does not trust the CA"]);
+    cluster.run(&drop_old).done();
+    assert_eq!(digests(), both[..1]);
+    cluster.run_as(&ops, &["token", "ls"], b"").done();
+    let gone = cluster.run(&drop_old);
+    gone.refused(3, &["does not trust the CA"]);
     // Servers still reach each other.
-    wait_until(|| cluster.has_server("s2"));
+    wait_until(|| cluster.serving() == 2);
 }
 
 #[test]

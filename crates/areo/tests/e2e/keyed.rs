@@ -1,0 +1,155 @@
+//! A cluster with keys, whose servers join one by one.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use crate::cluster::{CommandOutput, free_ports, wait_until};
+use crate::command::{command, ended};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
+use tempfile::TempDir;
+
+/// A server process; its log is kept.
+pub(crate) struct Server {
+    child: Child,
+    log: Arc<Mutex<String>>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A cluster with keys on loopback, and all that was printed in it.
+pub(crate) struct KeyedCluster {
+    folder: TempDir,
+    port: u16,
+    pub(crate) servers: Vec<Server>,
+    printed: Mutex<String>,
+}
+
+impl KeyedCluster {
+    /// A cluster of one server that serves.
+    pub(crate) fn start() -> KeyedCluster {
+        let mut cluster = KeyedCluster {
+            folder: tempfile::tempdir().unwrap(),
+            port: free_ports(),
+            servers: Vec::new(),
+            printed: Mutex::default(),
+        };
+        cluster.serve("s1", 0, &["--init", "--tls", "--name", "s1"], None);
+        wait_until(|| cluster.file().exists() && cluster.serving() == 1);
+        cluster
+    }
+
+    /// The folder of the cluster.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A file, or the folder of a server, in the folder of the cluster.
+    pub(crate) fn data(&self, name: &str) -> PathBuf {
+        self.folder().join(name)
+    }
+
+    /// The file of the administrator.
+    pub(crate) fn file(&self) -> PathBuf {
+        self.data("s1").join("cluster.toml")
+    }
+
+    pub(crate) fn address(&self, above: u16) -> String {
+        format!("127.0.0.1:{}", self.port + above)
+    }
+
+    /// Starts a server; a token is in its environment.
+    pub(crate) fn serve(&mut self, name: &str, above: u16, flags: &[&str], token: Option<&str>) {
+        let mut server = command();
+        server
+            .args(["server", "--listen", &self.address(above), "--data"])
+            .arg(self.data(name))
+            .args(["--admin", &self.address(above + 40)])
+            .args(flags)
+            .envs(token.map(|token| ("AREO_TOKEN", token)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let mut child = server.spawn().unwrap();
+        let mut stderr = child.stderr.take().unwrap();
+        let log = Arc::<Mutex<String>>::default();
+        let written = Arc::clone(&log);
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = stderr.read(&mut bytes) {
+                let text = String::from_utf8_lossy(&bytes[..count]).into_owned();
+                written.lock().unwrap().push_str(&text);
+            }
+        });
+        self.servers.push(Server { child, log });
+    }
+
+    /// Runs a command with this cluster file.
+    pub(crate) fn run_as(&self, file: &Path, arguments: &[&str], input: &[u8]) -> CommandOutput {
+        let mut program = command();
+        program.arg("--cluster").arg(file).args(arguments);
+        let output = ended(&mut program, input);
+        let mut printed = self.printed.lock().unwrap();
+        printed.push_str(&output.stderr);
+        output
+    }
+
+    /// Runs a command as the administrator.
+    pub(crate) fn run(&self, arguments: &[&str]) -> CommandOutput {
+        self.run_as(&self.file(), arguments, b"")
+    }
+
+    pub(crate) fn serving(&self) -> u64 {
+        self.serving_by(&self.file())
+    }
+
+    pub(crate) fn serving_by(&self, file: &Path) -> u64 {
+        let status = self.run_as(file, &["status", "--json", "--timeout", "2s"], b"");
+        match status.code {
+            0 => status.objects()[0]["serving"].as_u64().unwrap_or(0),
+            _ => 0,
+        }
+    }
+
+    pub(crate) fn token(&self) -> String {
+        let made = self.run(&["token", "create", "--ttl", "10min"]).done();
+        assert!(made.stderr.contains("not shown again"), "{}", made.stderr);
+        made.text().to_owned()
+    }
+
+    /// A new key with these grants, in a cluster file of its own.
+    pub(crate) fn key(&self, name: &str, grants: &[&str]) -> PathBuf {
+        let file = self.data(&format!("{name}.toml"));
+        let create = ["key", "create", name, "--file", file.to_str().unwrap()];
+        let grants = grants.iter().flat_map(|grant| ["--grant", *grant]);
+        let words: Vec<&str> = create.into_iter().chain(grants).collect();
+        self.run(&words).done();
+        file
+    }
+
+    /// Everything that servers and commands have written so far, but for what was to be shown once.
+    pub(crate) fn written(&self) -> String {
+        let logs = self.servers.iter().map(|server| server.log.lock().unwrap());
+        let logs: String = logs.map(|log| log.clone()).collect();
+        logs + &self.printed.lock().unwrap()
+    }
+}
+
+/// The key in a cluster file.
+pub(crate) fn key_in(file: &Path) -> String {
+    let text = std::fs::read_to_string(file).unwrap();
+    let (_, key) = text.split_once("key = \"").unwrap();
+    key.split_once('"').unwrap().0.to_owned()
+}
+
+/// The secret of the key in a cluster file.
+pub(crate) fn secret_in(file: &Path) -> String {
+    key_in(file).rsplit_once('.').unwrap().1.to_owned()
+}
