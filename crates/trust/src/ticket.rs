@@ -382,6 +382,15 @@ impl Ticket {
         })
     }
 
+    /// The second in which a signed ticket was issued, by the clock of the server that issued it. It is for the process that was given the ticket,
+    /// which has no key to verify the signature with. `None`: it cannot be read.
+    pub fn issued_at(bytes: &[u8]) -> Option<u64> {
+        let (_, fields) = bytes.split_at_checked(SIGNATURE_BYTES)?;
+        Ticket::decode(fields)
+            .ok()
+            .map(|ticket| ticket.issued_seconds)
+    }
+
     /// Judges the proof of a caller that it holds this ticket.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use crate::cluster::{CommandOutput, free_ports, wait_until};
 use crate::command::{command, ended};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 
@@ -35,13 +35,19 @@ pub(crate) struct KeyedCluster {
 impl KeyedCluster {
     /// A cluster of one server that serves.
     pub(crate) fn start() -> KeyedCluster {
+        KeyedCluster::start_by(command())
+    }
+
+    /// The same, of which the first server is this command's.
+    pub(crate) fn start_by(first: Command) -> KeyedCluster {
         let mut cluster = KeyedCluster {
             folder: tempfile::tempdir().unwrap(),
             port: free_ports(),
             servers: Vec::new(),
             printed: Mutex::default(),
         };
-        cluster.serve("s1", 0, &["--init", "--tls", "--name", "s1"], None);
+        let init = ["--init", "--tls", "--name", "s1"];
+        cluster.serve_by(first, ("s1", 0), &init, None);
         wait_until(|| cluster.file().exists() && cluster.serving() == 1);
         cluster
     }
@@ -67,7 +73,17 @@ impl KeyedCluster {
 
     /// Starts a server; a token is in its environment.
     pub(crate) fn serve(&mut self, name: &str, above: u16, flags: &[&str], token: Option<&str>) {
-        let mut server = command();
+        self.serve_by(command(), (name, above), flags, token);
+    }
+
+    /// The same by this command.
+    pub(crate) fn serve_by(
+        &mut self,
+        mut server: Command,
+        (name, above): (&str, u16),
+        flags: &[&str],
+        token: Option<&str>,
+    ) {
         server
             .args(["server", "--listen", &self.address(above), "--data"])
             .arg(self.data(name))
@@ -93,7 +109,17 @@ impl KeyedCluster {
 
     /// Runs a command with this cluster file.
     pub(crate) fn run_as(&self, file: &Path, arguments: &[&str], input: &[u8]) -> CommandOutput {
-        let mut program = command();
+        self.run_by(command(), file, arguments, input)
+    }
+
+    /// The same by this command.
+    pub(crate) fn run_by(
+        &self,
+        mut program: Command,
+        file: &Path,
+        arguments: &[&str],
+        input: &[u8],
+    ) -> CommandOutput {
         program.arg("--cluster").arg(file).args(arguments);
         let output = ended(&mut program, input);
         let mut printed = self.printed.lock().unwrap();

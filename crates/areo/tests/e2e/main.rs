@@ -4,6 +4,7 @@
 //! asserts how long something takes; the deadlines that are given to commands are asserted by their exit codes.
 
 mod bad_input;
+mod clocks;
 mod cluster;
 mod command;
 mod conditional;
@@ -33,6 +34,7 @@ mod trace;
 mod trust;
 mod values;
 mod waiting;
+mod wall_clock;
 
 fn program() -> &'static str {
     env!("CARGO_BIN_EXE_areo")

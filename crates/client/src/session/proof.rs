@@ -8,15 +8,16 @@ use super::thread::World;
 use crate::connect::{Attempt, ConnectError};
 use areo_net::network::{Contact, Network};
 use areo_net::{Bearer, Role, Tls};
+use areo_trust::SKEW_SECONDS;
 use areo_trust::key::{AccessKey, Prover};
 use areo_trust::protocol::{Ask, KeyProof, ProofSite, RefusalKind, TicketAnswer, TrustAnswer};
 use areo_trust::secret;
-use areo_trust::ticket::{Holder, TICKET_SECONDS};
+use areo_trust::ticket::{Holder, TICKET_SECONDS, Ticket};
 use areo_trust::tls::DefaultTimeProvider;
 use std::cell::Cell;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use tokio::task::{JoinSet, spawn_local};
 use tokio::time::{sleep, timeout};
 
@@ -97,7 +98,8 @@ impl KeyHolder {
     }
 
     /// Asks one address after the other until there is a ticket. False: none gives one now; the error is the sentence of one that does not take the
-    /// key, where no other one gives a ticket.
+    /// key, where no other one gives a ticket. A ticket of another time than this machine's is taken if no other one comes: the other servers refuse
+    /// it where the clock of the one that issued it is wrong.
     async fn prove_to_one(
         self: &Rc<Self>,
         network: &Network,
@@ -106,7 +108,7 @@ impl KeyHolder {
     ) -> Result<bool, String> {
         let mut asked = JoinSet::new();
         let mut next = addresses.iter().enumerate();
-        let mut refused = None;
+        let (mut refused, mut doubtful) = (None, None);
         loop {
             let wait = match next.next() {
                 Some((position, address)) => {
@@ -117,24 +119,30 @@ impl KeyHolder {
                     );
                     NEXT_AFTER
                 }
+                None if doubtful.is_some() => NEXT_AFTER,
                 None => PATIENCE * 2,
             };
-            let Ok(ended) = timeout(wait, asked.join_next()).await else {
-                continue;
-            };
-            let Some(ended) = ended else {
-                return refused.map_or(Ok(false), Err);
+            let ended = match timeout(wait, asked.join_next()).await {
+                Ok(Some(ended)) => ended,
+                Err(_) if doubtful.is_none() || next.len() > 0 => continue,
+                Ok(None) | Err(_) => break,
             };
             let (position, outcome) = ended.expect("asking does not panic, and is not cancelled");
             match outcome {
-                Ok((cluster, answer)) => {
+                Ok((cluster, answer)) if is_of_now(&answer.ticket) => {
                     self.take(cluster, answer)?;
                     return Ok(true);
                 }
+                Ok(answered) => doubtful = doubtful.or(Some(answered)),
                 // That end has proven nothing itself: another one may give a ticket.
                 Err(NoTicket::Refused { sentence }) => refused = Some(sentence),
                 Err(NoTicket::Passed { reason }) => attempts[position] = reason,
             }
+        }
+        match (doubtful, refused) {
+            (Some((cluster, answer)), _) => self.take(cluster, answer).map(|()| true),
+            (None, Some(sentence)) => Err(sentence),
+            (None, None) => Ok(false),
         }
     }
 
@@ -200,6 +208,14 @@ impl KeyHolder {
         });
         Ok(())
     }
+}
+
+/// Whether a ticket was issued about now, by the clock of this machine. One that cannot be read is judged by servers alone.
+fn is_of_now(ticket: &[u8]) -> bool {
+    let now = SystemTime::UNIX_EPOCH.elapsed();
+    let now_seconds = now.unwrap_or_default().as_secs();
+    let issued = Ticket::issued_at(ticket);
+    issued.is_none_or(|seconds| seconds.abs_diff(now_seconds) <= SKEW_SECONDS)
 }
 
 /// Connections on which a key is proven. The server is known by its proof of the key, not by its certificate, whose CA may be new to this

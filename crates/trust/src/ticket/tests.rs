@@ -129,6 +129,8 @@ fn a_ticket_counts_for_its_hour_give_or_take_two() {
     let seconds = SKEW_SECONDS + 1;
     assert_eq!(at(first - 1), Err(TicketError::NotYet { seconds }));
     assert!(at(u64::MAX).is_err() && at(0).is_err());
+    assert_eq!(Ticket::issued_at(&bytes), Some(NOW));
+    assert_eq!(Ticket::issued_at(&bytes[..SIGNATURE_BYTES]), None);
 }
 
 #[test]
