@@ -165,7 +165,7 @@ fn only_a_server_that_had_time_is_silent() {
     assert_eq!(sentence, "0 of 3 needed servers answered in 1.0 s");
 }
 
-/// Where a call is impossible at once, its failure says who could not be reached by the call before it. Whoever answered the call before
+/// Where a call is impossible at once, its failure says who could not be reached by the call before it. A server that answered the call before
 /// has neither answered this one nor kept it waiting: a write that every server refuses would otherwise look half done.
 #[test]
 fn a_call_that_is_impossible_at_once_counts_no_earlier_answers() {
