@@ -28,6 +28,7 @@ mod readme;
 mod reconfig;
 mod replacement;
 mod restart;
+mod rotation;
 mod security;
 mod terminal;
 mod trace;

@@ -9,7 +9,7 @@ mod outside;
 mod refused;
 mod streams;
 mod survives;
-mod traffic;
+pub(crate) mod traffic;
 
 use crate::cluster::{Cluster, CommandOutput, wait_until};
 use crate::file_history::judged;
@@ -86,7 +86,7 @@ fn a_domain_moves_while_clients_read_and_write() {
     cluster.run(&create).done();
     let files = put_files(&cluster, "files", &[0, 1_000, 20_000, 300_000, 4_000_000]);
     let stored_before = cluster.number("s1", "stored_bytes").unwrap();
-    let traffic = Traffic::start(&cluster.addresses(), "files");
+    let traffic = Traffic::start(&cluster.addresses()[..].into(), "files", Duration::ZERO);
 
     let coded = ["--dap", "ec", "--servers", "s3,s4,s5,s6,s7"];
     assert_plan(&cluster, &coded, files.len());

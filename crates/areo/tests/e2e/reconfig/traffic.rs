@@ -5,11 +5,11 @@
 use crate::cluster::wait_until;
 use areo_check::{Event, EventKind, Kind};
 use areo_client::blocking::wait;
-use areo_client::{Client, Domain, Error, PutOptions, Version};
+use areo_client::{Client, ConnectOptions, Domain, Error, PutOptions, Version};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Objects that they share, so that their operations meet.
 const KEYS: u64 = 3;
@@ -19,7 +19,7 @@ const READERS: u64 = 2;
 const VALUE_BYTES: usize = 20_000;
 
 /// Clients at work.
-pub(super) struct Traffic {
+pub(crate) struct Traffic {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -41,8 +41,8 @@ impl Shared {
 }
 
 impl Traffic {
-    /// Clients of their own, each with its thread.
-    pub(super) fn start(addresses: &str, domain: &str) -> Traffic {
+    /// Clients of their own, each with its thread, which rest so long after each operation.
+    pub(crate) fn start(options: &ConnectOptions, domain: &str, pause: Duration) -> Traffic {
         let shared = Arc::new(Shared {
             begun: Instant::now(),
             stop: AtomicBool::new(false),
@@ -50,17 +50,17 @@ impl Traffic {
             history: Mutex::default(),
         });
         let work = |number: u64| {
-            let client = wait(Client::connect(addresses)).unwrap();
+            let client = wait(Client::connect(options.clone())).unwrap();
             let domain = wait(client.domain(domain)).unwrap();
             let shared = shared.clone();
-            thread::spawn(move || run(&shared, number, &domain))
+            thread::spawn(move || run(&shared, number, &domain, pause))
         };
         let threads = (0..WRITERS + READERS).map(work).collect();
         Traffic { shared, threads }
     }
 
     /// Waits until every client may have completed several operations more.
-    pub(super) fn goes_on(&self) {
+    pub(crate) fn goes_on(&self) {
         let completed = || self.shared.completed.load(Ordering::Relaxed);
         let enough = completed() + 8 * (WRITERS + READERS);
         let ended = || self.threads.iter().any(JoinHandle::is_finished);
@@ -68,7 +68,7 @@ impl Traffic {
     }
 
     /// What happened. Fails if an operation failed.
-    pub(super) fn stop(mut self) -> Vec<u8> {
+    pub(crate) fn stop(mut self) -> Vec<u8> {
         self.shared.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
             thread.join().expect("no operation fails");
@@ -77,7 +77,7 @@ impl Traffic {
     }
 }
 
-fn run(shared: &Shared, number: u64, domain: &Domain) {
+fn run(shared: &Shared, number: u64, domain: &Domain, pause: Duration) {
     let name = format!("client-{number}");
     for op in 0.. {
         if shared.stop.load(Ordering::Relaxed) {
@@ -102,6 +102,7 @@ fn run(shared: &Shared, number: u64, domain: &Domain) {
             ended.unwrap_or_else(|error| panic!("{kind} {op} of {name}: {error}"));
         shared.write(event(EventKind::Ok, value, version));
         shared.completed.fetch_add(1, Ordering::Relaxed);
+        thread::sleep(pause);
     }
 }
 
