@@ -41,6 +41,8 @@ pub(crate) const KEYS: &[&str] = &[
     "server.listen",
     "server.advertise",
     "server.admin",
+    "server.cert",
+    "server.cert-key",
     "server.durability",
 ];
 

@@ -13,6 +13,7 @@ use areo_store::{DirectoryError, IdentityError, OpenError};
 use areo_trust::authority::AuthorityError;
 
 use crate::trust::TrustError;
+use crate::trust::operator::CertificateFileError;
 
 /// Why a server does not start, or stopped by itself.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +40,9 @@ pub enum ServeError {
         /// The reason.
         error: TrustError,
     },
+    /// The files with the certificate of the operator cannot be used.
+    #[error("{0}")]
+    Certificate(CertificateFileError),
     /// The key of the server cannot be made.
     #[error("{error}")]
     NoKey {
@@ -287,6 +291,10 @@ impl ServeError {
             | ServeError::OtherCluster { .. }
             | ServeError::Durability { .. } => 2,
             ServeError::NotLetIn { .. } => 6,
+            ServeError::Certificate(error) => match error.is_refusal() {
+                true => 6,
+                false => 2,
+            },
             ServeError::Identity { .. }
             | ServeError::Trust { .. }
             | ServeError::NoIdentity { .. }

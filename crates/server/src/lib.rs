@@ -55,3 +55,4 @@ pub use identity::{
 pub use run::{Durability, KeepAdministrator, Options, Start, run};
 pub use signals::StopSignals;
 pub use trust::TrustError;
+pub use trust::operator::{CertificateFileError, CertificateFiles};

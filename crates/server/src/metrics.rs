@@ -116,6 +116,8 @@ pub(crate) struct ExternalMetrics {
     pub(crate) administrators: (usize, u64),
     pub(crate) traffic: Traffic,
     pub(crate) exported: ExportCounts,
+    /// The last second of the certificate that this server shows.
+    pub(crate) certificate: Option<u64>,
 }
 
 /// What became of the spans that were to be exported.
@@ -255,7 +257,7 @@ impl Metrics {
         self.status.set(&present.status);
         self.scrub.set(present.scrubbed);
         self.repair.set_oldest(present.scrubbed.1);
-        self.process.look();
+        self.process.look(present.certificate);
         self.traces.set(&present.exported);
         text(&self.registry)
     }
@@ -431,13 +433,13 @@ mod tests {
             status,
             waiting: 2,
             scrubbed: (10, Some(Duration::from_secs(62))),
-            callers: Counts::default(),
             administrators: (4, 5),
             traffic: Traffic {
                 received_bytes: 11,
                 sent_bytes: 12,
             },
             exported,
+            ..ExternalMetrics::default()
         };
         // Looking again counts nothing twice.
         metrics.text(&present);

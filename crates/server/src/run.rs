@@ -1,7 +1,6 @@
 //! From the data directory to a serving process, and down again.
 
 use std::cell::OnceCell;
-use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::rc::Rc;
@@ -35,6 +34,7 @@ use crate::registration::{Registrar, Seeds, place};
 use crate::scrubbing;
 use crate::service::NodeService;
 use crate::signals::StopSignals;
+use crate::trust::operator::Follower;
 use crate::trust::{self, Trust, TrustKeeper};
 use crate::trusting::Trusting;
 use crate::worker::{Durable, Worker};
@@ -116,7 +116,7 @@ async fn serve(options: &Options) -> Result<Ended, ServeError> {
             outcome = join(registrar, &identity, &directory, (&worker, &health, &metrics), options) => outcome,
             never = registrar.show_cluster(identity.cluster, asked_cluster) => match never {},
             never = address::watch(&identity, &registrar.record.address, tls.as_ref()) => match never {},
-            never = keep_trust(trusted.as_ref(), registrar, &worker) => match never {},
+            error = keep_trust(trusted.as_ref(), registrar, &worker) => Err(error),
         }
     };
     let outcome = tokio::select! {
@@ -169,6 +169,7 @@ impl Listening {
         } = take_directory(options, &reach).await?;
         let trusted = trust.map(|trust| Trusted::new(trust, &directory, identity.server));
         let budget = Budget::of(descriptors::raise());
+        let tls = trusted.as_ref().map(|it| it.tls.clone());
         let guard = trusted.as_ref().map(|it| Guard::new(it.keeper.registry()));
         let door = Door::new(budget.admin, guard);
         spawn_local(Rc::clone(&door).serve(admin.listener, admin.router));
@@ -189,7 +190,7 @@ impl Listening {
             admin.asked,
             (metrics.clone(), options.recorder.clone()),
             Rc::clone(&worker),
-            (Rc::clone(&listener), door),
+            (Rc::clone(&listener), door, tls),
         ));
         Ok(Listening {
             directory,
@@ -247,7 +248,11 @@ struct Trusted {
 }
 
 impl Trusted {
-    fn new(trust: Trust, directory: &Rc<Directory>, server: ServerId) -> Trusted {
+    fn new(
+        trust: (Trust, Option<Follower>),
+        directory: &Rc<Directory>,
+        server: ServerId,
+    ) -> Trusted {
         let keeper = TrustKeeper::new(trust, Rc::clone(directory), server);
         let tls = keeper.tls().clone();
         let trusting = Trusting::new(keeper.registry(), server, tls.clone(), trust::now_seconds);
@@ -329,7 +334,7 @@ async fn tell(
     mut asked: mpsc::Receiver<oneshot::Sender<String>>,
     (metrics, recorder): (Arc<Metrics>, Recorder),
     worker: Rc<Worker>,
-    (listener, door): (Rc<Listener<NodeService>>, Rc<Door>),
+    (listener, door, tls): (Rc<Listener<NodeService>>, Rc<Door>, Option<Tls>),
 ) {
     while let Some(answer) = asked.recv().await {
         if let Some((status, waiting)) = worker.status().await {
@@ -341,6 +346,7 @@ async fn tell(
                 administrators: (door.open(), door.displaced()),
                 traffic: listener.traffic(),
                 exported: recorder.exported(),
+                certificate: tls.as_ref().and_then(Tls::expires_seconds),
             });
             // The caller may be gone.
             let _ = answer.send(text);
@@ -406,18 +412,22 @@ async fn work(
     }
 }
 
-/// Keeps up with the log of trust, if the cluster has one, and answers those who ask about it. Never returns.
+/// Keeps up with the log of trust, if the cluster has one, and answers those who ask about it. Ends if the cluster does not trust the certificate with
+/// which this server was started.
 async fn keep_trust(
     trusted: Option<&Trusted>,
     registrar: &Registrar,
     worker: &Rc<Worker>,
-) -> Infallible {
+) -> ServeError {
     let Some(trusted) = trusted else {
         return std::future::pending().await;
     };
     let root = Rc::new(registrar.root_access(worker));
     trusted.trusting.reach(Rc::clone(&root));
-    trusted.keeper.keep(&root).await
+    tokio::select! {
+        error = trusted.keeper.keep(&root) => ServeError::Certificate(error),
+        never = trusted.keeper.follow() => match never {},
+    }
 }
 
 /// Opens the store and recovers the shard from it.

@@ -18,6 +18,7 @@ use areo_store::{Directory, DirectoryError};
 use areo_trust::authority::{self, AuthorityError, ServerKey};
 use areo_trust::certificate::{self, CertificateDer, ServerIdentity};
 use areo_trust::key::AccessKey;
+use areo_trust::operator::OperatorCertificate;
 use areo_trust::protocol::JoinAnswer;
 use areo_trust::registry::{AuthorityRecord, Foundation, FoundationError, RecordError};
 use areo_trust::roots::{Roots, RootsError};
@@ -31,6 +32,7 @@ pub(crate) use keeper::TrustKeeper;
 
 pub(crate) mod joining;
 mod keeper;
+pub(crate) mod operator;
 
 const CLUSTER_KEY: u16 = MUST_UNDERSTAND | 1;
 const SERVER_KEY: u16 = MUST_UNDERSTAND | 2;
@@ -48,8 +50,10 @@ pub(crate) struct Trust {
     pub(crate) cluster_key: Secret,
     /// The key of this server.
     key: ServerKey,
-    /// The certificate for it.
+    /// The certificate for it, of the cluster's own CA.
     certificate: CertificateDer<'static>,
+    /// The certificate that is shown instead, to all but servers that join. Not in the file.
+    operator: Option<OperatorCertificate>,
     /// The CAs that count, as far as this server has read.
     pub(crate) roots: Roots,
     /// The CA that issues, as far as this server has read; `None` before it has read anything.
@@ -137,6 +141,7 @@ impl NewTrust {
             cluster_key: self.cluster_key.clone(),
             key,
             certificate,
+            operator: None,
             roots: Roots::new(authority.root().clone()),
             authority: Some(authority.clone()),
             foundation: Some(self.foundation.clone()),
@@ -166,6 +171,7 @@ impl Trust {
             cluster_key: answer.cluster_key,
             key,
             certificate: answer.certificate,
+            operator: None,
             roots: answer.roots,
             authority: None,
             foundation: None,
@@ -179,14 +185,14 @@ impl Trust {
     /// This server's end of connections, by the clock of the machine. Its certificate goes with the CA that issues now.
     pub(crate) fn endpoint(&self) -> Endpoint {
         let issuing = self.roots.issuing();
+        let own = Credentials::new(self.certificate.clone(), issuing, &self.key);
         Endpoint {
             cluster: self.cluster,
             roots: self.roots.clone(),
-            credentials: Some(Credentials::new(
-                self.certificate.clone(),
-                issuing,
-                &self.key,
-            )),
+            credentials: Some(match &self.operator {
+                Some(operator) => own.with_operator(operator),
+                None => own,
+            }),
             clock: Arc::new(DefaultTimeProvider),
         }
     }
@@ -289,6 +295,7 @@ impl Trust {
             cluster,
             key: ServerKey::load(&key)?,
             certificate: certificate.ok_or(missing(CERTIFICATE))?,
+            operator: None,
             roots: roots.ok_or(missing(ROOTS))?,
             authority: authority
                 .as_ref()

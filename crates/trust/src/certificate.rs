@@ -17,6 +17,8 @@ use crate::roots::{MAX_CERTIFICATE_BYTES, Root, RootDigest};
 
 const SCHEME: &str = "areo://";
 const PATH: &str = "/server/";
+/// A second after the year 9999, the last one that a certificate can name.
+const AFTER_ALL_SECONDS: u64 = 253_402_300_800;
 
 /// Certificates that may follow the one of the server: two CAs of an operator's own PKI, and the root.
 ///
@@ -209,16 +211,57 @@ pub(crate) fn chain_at(
         .map(|_| ())
 }
 
+/// The times between which a certificate counts, by its own words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Validity {
+    /// The first second, since 1970.
+    pub from_seconds: u64,
+    /// The last second.
+    pub until_seconds: u64,
+}
+
+/// The times between which a certificate counts; none if it cannot be read.
+///
+/// `webpki` has no question for that. It judges the time before it looks for an issuer, and a refusal names the time: judged before all and after
+/// all times, a certificate says both.
+pub(crate) fn validity(certificate: &CertificateDer<'_>) -> Option<Validity> {
+    let at = |seconds| chain_at(&[], certificate, &[], Usage::Server, seconds);
+    let from_seconds = match at(0) {
+        Err(webpki::Error::CertNotValidYet { not_before, .. }) => not_before.as_secs(),
+        // It begins in 1970, or before.
+        _ => 0,
+    };
+    match at(AFTER_ALL_SECONDS) {
+        Err(webpki::Error::CertExpired { not_after, .. }) => Some(Validity {
+            from_seconds,
+            until_seconds: not_after.as_secs(),
+        }),
+        _ => None,
+    }
+}
+
+/// The times between which a chain counts: from the first second of the server's certificate until the first one of them ends. The end of a root is
+/// not looked at, because a verification does not either. None if one cannot be read.
+pub(crate) fn validity_of_chain(chain: &[CertificateDer<'_>], roots: &[Root]) -> Option<Validity> {
+    let whole = validity(chain.first()?)?;
+    let is_root = |shown: &CertificateDer<'_>| roots.iter().any(|root| root.certificate() == shown);
+    let others = chain.iter().filter(|shown| !is_root(shown));
+    others.map(validity).try_fold(whole, |whole, other| {
+        let until_seconds = whole.until_seconds.min(other?.until_seconds);
+        Some(Validity {
+            until_seconds,
+            ..whole
+        })
+    })
+}
+
 /// Says whether a certificate is that of a CA.
 ///
-/// `webpki` has no question for that: it judges the time first and refuses a CA as the end of a chain next, before it looks for an issuer. So
-/// the certificate is judged at the first second of its life, which the first refusal names.
+/// `webpki` has no question for that either: it judges the time first and refuses a CA as the end of a chain next. So the certificate is judged at the
+/// first second of its life.
 pub(crate) fn is_ca(certificate: &CertificateDer<'_>) -> bool {
-    let at = |seconds| chain_at(&[], certificate, &[], Usage::Server, seconds);
-    let judged = match at(0) {
-        Err(webpki::Error::CertNotValidYet { not_before, .. }) => at(not_before.as_secs()),
-        judged => judged,
-    };
+    let first = validity(certificate).map_or(0, |validity| validity.from_seconds);
+    let judged = chain_at(&[], certificate, &[], Usage::Server, first);
     judged == Err(webpki::Error::CaUsedAsEndEntity)
 }
 
@@ -266,7 +309,7 @@ pub(crate) fn duration(seconds: u64) -> String {
 }
 
 /// A time as people read it.
-pub(crate) fn utc(seconds: u64) -> String {
+pub fn utc(seconds: u64) -> String {
     let time = i64::try_from(seconds).ok();
     let time = time.and_then(|seconds| time::OffsetDateTime::from_unix_timestamp(seconds).ok());
     let Some(time) = time else {

@@ -5,16 +5,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use areo_core::config::ServerId;
+use bytes::Bytes;
 use rustls::pki_types::CertificateDer;
 
-use crate::certificate::{self, Usage};
-use crate::grant::Grant;
+use crate::certificate::{self, ServerIdentity, Usage};
+use crate::grant::{Grant, Grants};
+use crate::id::KeyId;
 use crate::key::{AccessKey, KeyRecord};
+use crate::operator::OperatorCertificate;
 use crate::protocol::{Ask, TrustAnswer};
 use crate::registry::{Entry, Foundation};
 use crate::roots::{Root, Roots};
 use crate::secret::{self, SECRET_BYTES, Secret};
-use crate::ticket::{Signer, Verifier};
+use crate::ticket::{Holder, SIGNATURE_BYTES, Signer, Ticket, Verifier};
 use crate::token::{JoinToken, TokenRecord};
 
 /// The clock of all targets, in seconds since 1970.
@@ -62,21 +66,39 @@ pub fn credential(input: &[u8]) -> bool {
 
 /// A ticket, as it is and with its signature mended, so that what the signature protects is read too.
 pub fn ticket(input: &[u8]) -> bool {
-    let signer = Signer::of_fuzzing();
-    let verifier = Verifier {
-        cluster: CLUSTER,
-        signers: vec![signer.public()],
-        revoked: BTreeSet::new(),
-        least: BTreeMap::new(),
-    };
-    let mended = signer.sign_anything(input.get(64..).unwrap_or_default());
+    let verifier = verifier();
+    let mended = mended_ticket(input);
     assert!(verifier.verify(input, NOW_SECONDS).is_err() || input == mended);
     let Ok(ticket) = verifier.verify(&mended, NOW_SECONDS) else {
         return false;
     };
-    let again = signer.sign(&ticket);
+    let again = Signer::of_fuzzing().sign(&ticket);
     assert_eq!(verifier.verify(&again, NOW_SECONDS), Ok(ticket));
     true
+}
+
+/// The verifier of the tickets that [`mended_ticket`] signs.
+pub fn verifier() -> Verifier {
+    Verifier {
+        cluster: CLUSTER,
+        signers: vec![Signer::of_fuzzing().public()],
+        revoked: BTreeSet::new(),
+        least: BTreeMap::new(),
+    }
+}
+
+/// The ticket with a signature that is good.
+pub fn mended_ticket(ticket: &[u8]) -> Bytes {
+    let fields = ticket.get(SIGNATURE_BYTES..).unwrap_or_default();
+    Signer::of_fuzzing().sign_anything(fields)
+}
+
+/// A ticket with the key of its holder, which is one and the same in every run.
+pub fn held_ticket() -> (Bytes, Holder) {
+    let holder = Holder::of_fuzzing();
+    let grants = Grants::default();
+    let ticket = Ticket::new(CLUSTER, KeyId(4), grants, holder.public(), NOW_SECONDS);
+    (Signer::of_fuzzing().sign(&ticket), holder)
 }
 
 /// Records that the cluster keeps: the record of a token or of a key, the list of roots, a foundation, a change, a sealed secret.
@@ -119,6 +141,57 @@ pub fn trust_message(input: &[u8]) -> bool {
         Err(error) => assert_eq!(error.to_string().lines().count(), 1, "{error}"),
     }
     ask.is_ok() || answer.is_ok()
+}
+
+/// The files of an operator's certificate: none counts as a server's but the one that the root issued, and a refusal is one line.
+///
+/// The input is one file, as an operator may have certificate and key in one.
+pub fn operator_file(root: &Root, issued: &[u8], input: &[u8]) -> bool {
+    let key = Secret::new(input.to_vec());
+    let read = match OperatorCertificate::read(input, &key) {
+        Ok(read) => read,
+        Err(error) => {
+            assert_eq!(error.to_string().lines().count(), 1, "{error}");
+            return false;
+        }
+    };
+    let roots = Roots::new(root.clone());
+    let server = ServerId(1);
+    let needed = ServerIdentity {
+        cluster: CLUSTER,
+        server,
+    };
+    let validity = read.validity(&roots);
+    assert!(validity.from_seconds <= validity.until_seconds);
+    match read.judge(needed, &roots, NOW_SECONDS) {
+        Ok(()) => assert_eq!(
+            read.chain()[0].as_ref(),
+            issued,
+            "another certificate counts"
+        ),
+        Err(error) => assert_eq!(error.to_string().lines().count(), 1, "{error}"),
+    }
+    true
+}
+
+/// Bytes as PEM, for tests of files.
+pub fn pem(label: &str, der: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = format!("-----BEGIN {label}-----\n");
+    for (number, group) in der.chunks(3).enumerate() {
+        let mut bytes = [0; 4];
+        bytes[1..=group.len()].copy_from_slice(group);
+        let bits = u32::from_be_bytes(bytes);
+        for place in 0..4 {
+            let digit = DIGITS[(bits >> (18 - 6 * place)) as usize & 63];
+            let is_there = place <= group.len();
+            text.push(char::from(if is_there { digit } else { b'=' }));
+        }
+        if number % 16 == 15 {
+            text.push('\n');
+        }
+    }
+    text + &format!("\n-----END {label}-----\n")
 }
 
 /// A certificate: as one that a stranger shows, which never counts unless `root` issued these very bytes, and as a root.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`authority`] | the cluster's own CA: its root, and the certificates that it issues to servers |
 //! | [`certificate`] | a chain against the trusted roots, and the server that it names |
+//! | [`operator`] | a certificate of an operator's own PKI, as files give it |
 //! | [`roots`] | the CAs that a cluster trusts, and their rotation |
 //! | [`tls`] | what `rustls` needs for connections between servers, from clients, and for joining |
 //! | [`token`] | what lets a machine become a server, once |
@@ -29,6 +30,7 @@ pub mod grant;
 mod hexadecimal;
 pub mod id;
 pub mod key;
+pub mod operator;
 pub mod protocol;
 pub mod registry;
 pub mod roots;

@@ -7,6 +7,9 @@
 //! | to join | nothing | that the server's CA has the digest of the token: [`joining_config`] |
 //! | to prove a key | nothing | that the server proves the same key on this session: [`proving_config`] |
 //!
+//! A server shows the certificate of an operator's own PKI, if it has one, to all but servers that join: those know the digest of the cluster's CA, and
+//! say so by a name in their first message ([`server_name`]), which no other caller sends.
+//!
 //! There is no resumption of sessions and no early data: each connection verifies certificates anew, so that a renewed, dropped
 //! or expired one counts from the next connection on. Open connections are judged again where the roots change ([`Endpoint::judge`]).
 //! Configurations are immutable; an [`Endpoint`] makes them, and is made anew after a renewal or a change of the roots.
@@ -19,7 +22,8 @@ use rustls::crypto::ring::sign::any_ecdsa_type;
 use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms};
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::sign::{CertifiedKey, SigningKey, SingleCertAndKey};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{
     ClientConfig, CommonState, DigitallySignedStruct, DistinguishedName, Error, ServerConfig,
     SignatureScheme,
@@ -29,6 +33,7 @@ use areo_core::config::ServerId;
 
 use crate::authority::ServerKey;
 use crate::certificate::{self, CertificateError, ServerIdentity, Usage};
+use crate::operator::OperatorCertificate;
 use crate::roots::{Root, RootDigest, Roots};
 
 pub use explanation::{explain, explain_io};
@@ -46,7 +51,8 @@ pub const BINDING_LABEL: &[u8] = b"EXPORTER-Channel-Binding";
 /// The number of those bytes.
 pub const BINDING_BYTES: usize = 32;
 
-/// The name for `rustls`, which wants one. It is not sent: a certificate names a server by its id.
+/// The name for `rustls`, which wants one. A certificate names a server by its id. The name is sent by a server that joins, to be shown a
+/// certificate of the cluster's own CA, and by no other caller.
 ///
 /// # Panics
 /// Never.
@@ -57,29 +63,53 @@ pub fn server_name() -> ServerName<'static> {
 /// The identity of a server: its key with the certificate for it, and the certificates up to the root.
 #[derive(Clone, Debug)]
 pub struct Credentials {
-    chain: Vec<CertificateDer<'static>>,
-    key: Arc<dyn SigningKey>,
+    shown: Arc<CertifiedKey>,
+    /// Shown to servers that join.
+    joining: Arc<CertifiedKey>,
 }
 
 impl Credentials {
     /// A certificate of the cluster's own CA. The root goes with it, for servers that join and have its digest alone.
+    ///
+    /// # Panics
+    /// Never: a key of a server is of a kind that `rustls` takes.
     pub fn new(certificate: CertificateDer<'static>, root: &Root, key: &ServerKey) -> Credentials {
-        Credentials::from_chain(vec![certificate, root.certificate().clone()], key)
-    }
-
-    /// A chain that an operator's own PKI issued, the server's certificate first.
-    pub fn from_chain(chain: Vec<CertificateDer<'static>>, key: &ServerKey) -> Credentials {
         let private = key.private();
         // A borrowed form: one that `rustls` owns is not wiped.
         let borrowed = PrivatePkcs8KeyDer::from(private.expose()).into();
         let key = any_ecdsa_type(&borrowed).expect("a server's key is ECDSA P-256 in PKCS #8");
-        Credentials { chain, key }
+        let chain = vec![certificate, root.certificate().clone()];
+        let shown = Arc::new(CertifiedKey::new(chain, key));
+        Credentials {
+            joining: Arc::clone(&shown),
+            shown,
+        }
     }
 
-    fn certified(&self) -> Result<Arc<SingleCertAndKey>, Error> {
-        let certified = CertifiedKey::new(self.chain.clone(), Arc::clone(&self.key));
-        certified.keys_match()?;
-        Ok(Arc::new(SingleCertAndKey::from(certified)))
+    /// These, with a certificate that an operator's own PKI issued for all but servers that join.
+    #[must_use]
+    pub fn with_operator(self, operator: &OperatorCertificate) -> Credentials {
+        let shown = CertifiedKey::new(operator.chain().to_vec(), operator.key());
+        Credentials {
+            shown: Arc::new(shown),
+            joining: self.joining,
+        }
+    }
+
+    /// Refuses a key that does not belong to its certificate.
+    fn check(&self) -> Result<(), Error> {
+        self.shown.keys_match()?;
+        self.joining.keys_match()
+    }
+}
+
+/// Chooses the certificate of a server by its caller.
+impl ResolvesServerCert for Credentials {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(match hello.server_name() {
+            Some(_) => &self.joining,
+            None => &self.shown,
+        }))
     }
 }
 
@@ -105,11 +135,12 @@ impl Endpoint {
         let Some(credentials) = &self.credentials else {
             return Err(Error::General("a server needs a certificate".to_owned()));
         };
+        credentials.check()?;
         let clock = Arc::clone(&self.clock);
         let mut config = ServerConfig::builder_with_details(provider(), clock)
             .with_protocol_versions(&[&rustls::version::TLS13])?
             .with_client_cert_verifier(self.verifier(None))
-            .with_cert_resolver(credentials.certified()?);
+            .with_cert_resolver(Arc::new(credentials.clone()));
         config.alpn_protocols = vec![ALPN.to_vec()];
         config.send_tls13_tickets = 0;
         Ok(Arc::new(config))
@@ -126,7 +157,11 @@ impl Endpoint {
             .dangerous()
             .with_custom_certificate_verifier(self.verifier(expected));
         let config = match &self.credentials {
-            Some(shown) => builder.with_client_cert_resolver(shown.certified()?),
+            Some(credentials) => {
+                credentials.check()?;
+                let shown = SingleCertAndKey::from(Arc::clone(&credentials.shown));
+                builder.with_client_cert_resolver(Arc::new(shown))
+            }
             None => builder.with_no_client_auth(),
         };
         Ok(Arc::new(as_caller(config)))
@@ -152,13 +187,20 @@ impl Endpoint {
 
     /// The CA that issued the certificate of this process, if it is one that counts.
     pub fn issuer(&self) -> Option<RootDigest> {
-        let (leaf, others) = self.credentials.as_ref()?.chain.split_first()?;
+        let (leaf, others) = self.credentials.as_ref()?.shown.cert.split_first()?;
         let now = self.clock.current_time()?.as_secs();
         let issued = |root: &&Root| {
             let root = std::slice::from_ref(*root);
             certificate::verify(root, leaf, others, Usage::Server, now).is_ok()
         };
         self.roots.all().iter().find(issued).map(Root::digest)
+    }
+
+    /// The last second, since 1970, of the certificate that this process shows.
+    pub fn expires_seconds(&self) -> Option<u64> {
+        let shown = &self.credentials.as_ref()?.shown.cert;
+        let validity = certificate::validity_of_chain(shown, self.roots.all());
+        validity.map(|validity| validity.until_seconds)
     }
 
     fn verifier(&self, expected: Option<ServerId>) -> Arc<Verifier> {
@@ -182,7 +224,9 @@ pub fn joining_config(
     digest: RootDigest,
     clock: Arc<dyn TimeProvider>,
 ) -> Result<Arc<ClientConfig>, Error> {
-    caller_config(Trusted::Digest(digest), clock)
+    let mut config = caller_config(Trusted::Digest(digest), clock)?;
+    config.enable_sni = true;
+    Ok(Arc::new(config))
 }
 
 /// For the connection of a client that proves its key. The server proves the same key on this session of TLS
@@ -192,13 +236,10 @@ pub fn joining_config(
 /// # Errors
 /// The library refuses its own defaults.
 pub fn proving_config(clock: Arc<dyn TimeProvider>) -> Result<Arc<ClientConfig>, Error> {
-    caller_config(Trusted::Anyone, clock)
+    caller_config(Trusted::Anyone, clock).map(Arc::new)
 }
 
-fn caller_config(
-    trusted: Trusted,
-    clock: Arc<dyn TimeProvider>,
-) -> Result<Arc<ClientConfig>, Error> {
+fn caller_config(trusted: Trusted, clock: Arc<dyn TimeProvider>) -> Result<ClientConfig, Error> {
     let verifier = Verifier {
         trusted,
         algorithms: provider().signature_verification_algorithms,
@@ -208,7 +249,7 @@ fn caller_config(
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
-    Ok(Arc::new(as_caller(config)))
+    Ok(as_caller(config))
 }
 
 fn as_caller(mut config: ClientConfig) -> ClientConfig {

@@ -118,6 +118,57 @@ fn certificate(input: &[u8]) -> bool {
     fuzzing::certificate(authority.root(), issued, input)
 }
 
+/// Files of an operator.
+struct Files {
+    authority: Authority,
+    /// The certificate of server 1.
+    issued: Vec<u8>,
+    /// Certificate, key and root as one file, of servers 1 and 2.
+    whole: [Vec<u8>; 2],
+}
+
+fn files() -> &'static Files {
+    static MADE: OnceLock<Files> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let authority = Authority::create(CLUSTER, NOW_SECONDS).expect("a CA");
+        let made = [1, 2].map(|server| {
+            let key = ServerKey::create().expect("a key");
+            let issued = authority.issue(ServerId(server), &key.public(), NOW_SECONDS);
+            let issued = issued.expect("a certificate").to_vec();
+            let whole = [
+                // Between the parts may be text, and most changes of it are good ones.
+                "subject=CN = s1\n".repeat(100),
+                fuzzing::pem("CERTIFICATE", &issued),
+                fuzzing::pem("PRIVATE KEY", key.private().expose()),
+                fuzzing::pem("CERTIFICATE", authority.root().certificate()),
+            ];
+            (issued, whole.concat().into_bytes())
+        });
+        Files {
+            authority,
+            issued: made[0].0.clone(),
+            whole: made.map(|(_, whole)| whole),
+        }
+    })
+}
+
+fn operator_file(input: &[u8]) -> bool {
+    let files = files();
+    fuzzing::operator_file(files.authority.root(), &files.issued, input)
+}
+
+#[test]
+fn files_of_operators_of_any_bytes() {
+    let words = [
+        "-----BEGIN ",
+        "-----END ",
+        "CERTIFICATE",
+        "PRIVATE KEY-----\n",
+        "=",
+    ];
+    drive(operator_file, &files().whole, &words, 5, 10);
+}
+
 #[test]
 fn certificates_of_any_bytes() {
     drive(certificate, &issued().1, &[], 4, 5);

@@ -38,6 +38,12 @@ pub(crate) struct Server {
     /// Keys for clients, certificates for servers and encrypted connections also on loopback; on other addresses there always are
     #[arg(long, requires = "init")]
     pub(crate) tls: bool,
+    /// File with a certificate for this server from a PKI of your own, and the CAs up to its root, in PEM; read again when it changes [default: a certificate of the cluster's CA]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cert: Option<PathBuf>,
+    /// File with the private key of --cert, in PEM
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cert_key: Option<PathBuf>,
     /// Name of the server, unique in the cluster [default: s1 with --init, the next free of s1, s2, ... with --join]
     #[arg(long)]
     pub(crate) name: Option<String>,

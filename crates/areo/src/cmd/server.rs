@@ -14,7 +14,8 @@ use crate::session::{Session, Target};
 use crate::units::parse_size;
 use areo_client::{ServerId, Successor, limits};
 use areo_server::{
-    ClusterIdentity, Durability, KeepAdministrator, Options, ServeError, Start, has_identity,
+    CertificateFiles, ClusterIdentity, Durability, KeepAdministrator, Options, ServeError, Start,
+    has_identity,
 };
 use areo_telemetry::Recorder;
 use areo_trust::token::JoinToken;
@@ -94,6 +95,7 @@ fn options(session: &Session, args: args::Server, recorder: Recorder) -> Outcome
     let scrub_rate = settings.get(args.scrub_rate, "scrub-rate", parse_size)?;
     let seeds = seeds(session.named_target()?, &args.join, &listen);
     let advertise = settings.get(args.advertise, "server.advertise", config::text)?;
+    let certificate = certificate(settings, args.cert, args.cert_key)?;
     let max_object = max_object.unwrap_or(limits::DEFAULT_VALUE_BYTES);
     let durability = durability.unwrap_or(DurabilityWord::Fsync);
     let start = match (args.init, args.join) {
@@ -138,6 +140,7 @@ fn options(session: &Session, args: args::Server, recorder: Recorder) -> Outcome
         repair_bytes_per_s: repair_rate.unwrap_or(REPAIR_RATE),
         scrub_bytes_per_s: scrub_rate.unwrap_or(SCRUB_RATE),
         tls: args.tls,
+        certificate,
         replaced_after: REPLACED_AFTER,
         decide_outside: Some(outside::way),
         recorder,
@@ -189,6 +192,26 @@ fn token(settings: &Settings, file: Option<&Path>) -> Outcome<Option<JoinToken>>
     let text = text.map_err(|error| Failure::file("read the token from", file, &error))?;
     let token = config::token(&text);
     token.map(Some).map_err(Failure::usage)
+}
+
+/// The files with a certificate of the operator's own PKI: both, or none.
+fn certificate(
+    settings: &Settings,
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+) -> Outcome<Option<CertificateFiles>> {
+    let certificate = settings.get(certificate, "server.cert", config::path)?;
+    let key = settings.get(key, "server.cert-key", config::path)?;
+    match (certificate, key) {
+        (None, None) => Ok(None),
+        (Some(certificate), Some(key)) => Ok(Some(CertificateFiles { certificate, key })),
+        (Some(_), None) => Err(Failure::usage(
+            "a certificate needs its private key: pass --cert-key FILE as well",
+        )),
+        (None, Some(_)) => Err(Failure::usage(
+            "a private key needs its certificate: pass --cert FILE as well",
+        )),
+    }
 }
 
 /// The addresses of other servers: those of the named cluster, and those to join.

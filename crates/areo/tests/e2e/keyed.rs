@@ -107,6 +107,11 @@ impl KeyedCluster {
         self.servers.push(Server { child, log });
     }
 
+    /// The log of a server.
+    pub(crate) fn log(&self, server: usize) -> String {
+        self.servers[server].log.lock().unwrap().clone()
+    }
+
     /// Runs a command with this cluster file.
     pub(crate) fn run_as(&self, file: &Path, arguments: &[&str], input: &[u8]) -> CommandOutput {
         self.run_by(command(), file, arguments, input)

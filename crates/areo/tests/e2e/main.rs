@@ -4,6 +4,7 @@
 //! asserts how long something takes; the deadlines that are given to commands are asserted by their exit codes.
 
 mod bad_input;
+mod certificates;
 mod clocks;
 mod cluster;
 mod command;

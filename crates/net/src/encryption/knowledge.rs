@@ -119,6 +119,11 @@ impl Tls {
     pub fn issuer(&self) -> Option<RootDigest> {
         self.current().known.endpoint()?.issuer()
     }
+
+    /// The last second, since 1970, of the certificate of this process.
+    pub fn expires_seconds(&self) -> Option<u64> {
+        self.current().known.endpoint()?.expires_seconds()
+    }
 }
 
 impl From<Current> for Tls {

@@ -16,6 +16,7 @@ pub(super) struct Process {
     threads: IntGauge,
     descriptors: IntGauge,
     memory: IntGauge,
+    certificate: IntGauge,
 }
 
 impl Process {
@@ -35,10 +36,15 @@ impl Process {
                 "areo_server_memory_bytes",
                 "Memory that this process may take: that of its machine, or the limit of its control group.",
             ),
+            certificate: add.gauge(
+                "areo_server_certificate_expiry_timestamp_seconds",
+                "When the certificate that this server shows expires, in seconds since 1970; 0: it has none.",
+            ),
         }
     }
 
-    pub(super) fn look(&self) {
+    pub(super) fn look(&self, certificate: Option<u64>) {
+        self.certificate.set(whole(certificate.unwrap_or(0)));
         if let Some(bytes) = allowed_memory() {
             self.memory.set(whole(bytes));
         }
@@ -171,7 +177,8 @@ mod tests {
     #[test]
     fn this_process_has_memory_threads_and_descriptors() {
         let process = Process::new(&Adding(&prometheus::Registry::new()));
-        process.look();
+        process.look(Some(7));
+        assert_eq!(process.certificate.get(), 7);
         for gauge in [
             &process.resident,
             &process.threads,

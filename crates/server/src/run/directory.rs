@@ -18,6 +18,7 @@ use crate::naming;
 use crate::registration::{self, place};
 use crate::replacement::{self, LOG};
 use crate::trust::joining;
+use crate::trust::operator::{self, CertificateFileError, Follower};
 use crate::trust::{self, NewTrust, Trust};
 use crate::worker::Durable;
 
@@ -25,8 +26,8 @@ use crate::worker::Durable;
 pub(super) struct Taken {
     pub(super) directory: Rc<Directory>,
     pub(super) identity: Identity,
-    /// The keys of the server, if its cluster has any.
-    pub(super) trust: Option<Trust>,
+    /// The keys of the server, if its cluster has any, and the files of an operator's certificate for it.
+    pub(super) trust: Option<(Trust, Option<Follower>)>,
     /// The record of the server before it starts.
     pub(super) record: ServerRecord,
 }
@@ -94,15 +95,35 @@ pub(super) async fn take_directory(options: &Options, at: &Reach) -> Result<Take
     at.check(identity.has_trust, options)?;
     let identity = replacement::set_log_aside(&directory, identity)?;
     let record = place::record_of(&identity, is_drawn, options);
-    let own = (identity.cluster, identity.server);
-    let found = trust::of_start(&directory, own, (identity.has_trust, trust::now_seconds()));
-    let trust = found.map_err(trust::at(&options.data))?;
+    let trust = trust_of(&directory, &identity, options)?;
     Ok(Taken {
         directory,
         identity,
         trust,
         record,
     })
+}
+
+/// The keys of the server, if its cluster has any, with the certificate of the operator, if the options name one.
+fn trust_of(
+    directory: &Directory,
+    identity: &Identity,
+    options: &Options,
+) -> Result<Option<(Trust, Option<Follower>)>, ServeError> {
+    let (server, now) = (identity.server, trust::now_seconds());
+    let own = (identity.cluster, server);
+    let found = trust::of_start(directory, own, (identity.has_trust, now));
+    let Some(mut trust) = found.map_err(trust::at(&options.data))? else {
+        return match options.certificate {
+            Some(_) => Err(ServeError::Certificate(CertificateFileError::NoKeys)),
+            None => Ok(None),
+        };
+    };
+    let predecessors = &identity.succession.predecessors;
+    let follow = |files| operator::of_start(files, (&mut trust, server), predecessors, now);
+    let follower = options.certificate.as_ref().map(follow).transpose();
+    let follower = follower.map_err(ServeError::Certificate)?;
+    Ok(Some((trust, follower)))
 }
 
 /// The identity in the directory, which has one from now on. That of a server in memory is written when its start begins, so that
@@ -172,6 +193,9 @@ impl NewIdentity {
 }
 
 async fn new_identity(options: &Options, at: &Reach) -> Result<NewIdentity, ServeError> {
+    if options.certificate.is_some() && options.start != Start::Existing {
+        return Err(ServeError::Certificate(CertificateFileError::NoServer));
+    }
     let server = ServerId(identity::random());
     let identity = |cluster, root, name| Identity {
         cluster,

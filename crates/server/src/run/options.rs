@@ -10,6 +10,7 @@ use areo_telemetry::Recorder;
 use areo_trust::token::JoinToken;
 
 use crate::identity::ClusterIdentity;
+use crate::trust::operator::CertificateFiles;
 
 /// The place of acknowledged writes: disk or memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +102,8 @@ pub struct Options {
     pub scrub_bytes_per_s: u64,
     /// A new cluster has keys, certificates and encrypted connections also where only this machine can reach it.
     pub tls: bool,
+    /// The files with a certificate of the operator's own PKI, which this server shows instead of that of the cluster's CA.
+    pub certificate: Option<CertificateFiles>,
     /// The recorder of watched operations; shown on the admin port.
     pub recorder: Recorder,
     /// Addresses of other servers, to find the root domain by if those known from before have moved.

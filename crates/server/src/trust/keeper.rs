@@ -1,7 +1,8 @@
 //! Keeps the trust of a server up with the log in the root domain, for as long as it runs.
 //!
 //! Every few seconds it reads on: a key that is revoked, a CA that is added or dropped, counts at this server from then on. A certificate
-//! is issued again when a third of its life is left, or when another CA issues. The file in the data directory follows.
+//! is issued again when a third of its life is left, or when another CA issues. The file in the data directory follows. A certificate of an operator's
+//! own PKI is shown as its files have it.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -15,6 +16,7 @@ use areo_net::env::NetEnv;
 use areo_store::Directory;
 use areo_trust::registry::{Actor, FoundError, Origin, Registry, View};
 
+use super::operator::{self, CertificateFileError, Follower};
 use super::{Trust, TrustError, now_seconds};
 use crate::registration::RootAccess;
 
@@ -32,11 +34,18 @@ pub(crate) struct TrustKeeper {
     directory: Rc<Directory>,
     tls: Tls,
     registry: Rc<Registry>,
+    /// The files of an operator's own certificate, if the server has any.
+    follower: Option<RefCell<Follower>>,
 }
 
 impl TrustKeeper {
-    pub(crate) fn new(trust: Trust, directory: Rc<Directory>, server: ServerId) -> Rc<TrustKeeper> {
+    pub(crate) fn new(
+        (trust, follower): (Trust, Option<Follower>),
+        directory: Rc<Directory>,
+        server: ServerId,
+    ) -> Rc<TrustKeeper> {
         Rc::new(TrustKeeper {
+            follower: follower.map(RefCell::new),
             server,
             tls: Tls::new(trust.endpoint()),
             registry: Rc::new(Registry::new(trust.cluster, trust.cluster_key.clone())),
@@ -55,13 +64,18 @@ impl TrustKeeper {
         Rc::clone(&self.registry)
     }
 
-    /// Reads on in the log again and again. Never returns.
-    pub(crate) async fn keep(&self, root: &RootAccess) -> Infallible {
+    /// Reads on in the log again and again. Ends if the cluster does not trust the certificate with which this server was started.
+    pub(crate) async fn keep(&self, root: &RootAccess) -> CertificateFileError {
         let (mut generation, mut pause) = (None, SOON);
         let mut said: Option<String> = None;
         loop {
             match self.read_on(&root.within(ATTEMPT), generation).await {
                 Ok(read) => {
+                    if generation.is_none()
+                        && let Err(error) = self.confirm()
+                    {
+                        return error;
+                    }
                     (generation, said) = (Some(read), None);
                     pause = PERIOD;
                 }
@@ -78,6 +92,36 @@ impl TrustKeeper {
                 }
             }
             tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// Judges the certificate of the operator when the log was read for the first time.
+    fn confirm(&self) -> Result<(), CertificateFileError> {
+        if let Some(follower) = &self.follower {
+            let confirmed = follower
+                .borrow()
+                .confirm(&self.trust.borrow(), now_seconds());
+            confirmed?;
+            self.look(follower);
+        }
+        Ok(())
+    }
+
+    /// Looks at the files of the operator's certificate again and again. Never returns.
+    pub(crate) async fn follow(&self) -> Infallible {
+        let Some(follower) = &self.follower else {
+            return std::future::pending().await;
+        };
+        loop {
+            tokio::time::sleep(operator::PERIOD).await;
+            self.look(follower);
+        }
+    }
+
+    fn look(&self, follower: &RefCell<Follower>) {
+        let mut trust = self.trust.borrow_mut();
+        if follower.borrow_mut().look(&mut trust, now_seconds()) {
+            self.show(&trust);
         }
     }
 

@@ -38,6 +38,7 @@ pub(crate) fn start(folder: &Path, name: &str, start: Start) -> (SocketAddr, Soc
         scrub_bytes_per_s: 1 << 20,
         recorder: Recorder::new(Sampler::Never, false, Limits::default()),
         tls: false,
+        certificate: None,
         seeds: Vec::new(),
         replaced_after: Duration::from_mins(1),
         decide_outside: None,

@@ -1,5 +1,7 @@
 use super::*;
 use crate::authority::Authority;
+use crate::fuzzing::pem;
+use crate::secret::Secret;
 use rustls::{ClientConnection, ServerConnection};
 use std::time::Duration;
 
@@ -228,6 +230,41 @@ fn a_server_that_joins_takes_the_ca_of_its_token_and_no_other() {
         explain(&error).starts_with("the certificate was issued by a CA"),
         "{error}"
     );
+}
+
+/// A server of the cluster with a certificate of an operator's CA, which both ends trust.
+fn with_operator(ours: &Authority, operator: &Authority, id: ServerId) -> Endpoint {
+    let key = ServerKey::create().unwrap();
+    let certificate = operator.issue(id, &key.public(), NOW).unwrap();
+    let private = pem("PRIVATE KEY", key.private().expose());
+    let private = Secret::new(private.into_bytes());
+    let file = pem("CERTIFICATE", &certificate);
+    let operators = OperatorCertificate::read(file.as_bytes(), &private).unwrap();
+    let mut server = server(ours, id);
+    server.roots.trust(operator.root().clone()).unwrap();
+    let own = server.credentials.unwrap();
+    server.credentials = Some(own.with_operator(&operators));
+    server
+}
+
+#[test]
+fn a_certificate_of_an_operator_is_for_all_but_servers_that_join() {
+    let (ours, operator) = (authority(), authority());
+    let [here, there] = [HERE, THERE].map(|id| with_operator(&ours, &operator, id));
+    assert_eq!(between(&here, Some(THERE), &there), "agreed");
+    assert_eq!(there.issuer(), Some(operator.root().digest()));
+    let mut plain = server(&ours, HERE);
+    let refused = between(&plain, None, &there);
+    assert!(refused.starts_with("caller: the certificate was issued by a CA"));
+    plain.roots = here.roots.clone();
+    assert_eq!(between(&plain, Some(THERE), &there), "agreed");
+    assert_eq!(between(&there, Some(HERE), &plain), "agreed");
+
+    let join = |digest| joining_config(digest, Arc::new(Stopped(NOW))).unwrap();
+    let digest = ours.root().digest();
+    let (caller, _) = handshake(join(digest), there.server_config().unwrap()).unwrap();
+    let shown = caller.peer_certificates().unwrap();
+    assert_eq!(shown_root(shown, digest).as_ref(), Some(ours.root()));
 }
 
 #[test]

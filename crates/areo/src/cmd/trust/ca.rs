@@ -89,6 +89,9 @@ async fn rotate(session: &Session, client: &Client) -> Outcome {
         (Some(_), Some(issuing)) => issuing.digest,
         _ => trust.trust_authority(None).await.map_err(failure)?,
     };
+    // A server with a certificate of such a CA keeps it.
+    let of_operator = before.iter().filter(|row| !row.is_own);
+    let of_operator: Vec<RootDigest> = of_operator.map(|row| row.digest).collect();
     session.out.note(&format!("the new CA is {digest}"));
     wait(session, client, "trust the new CA", |standing| {
         standing.trusted.contains(&digest)
@@ -99,11 +102,15 @@ async fn rotate(session: &Session, client: &Client) -> Outcome {
         session,
         client,
         "have a certificate of the new CA",
-        |standing| standing.issuer == Some(digest),
+        |standing| {
+            let mut others = of_operator.iter();
+            standing.issuer == Some(digest) || others.any(|other| standing.issuer == Some(*other))
+        },
     )
     .await?;
     report(session, "issues", digest)?;
-    for old in before.iter().filter(|row| row.digest != digest) {
+    let olds = before.iter().filter(|row| row.is_own);
+    for old in olds.filter(|row| row.digest != digest) {
         let old = old.digest;
         session
             .out
@@ -171,7 +178,7 @@ async fn drop_root(session: &Session, client: &Client, digest: RootDigest) -> Ou
         return Err(Failure::new(
             Code::Precondition,
             format!(
-                "the CA {digest} is not dropped, because the certificates of these servers may stand on it: {names}; run `areo ca rotate`, and start or forget (`areo server forget`) the servers that do not answer"
+                "the CA {digest} is not dropped, because the certificates of these servers may stand on it: {names}; run `areo ca rotate`, or start those with a certificate of it by file (`--cert`) with another one, and start or forget (`areo server forget`) the servers that do not answer"
             ),
         ));
     }
@@ -186,7 +193,9 @@ fn report(session: &Session, what: &str, digest: RootDigest) -> Outcome {
             .object(&json!({ "ca": digest.to_string(), "state": what }));
     }
     session.out.note(&match what {
-        "issues" => format!("the CA {digest} issues, and each server has a certificate of it"),
+        "issues" => format!(
+            "the CA {digest} issues, and each server has a certificate of it, or one by file"
+        ),
         what => format!("the CA {digest} is {what}"),
     });
     Ok(())
