@@ -23,6 +23,7 @@ fn main() -> io::Result<()> {
     write("frame", &requests.iter().map(framed).collect::<Vec<_>>())?;
     let hello = Hello::new(Role::Client, Channel::Calls, 7);
     write("hello", &[hello::encode_hello(&hello)])?;
+    write("admission", &areo_net::fuzzing::good_hellos())?;
     let files = data_files()?;
     write("identity", &[files["IDENTITY"].clone()])?;
     write("recovery", &[areo_store::fuzzing::join(&files)])

@@ -29,6 +29,7 @@
 pub mod connection;
 pub mod encryption;
 pub mod env;
+pub mod fuzzing;
 pub mod handshake;
 pub mod listener;
 pub mod message;

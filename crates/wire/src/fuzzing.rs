@@ -8,9 +8,10 @@
 //! A message with its payload is one input: `count u8 · (length u16) × count · body`. The segments themselves are zeros,
 //! because the codec never looks into them.
 
+use crate::checksum::crc32c;
 use crate::codec::{self, DecodeError, EncodedMessage};
 use crate::frame::{self, BodyPlace, DecodeOutcome, FrameError, Head, Limits};
-use crate::hello::{self, HelloError};
+use crate::hello::{self, Authentication, Channel, Field, Hello, HelloError, Role, Welcome};
 use crate::record;
 use bytes::Bytes;
 
@@ -67,6 +68,83 @@ pub fn hello(input: &[u8]) -> bool {
         assert_eq!(hello::decode_welcome(&again).as_ref(), Ok(message));
     }
     hello.is_ok() || welcome.is_ok()
+}
+
+/// The fields of a hello and of a welcome behind a fixed part that is good: `flags u8 · (kind u16 · length u16 · bytes) ...`, where bit 0 of the
+/// flags says that the hello shows a ticket.
+pub fn hello_fields(input: &[u8]) -> bool {
+    let Some((flags, fields)) = input.split_first() else {
+        return false;
+    };
+    let authentication = match flags & 1 {
+        0 => Authentication::None,
+        _ => Authentication::Ticket,
+    };
+    let bare = Hello {
+        authentication,
+        ..Hello::new(Role::Client, Channel::Calls, 7)
+    };
+    let message = with_fields(hello::encode_hello(&bare), fields);
+    if message.len() > hello::MAX_BYTES {
+        return false;
+    }
+    let hello = hello::decode_hello(&message);
+    if let Ok(hello) = &hello {
+        assert_eq!(hello::encode_hello(hello), message);
+        let needs_more = hello.fields.iter().any(Field::must_understand);
+        assert_eq!(hello.agree().is_err(), needs_more);
+        let shown = hello.ticket();
+        assert_eq!(shown.is_some(), flags & 1 != 0);
+        if let Some((ticket, proof)) = shown {
+            let again = bare.with_ticket(ticket, proof);
+            assert_eq!(again.ticket(), shown);
+        }
+    }
+    let message = with_fields(hello::encode_welcome(&Welcome::of_fuzzing()), fields);
+    let welcome = hello::decode_welcome(&message);
+    if let Ok(welcome) = &welcome {
+        assert_eq!(hello::encode_welcome(welcome), message);
+        if let Some(process) = welcome.process() {
+            let field = hello::process_field(process);
+            assert!(welcome.fields.contains(&field));
+        }
+        if let Some(reason) = welcome.reason() {
+            assert!(!reason.contains(char::is_control), "{reason:?}");
+            let field = hello::reason_field(&reason).expect("it came in a field");
+            assert!(welcome.fields.contains(&field));
+        }
+    }
+    assert_eq!(hello.is_ok(), welcome.is_ok(), "fields are alike in both");
+    hello.is_ok()
+}
+
+/// A message with these bytes before its checksum, and a length and a checksum that are right.
+fn with_fields(mut message: Vec<u8>, fields: &[u8]) -> Vec<u8> {
+    message.truncate(message.len() - size_of::<u32>());
+    message.extend_from_slice(fields);
+    let bytes = message.len() + size_of::<u32>();
+    message[4..6].copy_from_slice(&(bytes as u16).to_le_bytes());
+    let checksum = crc32c(&message);
+    message.extend_from_slice(&checksum.to_le_bytes());
+    message
+}
+
+impl Welcome {
+    /// A welcome without fields.
+    fn of_fuzzing() -> Welcome {
+        Welcome {
+            version: frame::VERSION,
+            must_features: 0,
+            optional_features: 0,
+            refusal: None,
+            max_body_bytes: frame::MAX_BODY_BYTES,
+            max_payload_bytes: frame::MAX_PAYLOAD_BYTES,
+            cluster: 8,
+            server: 9,
+            incarnation: 10,
+            fields: Vec::new(),
+        }
+    }
 }
 
 fn mending<T>(

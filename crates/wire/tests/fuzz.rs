@@ -91,6 +91,27 @@ fn hellos_of_any_bytes() {
     drive(fuzzing::hello, &hellos(), 2);
 }
 
+/// The fields of these messages, as [`fuzzing::hello_fields`] reads them.
+fn fields() -> Vec<Vec<u8>> {
+    let field = |kind: u16, value: &[u8]| {
+        let length = value.len() as u16;
+        [&kind.to_le_bytes()[..], &length.to_le_bytes(), value].concat()
+    };
+    let ticket = [field(1, &[3; 300]), field(2, &[4; 64])].concat();
+    let welcome = [field(1, &[5; 8]), field(2, b"the key was revoked")].concat();
+    let must = field(0x8003, b"later");
+    vec![
+        [&[1][..], &ticket].concat(),
+        [&[0][..], &ticket, &must].concat(),
+        [&[0][..], &welcome].concat(),
+    ]
+}
+
+#[test]
+fn fields_of_hellos_of_any_bytes() {
+    drive(fuzzing::hello_fields, &fields(), 7);
+}
+
 #[test]
 fn requests_of_any_bytes() {
     drive(fuzzing::request, &messages(REQUESTS), 3);
