@@ -8,7 +8,7 @@ pub(crate) use large::{ByteRange, Repair, Sweep};
 
 use crate::exit::{Code, Failure};
 use crate::output;
-use crate::units::{parse_size, parse_timeout};
+use areo_client::units::{parse_size, parse_timeout};
 use areo_client::{Decider, Version};
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};

@@ -1,6 +1,7 @@
 //! How a command ends: an exit code and, unless it is done, one sentence.
 
 use crate::output::{json, say, visible};
+use areo_client::cluster_file::ClusterFileError;
 use std::fmt;
 use std::process::ExitCode;
 
@@ -122,6 +123,12 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
+    }
+}
+
+impl From<ClusterFileError> for Failure {
+    fn from(error: ClusterFileError) -> Failure {
+        Failure::usage(error.to_string())
     }
 }
 

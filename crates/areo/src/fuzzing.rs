@@ -8,10 +8,10 @@
 use crate::args::{
     Cli, DapWord, DurabilityWord, LogWord, parse_block_size, parse_max_object, sentence,
 };
-use crate::cluster_file;
 use crate::config::{self, KEYS, Settings, number, path, text, word};
 use crate::exit::{Code, Outcome};
-use crate::units::{parse_size, parse_timeout};
+use areo_client::cluster_file;
+use areo_client::units::{parse_size, parse_timeout};
 use clap::Parser;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;

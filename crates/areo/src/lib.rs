@@ -4,7 +4,6 @@
 
 pub mod admin;
 pub mod args;
-mod cluster_file;
 mod cmd;
 mod config;
 pub mod exit;
@@ -17,7 +16,6 @@ mod outside;
 pub mod program;
 pub mod progress;
 pub mod session;
-pub mod units;
 pub mod watch;
 
 use clap::Parser;

@@ -1,7 +1,6 @@
 //! Talking to the cluster: which one is meant, connecting, and endings of the library as exit codes.
 
 use crate::args::Global;
-use crate::cluster_file::ClusterFile;
 use crate::config::{self, Settings};
 use crate::exit::{Code, Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -9,10 +8,11 @@ use crate::log;
 use crate::output::Output;
 use crate::outside;
 use crate::progress;
-use crate::units::parse_timeout;
+use areo_client::cluster_file::ClusterFile;
+use areo_client::units::parse_timeout;
 use areo_client::{
-    Access, Client, ClusterId, ConnectError, ConnectOptions, CreateDomainError, DEFAULT_TIMEOUT,
-    Domain, Error, InvalidChoice, Metrics, ROOT_DOMAIN,
+    Access, Client, ConnectError, ConnectOptions, CreateDomainError, DEFAULT_TIMEOUT, Domain,
+    Error, InvalidChoice, Metrics, ROOT_DOMAIN,
 };
 use areo_trust::key::AccessKey;
 use std::future::Future;
@@ -82,16 +82,21 @@ impl Session {
     /// # Errors
     /// None is.
     pub(crate) fn target(&self) -> Outcome<Target> {
+        self.target_here()?.ok_or_else(|| {
+            Failure::usage(format!(
+                "there is no cluster here (no {DEFAULT_FILE}): run `areo up` or pass --cluster"
+            ))
+        })
+    }
+
+    /// The cluster that is named, else that of the file in this directory, if there is one.
+    pub(crate) fn target_here(&self) -> Outcome<Option<Target>> {
         if let Some(target) = self.named_target()? {
-            return Ok(target);
+            return Ok(Some(target));
         }
         let path = Path::new(DEFAULT_FILE);
-        match ClusterFile::read(path)? {
-            Some(file) => Ok(Target::File(path.into(), file)),
-            None => Err(Failure::usage(format!(
-                "there is no cluster here (no {DEFAULT_FILE}): run `areo up` or pass --cluster"
-            ))),
-        }
+        let file = ClusterFile::read(path)?;
+        Ok(file.map(|file| Target::File(path.into(), file)))
     }
 
     /// A client of the cluster that is meant.
@@ -121,7 +126,7 @@ impl Session {
     }
 
     /// Everything by which this process proves itself: environment and configuration file over the cluster file.
-    fn access(&self, target: &Target) -> Outcome<Option<Access>> {
+    pub(crate) fn access(&self, target: &Target) -> Outcome<Option<Access>> {
         let key = self.settings.get(None, "key", config::key)?;
         Ok(key.or(target.key()).map(Access::Key))
     }
@@ -175,16 +180,19 @@ impl Session {
 impl Target {
     /// The options to reach it.
     pub(crate) fn options(&self, timeout: Duration) -> ConnectOptions {
-        let (addresses, cluster) = match self {
-            Target::File(_, file) => (file.addresses(), Some(ClusterId(file.cluster))),
-            Target::Addresses(addresses) => (addresses.clone(), None),
+        let options = match self {
+            Target::File(_, file) => ConnectOptions::from(file.clone()),
+            Target::Addresses(addresses) => ConnectOptions {
+                addresses: addresses.clone(),
+                ..ConnectOptions::default()
+            },
         };
+        let common = connect_options();
         ConnectOptions {
-            addresses,
-            cluster,
             timeout,
-            access: self.key().map(Access::Key),
-            ..connect_options()
+            trace_source: common.trace_source,
+            decide_outside: common.decide_outside,
+            ..options
         }
     }
 
@@ -212,6 +220,15 @@ pub fn connect_options() -> ConnectOptions {
         decide_outside: Some(outside::way),
         ..ConnectOptions::default()
     }
+}
+
+/// Writes a cluster file.
+///
+/// # Errors
+/// The file cannot be written.
+pub(crate) fn write_cluster_file(file: &ClusterFile, path: &Path) -> Outcome {
+    let written = file.write(path);
+    written.map_err(|error| Failure::file("write the cluster file", path, &error))
 }
 
 /// A file if there is one of this name, else addresses.

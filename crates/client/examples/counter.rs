@@ -6,10 +6,10 @@
 //! cargo run -p areo-client --example counter
 //! ```
 //!
-//! Connects to the addresses in `AREO_CLUSTER`, or to `127.0.0.1:7400`.
+//! Connects by the cluster file, or to the addresses, in `AREO_CLUSTER`, else by `areo-data/cluster.toml`.
 
 use areo_client::blocking::wait;
-use areo_client::{Client, Error, Object};
+use areo_client::{Client, ConnectOptions, Error, Object};
 use std::thread;
 
 /// What the counter stands at; of one that was never written, 0.
@@ -23,9 +23,14 @@ fn count(object: Option<&Object>) -> u64 {
 ///
 /// # Errors
 /// What the store said.
-pub(crate) fn run(addresses: &str, domain: &str, clients: usize, times: u64) -> Result<u64, Error> {
+pub(crate) fn run(
+    options: &ConnectOptions,
+    domain: &str,
+    clients: usize,
+    times: u64,
+) -> Result<u64, Error> {
     let read = |key: &str| -> Result<u64, Error> {
-        let client = wait(Client::connect(addresses)).expect("the cluster is there");
+        let client = wait(Client::connect(options.clone())).expect("the cluster is there");
         match wait(wait(client.domain(domain))?.get(key)) {
             Ok(object) => Ok(count(Some(&object))),
             Err(Error::NotFound { .. }) => Ok(0),
@@ -34,9 +39,9 @@ pub(crate) fn run(addresses: &str, domain: &str, clients: usize, times: u64) -> 
     };
     let before = read("visits")?;
     let counts = (0..clients).map(|_| {
-        let (addresses, domain) = (addresses.to_owned(), domain.to_owned());
+        let (options, domain) = (options.clone(), domain.to_owned());
         thread::spawn(move || -> Result<(), Error> {
-            let client = wait(Client::connect(addresses.as_str())).expect("the cluster is there");
+            let client = wait(Client::connect(options)).expect("the cluster is there");
             let domain = wait(client.domain(&domain))?;
             for _ in 0..times {
                 // The closure runs again whenever another client was faster.
@@ -54,9 +59,10 @@ pub(crate) fn run(addresses: &str, domain: &str, clients: usize, times: u64) -> 
 }
 
 #[allow(dead_code, reason = "the tests call `run`")]
-fn main() -> Result<(), Error> {
-    let addresses = std::env::var("AREO_CLUSTER").unwrap_or_else(|_| "127.0.0.1:7400".into());
-    let rose = run(&addresses, "counters", 4, 10)?;
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let cluster = std::env::var("AREO_CLUSTER").unwrap_or_else(|_| "areo-data/cluster.toml".into());
+    let options = ConnectOptions::of(&cluster)?;
+    let rose = run(&options, "counters", 4, 10)?;
     println!("4 clients counted 10 times each, and the counter rose by {rose}");
     Ok(())
 }

@@ -5,22 +5,22 @@
 //! cargo run -p areo-client --example deletions -- 100000
 //! ```
 //!
-//! Connects to the addresses in `AREO_CLUSTER`, or to `127.0.0.1:7400`; the objects go to the domain `default`.
+//! Connects by the cluster file, or to the addresses, in `AREO_CLUSTER`, else by `areo-data/cluster.toml`; the objects go to the domain `default`.
 
 use areo_client::blocking::wait;
-use areo_client::{Client, Domain, Error, PutOptions};
+use areo_client::{Client, ConnectOptions, Domain, Error, PutOptions};
 use std::thread;
 
 /// Objects that are written and deleted at once.
 const LANES: usize = 64;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let addresses = std::env::var("AREO_CLUSTER").unwrap_or_else(|_| "127.0.0.1:7400".into());
+    let cluster = std::env::var("AREO_CLUSTER").unwrap_or_else(|_| "areo-data/cluster.toml".into());
     let count = std::env::args()
         .nth(1)
         .ok_or("say how many objects")?
         .parse()?;
-    let client = wait(Client::connect(addresses.as_str()))?;
+    let client = wait(Client::connect(ConnectOptions::of(&cluster)?))?;
     let domain = wait(client.domain("default"))?;
     let lane = |lane| {
         let domain = domain.clone();

@@ -6,13 +6,13 @@
 //! cargo run -p areo-client --example lease
 //! ```
 //!
-//! Connects to the addresses in `AREO_CLUSTER`, or to `127.0.0.1:7400`.
+//! Connects by the cluster file, or to the addresses, in `AREO_CLUSTER`, else by `areo-data/cluster.toml`.
 //!
 //! A holder may stand still for longer than its lease, and then go on writing. No clock prevents that. The lease's version rises
 //! with each holder: what is guarded remembers the largest that it has seen, and refuses smaller ones.
 
 use areo_client::blocking::wait;
-use areo_client::{Client, Domain, Error, Object, PutOptions, Version};
+use areo_client::{Client, ConnectOptions, Domain, Error, Object, PutOptions, Version};
 
 /// Takes the lease if `expired` says that its present holder has lost it, or if there is none. `None`: another program has it.
 ///
@@ -62,8 +62,8 @@ pub(crate) fn guarded_write(domain: &Domain, lease: Version, text: &str) -> Resu
 ///
 /// # Errors
 /// What the store said.
-pub(crate) fn run(addresses: &str, domain: &str) -> Result<(usize, bool, bool), Error> {
-    let client = wait(Client::connect(addresses)).expect("the cluster is there");
+pub(crate) fn run(options: &ConnectOptions, domain: &str) -> Result<(usize, bool, bool), Error> {
+    let client = wait(Client::connect(options.clone())).expect("the cluster is there");
     let domain = wait(client.domain(domain))?;
     // An earlier run may have left one.
     match wait(domain.get("lease")) {
@@ -84,9 +84,10 @@ pub(crate) fn run(addresses: &str, domain: &str) -> Result<(usize, bool, bool), 
 }
 
 #[allow(dead_code, reason = "the tests call `run`")]
-fn main() -> Result<(), Error> {
-    let addresses = std::env::var("AREO_CLUSTER").unwrap_or_else(|_| "127.0.0.1:7400".into());
-    let (taken, late, in_time) = run(&addresses, "locks")?;
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let cluster = std::env::var("AREO_CLUSTER").unwrap_or_else(|_| "areo-data/cluster.toml".into());
+    let options = ConnectOptions::of(&cluster)?;
+    let (taken, late, in_time) = run(&options, "locks")?;
     println!("{taken} of three programs got the lease");
     println!(
         "the write of the second holder was taken: {in_time}; the late one of the first: {late}"

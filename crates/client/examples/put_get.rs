@@ -5,14 +5,14 @@
 //! cargo run -p areo-client --example put_get
 //! ```
 //!
-//! Connects to the addresses in `AREO_CLUSTER`, or to `127.0.0.1:7400`; the object goes to the domain `default`.
+//! Connects by the cluster file, or to the addresses, in `AREO_CLUSTER`, else by `areo-data/cluster.toml`; the object goes to the domain `default`.
 
 use areo_client::blocking::wait;
-use areo_client::{Client, Error, PutOptions};
+use areo_client::{Client, ConnectOptions, Error, PutOptions};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let addresses = std::env::var("AREO_CLUSTER").unwrap_or_else(|_| "127.0.0.1:7400".into());
-    let client = wait(Client::connect(addresses.as_str()))?;
+    let cluster = std::env::var("AREO_CLUSTER").unwrap_or_else(|_| "areo-data/cluster.toml".into());
+    let client = wait(Client::connect(ConnectOptions::of(&cluster)?))?;
     let domain = wait(client.domain("default"))?;
     let shape = domain.configuration().shape;
     println!(

@@ -5,18 +5,18 @@
 //! cargo run -p areo-client --example shared_file
 //! ```
 //!
-//! Connects to the addresses in `AREO_CLUSTER`, or to `127.0.0.1:7400`; the file is in the domain `default`.
+//! Connects by the cluster file, or to the addresses, in `AREO_CLUSTER`, else by `areo-data/cluster.toml`; the file is in the domain `default`.
 
-use areo_client::Client;
 use areo_client::blocking::wait;
 use areo_client::file::{Chunking, Method, PullOptions, PushOptions};
+use areo_client::{Client, ConnectOptions};
 use std::error::Error;
 use std::fs;
 use std::ops::ControlFlow;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let addresses = std::env::var("AREO_CLUSTER").unwrap_or_else(|_| "127.0.0.1:7400".into());
-    let client = wait(Client::connect(addresses.as_str()))?;
+    let cluster = std::env::var("AREO_CLUSTER").unwrap_or_else(|_| "areo-data/cluster.toml".into());
+    let client = wait(Client::connect(ConnectOptions::of(&cluster)?))?;
     let file = wait(client.domain("default"))?.file("poem")?;
     let folder = tempfile::tempdir()?;
     let (alice, bob) = (folder.path().join("alice"), folder.path().join("bob"));

@@ -5,17 +5,17 @@
 //! cargo run -p areo-client --example stream
 //! ```
 //!
-//! Connects to the addresses in `AREO_CLUSTER`, or to `127.0.0.1:7400`; the object goes to the domain `default`.
+//! Connects by the cluster file, or to the addresses, in `AREO_CLUSTER`, else by `areo-data/cluster.toml`; the object goes to the domain `default`.
 
 use areo_client::blocking::{Local, wait};
-use areo_client::{Client, PutOptions, SweepOptions};
+use areo_client::{Client, ConnectOptions, PutOptions, SweepOptions};
 use std::io::{self, Read};
 
 const LENGTH: u64 = 100_000_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let addresses = std::env::var("AREO_CLUSTER").unwrap_or_else(|_| "127.0.0.1:7400".into());
-    let client = wait(Client::connect(addresses.as_str()))?;
+    let cluster = std::env::var("AREO_CLUSTER").unwrap_or_else(|_| "areo-data/cluster.toml".into());
+    let client = wait(Client::connect(ConnectOptions::of(&cluster)?))?;
     let domain = wait(client.domain("default"))?;
 
     // No reader sees a part of it.

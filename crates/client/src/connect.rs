@@ -1,11 +1,13 @@
 //! Where to find a cluster, and how looking for it fails.
 
 use crate::ClusterId;
+use crate::cluster_file::{ClusterFile, ClusterFileError};
 use crate::metrics::Metrics;
 use areo_net::Tls;
 use areo_net::outside::DecideOutside;
 use areo_net::trace::TraceSource;
 use areo_trust::key::AccessKey;
+use std::path::Path;
 use std::time::Duration;
 
 /// How long an operation may take unless the user says otherwise.
@@ -62,6 +64,29 @@ impl Default for ConnectOptions {
             trace_source: None,
             decide_outside: None,
             access: None,
+        }
+    }
+}
+
+impl ConnectOptions {
+    /// Options for the cluster file at this path, and for these addresses where there is no such file.
+    ///
+    /// # Errors
+    /// [`ClusterFileError`] if there is something else than a cluster file.
+    pub fn of(cluster: &str) -> Result<ConnectOptions, ClusterFileError> {
+        let file = ClusterFile::read(Path::new(cluster))?;
+        Ok(file.map_or_else(|| cluster.into(), ConnectOptions::from))
+    }
+}
+
+/// All servers of the file, its cluster, and its key, if it has one; 10 s.
+impl From<ClusterFile> for ConnectOptions {
+    fn from(file: ClusterFile) -> ConnectOptions {
+        ConnectOptions {
+            addresses: file.addresses(),
+            cluster: Some(ClusterId(file.cluster)),
+            access: file.key.map(Access::Key),
+            ..ConnectOptions::default()
         }
     }
 }

@@ -44,6 +44,7 @@ mod checksum;
 mod choice;
 mod client;
 mod cluster;
+pub mod cluster_file;
 mod connect;
 mod create;
 mod domain;
@@ -65,6 +66,7 @@ mod statistics;
 mod stream;
 mod sweep;
 pub mod trust;
+pub mod units;
 mod view;
 
 pub use areo_core::config::{Dap, Decider, InvalidConfiguration, InvalidDecider, ServerId};

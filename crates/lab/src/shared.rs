@@ -3,10 +3,10 @@
 use areo::args::DapWord;
 use areo::exit::{Failure, Outcome, plain};
 use areo::output::Output;
-use areo::units::{exact_size, parse_size};
 use areo::{program, session};
 use areo_bench::RunError;
 use areo_bench::cluster::{Program, product};
+use areo_client::units::{exact_size, parse_size};
 use areo_client::{Dap, DapKind, Shape};
 use indicatif::ProgressBar;
 use serde::Serialize;

@@ -40,6 +40,8 @@ const CERTIFICATE: u16 = MUST_UNDERSTAND | 3;
 const ROOTS: u16 = MUST_UNDERSTAND | 4;
 const AUTHORITY: u16 = MUST_UNDERSTAND | 5;
 const FOUNDATION: u16 = MUST_UNDERSTAND | 6;
+/// A program that does not know it does without.
+const KEPT: u16 = 7;
 
 /// The keys and certificates of a server.
 #[derive(Debug)]
@@ -60,6 +62,8 @@ pub(crate) struct Trust {
     pub(crate) authority: Option<AuthorityRecord>,
     /// The beginning of the log of trust, until the cluster has it.
     pub(crate) foundation: Option<Foundation>,
+    /// The CAs and keys by which callers are judged before the log was read again ([`areo_trust::registry::Registry::keep`]).
+    pub(crate) kept: Option<Secret>,
 }
 
 /// A file of trust that cannot be used, or made.
@@ -145,6 +149,7 @@ impl NewTrust {
             roots: Roots::new(authority.root().clone()),
             authority: Some(authority.clone()),
             foundation: Some(self.foundation.clone()),
+            kept: None,
         })
     }
 }
@@ -175,6 +180,7 @@ impl Trust {
             roots: answer.roots,
             authority: None,
             foundation: None,
+            kept: None,
         };
         let meant = ServerIdentity { cluster, server };
         let is_meant = certificate::identity(&trust.certificate) == Ok(meant);
@@ -253,6 +259,9 @@ impl Trust {
             let foundation = seal(FOUNDATION, &foundation.encode())?;
             tlv::put_field(&mut out, FOUNDATION, &foundation);
         }
+        if let Some(kept) = &self.kept {
+            tlv::put_field(&mut out, KEPT, &seal(KEPT, kept)?);
+        }
         // Last, in a buffer that does not grow, so that no copy of it is left behind.
         let bytes = out.len() + tlv::HEAD_BYTES + secret::SECRET_BYTES;
         let mut file = BytesMut::with_capacity(bytes);
@@ -265,7 +274,7 @@ impl Trust {
 
     fn decode(bytes: &Secret, cluster: u128) -> Result<Trust, TrustError> {
         let (mut cluster_key, mut key, mut certificate) = (None, None, None);
-        let (mut roots, mut authority, mut foundation) = (None, None, None);
+        let (mut roots, mut authority, mut foundation, mut kept) = (None, None, None, None);
         for field in tlv::fields(bytes.expose()) {
             let (kind, value) = field?;
             match kind {
@@ -278,6 +287,7 @@ impl Trust {
                 ROOTS => roots = Some(Roots::decode(value)?),
                 AUTHORITY => authority = Some(value),
                 FOUNDATION => foundation = Some(value),
+                KEPT => kept = Some(value),
                 _ => tlv::unknown(kind)?,
             }
         }
@@ -302,6 +312,7 @@ impl Trust {
                 .map(AuthorityRecord::decode)
                 .transpose()?,
             foundation: foundation.as_ref().map(Foundation::decode).transpose()?,
+            kept: kept.map(|sealed| open(KEPT, sealed)).transpose()?,
             cluster_key,
         })
     }

@@ -24,6 +24,8 @@ use crate::registration::RootAccess;
 
 /// The longest time for a request: several times the patience of a quorum call, because it may lead through several configurations.
 const ATTEMPT: Duration = Duration::from_secs(10);
+/// The longest wait of a proof for the root domain: without a quorum there it is judged by what this server has read.
+const PROOF: Duration = Duration::from_millis(300);
 /// Proofs and tokens from one address that may fail. Callers on this machine are not counted: they have its processor anyway.
 const FAILURES: HandshakeLimit = HandshakeLimit {
     burst: 60,
@@ -91,7 +93,13 @@ impl Trusting {
         spawn_local(async move {
             let told = match self.root.get() {
                 None => starting(),
-                Some(root) => self.answer(&root.within(ATTEMPT), &ask, &caller).await,
+                Some(root) => {
+                    let time = match ask {
+                        Ask::Prove(_) => PROOF,
+                        _ => ATTEMPT,
+                    };
+                    self.answer(&root.within(time), &ask, &caller).await
+                }
             };
             say(responder, &told);
         });

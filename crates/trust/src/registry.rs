@@ -10,12 +10,14 @@
 //! changed or moved without that key, and one that was made without it is an error at every server.
 //!
 //! A [`Registry`] has read the log up to some generation. [`Registry::refresh`] asks for the next one: one round of the root domain where nothing
-//! has changed. Every change and every ticket begins with it, so that it knows all that was acknowledged before.
+//! has changed. Every change and every ticket begins with it, so that it knows all that was acknowledged before. Where the root domain does not answer, a
+//! ticket is issued by what was read last ([`Registry::issue_ticket`]).
 //!
 //! | module | |
 //! |---|---|
 //! | `entry` | a change as bytes |
 //! | `state` | the fold of changes |
+//! | `kept` | the part of it that a server keeps on its disk |
 //! | `authority`, `tokens`, `keys` | the changes that there are, and when they are refused |
 //! | `answer` | who may ask for a change ([`crate::protocol`]) |
 
@@ -23,11 +25,12 @@ mod answer;
 mod authority;
 mod entry;
 mod error;
+mod kept;
 mod keys;
 mod state;
 mod tokens;
 
-use std::cell::RefCell;
+use std::cell::{Cell, Ref, RefCell};
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -65,6 +68,10 @@ pub struct Registry {
     random: Box<RandomSource>,
     /// None before the cluster was founded, or the first look.
     state: RefCell<Option<State>>,
+    /// The state has seen all changes that were acknowledged before some look; until then it may be one of long ago.
+    is_complete: Cell<bool>,
+    /// The state of an earlier process, by which is judged until then.
+    kept: RefCell<Option<State>>,
     /// The view of the state, once it was asked for.
     view: RefCell<Option<Rc<View>>>,
 }
@@ -120,6 +127,8 @@ impl Registry {
             cluster_key,
             random,
             state: RefCell::default(),
+            is_complete: Cell::default(),
+            kept: RefCell::default(),
             view: RefCell::default(),
         }
     }
@@ -131,14 +140,43 @@ impl Registry {
     /// [`LogError`]. Before the cluster is founded: [`LogError::NotFounded`].
     pub async fn refresh<E: Env>(&self, root: &Root<E>) -> Result<Rc<View>, LogError> {
         self.catch_up(&root.chain(LOG)).await?;
+        if !self.is_complete.replace(true) {
+            *self.kept.borrow_mut() = None;
+            *self.view.borrow_mut() = None;
+        }
         self.view().ok_or(LogError::NotFounded)
     }
 
-    /// The view by which a server judges: the state that was read last. None before the first look at a cluster that was founded.
+    /// The CAs and keys as they were read, secrets included: to be sealed. None before the first look that was complete.
+    pub fn keep(&self) -> Option<Secret> {
+        let state = self.state.borrow();
+        let state = state.as_ref().filter(|_| self.is_complete.get());
+        state.map(State::keep)
+    }
+
+    /// Takes in what an earlier process kept. Until the log was read as a whole, callers are judged by it where the root domain does not answer.
+    ///
+    /// # Errors
+    /// [`RecordError`].
+    pub fn recall(&self, kept: &Secret) -> Result<(), RecordError> {
+        *self.kept.borrow_mut() = Some(State::recall(kept)?);
+        *self.view.borrow_mut() = None;
+        Ok(())
+    }
+
+    /// The state by which callers are judged.
+    fn judging(&self) -> Ref<'_, Option<State>> {
+        match self.is_complete.get() {
+            true => self.state.borrow(),
+            false => self.kept.borrow(),
+        }
+    }
+
+    /// The view by which a server judges: the state that was read last, or kept by an earlier process. None before the first look of a new server.
     pub fn view(&self) -> Option<Rc<View>> {
         let mut view = self.view.borrow_mut();
         if view.is_none() {
-            let state = self.state.borrow();
+            let state = self.judging();
             *view = state
                 .as_ref()
                 .map(|state| Rc::new(state.view(self.cluster)));

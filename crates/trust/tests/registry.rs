@@ -275,6 +275,41 @@ fn a_token_outlives_its_maker_and_its_use_is_repeated_for_a_while() {
 }
 
 #[test]
+fn without_a_quorum_a_key_is_judged_by_what_was_read_last() {
+    let cluster = Cluster::found(1);
+    let node = cluster.node();
+    let registry = Rc::clone(&node.registry);
+    let key = cluster
+        .run(node.clone().create_key("app", Grants::of_administrator()))
+        .unwrap();
+    let revoked = cluster
+        .run(node.clone().create_key("old", Grants::of_administrator()))
+        .unwrap();
+    cluster.run(node.clone().revoke_key(revoked.id)).unwrap();
+    // A look at all that was acknowledged.
+    cluster.run(node.clone().ticket(key.clone())).unwrap();
+    let kept = registry.keep().expect("it has read everything");
+    // A server that starts again, and one whose disk had nothing.
+    let (started, new) = (cluster.node(), cluster.node());
+    started.registry.recall(&kept).unwrap();
+    let view = started.registry.view();
+    assert_eq!(view, registry.view());
+    cluster.world.crash(0);
+    cluster.world.crash(1);
+    for node in [&node, &started] {
+        cluster.run(node.clone().ticket(key.clone())).unwrap();
+        // Its proof may be that of a key which this server has not heard of.
+        let refused = cluster.run(node.clone().ticket(revoked.clone()));
+        assert!(matches!(
+            refused,
+            Err(IssueTicketError::Log(LogError::Unavailable(_)))
+        ));
+    }
+    let refused = cluster.run(new.ticket(key));
+    assert!(matches!(refused, Err(IssueTicketError::Log(_))));
+}
+
+#[test]
 fn a_token_makes_no_second_server_of_one_that_is_registered() {
     let cluster = Cluster::found(1);
     let token = cluster.token(60);

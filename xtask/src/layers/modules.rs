@@ -52,6 +52,7 @@ const CLIENT: Layers = Layers {
         "shape",
         "span",
         "statistics",
+        "units",
         "view",
     ],
     modules: CLIENT_MODULES,
@@ -123,7 +124,8 @@ const CLIENT_MODULES: &[(&str, &[&str])] = &[
     // What users see.
     ("create", &["choice", "cluster", "error"]),
     ("choice", &["cluster"]),
-    ("connect", &["cluster"]),
+    ("connect", &["cluster", "cluster_file"]),
+    ("cluster_file", &[]),
     ("cluster", &["error"]),
     ("checksum", &["error", "object"]),
     ("error", &["object"]),

@@ -1,6 +1,6 @@
 //! Options of every command.
 
-use crate::units::parse_timeout;
+use areo_client::units::parse_timeout;
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use std::net::SocketAddr;

@@ -1,7 +1,7 @@
 //! The command line: what looks after the objects of a domain, and ranges of large ones.
 
 use super::KeyParser;
-use crate::units::parse_time;
+use areo_client::units::parse_time;
 use clap::{Args, Subcommand};
 use std::ops::Bound;
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use super::values::parse_max_object;
 use super::{DurabilityWord, LogWord, RootWord};
-use crate::units::parse_size;
+use areo_client::units::parse_size;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 

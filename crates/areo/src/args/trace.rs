@@ -1,6 +1,6 @@
 //! `areo trace`.
 
-use crate::units::parse_time;
+use areo_client::units::parse_time;
 use areo_telemetry::TraceId;
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};

@@ -1,6 +1,6 @@
 //! The command line of the trust of a cluster: join tokens, access keys, CAs, the audit.
 
-use crate::units::parse_timeout;
+use areo_client::units::parse_timeout;
 use areo_trust::grant::{Grant, GrantError, Grants};
 use areo_trust::id::TokenId;
 use areo_trust::roots::RootDigest;

@@ -1,6 +1,6 @@
 //! What values of arguments are, and what is said about those that are none.
 
-use crate::units::parse_size;
+use areo_client::units::parse_size;
 use areo_client::{InvalidKey, Version, limits};
 use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;

@@ -7,7 +7,7 @@ use crate::exit::{Code, Failure, Outcome};
 use crate::output::{Column, Output};
 use crate::progress;
 use crate::session::{self, Session, choice_failure, creation_failure, failure};
-use crate::units::show_size;
+use areo_client::units::show_size;
 use areo_client::{
     ConfigurationGraph, ConfigurationInfo, Dap, DapKind, DomainInfo, DomainOptions, InvalidChoice,
     Shape,

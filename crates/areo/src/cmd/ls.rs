@@ -5,7 +5,7 @@ use crate::exit::Outcome;
 use crate::output::Output;
 use crate::progress;
 use crate::session::{self, Session, failure};
-use crate::units::{show_size, show_time};
+use areo_client::units::{show_size, show_time};
 use areo_client::{Client, Domain, Entry, ListOptions, Page, limits};
 use serde_json::json;
 

@@ -10,7 +10,7 @@ use crate::exit::{Failure, Outcome};
 use crate::output::Output;
 use crate::progress;
 use crate::session::{self, Session, Target, failure};
-use crate::units::show_size;
+use areo_client::units::show_size;
 use areo_client::{
     ConfigurationInfo, Domain, PutOptions, Statistics, StreamError, SweepOptions, Version, limits,
 };

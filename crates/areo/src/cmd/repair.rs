@@ -5,7 +5,7 @@ use crate::exit::{Failure, Outcome};
 use crate::output::{Column, Output};
 use crate::progress;
 use crate::session::{self, Session, failure};
-use crate::units::show_count;
+use areo_client::units::show_count;
 use areo_client::{BelowRedundancy, Client, Domain, ListedVersion, ROOT_DOMAIN, Redundancy};
 use serde::Serialize;
 use std::collections::BTreeSet;

@@ -5,13 +5,13 @@ mod forget;
 mod keep;
 
 use crate::args::{self, DurabilityWord, LogWord, RootWord, ServerVerb, parse_max_object};
-use crate::cluster_file::{self, ClusterFile};
 use crate::config::{self, Settings};
 use crate::exit::{Code, Failure, Outcome};
 use crate::log;
 use crate::outside;
-use crate::session::{Session, Target};
-use crate::units::parse_size;
+use crate::session::{self, Session, Target};
+use areo_client::cluster_file::{self, ClusterFile};
+use areo_client::units::parse_size;
 use areo_client::{ServerId, Successor, limits};
 use areo_server::{
     CertificateFiles, ClusterIdentity, Durability, KeepAdministrator, Options, ServeError, Start,
@@ -114,12 +114,15 @@ fn options(session: &Session, args: args::Server, recorder: Recorder) -> Outcome
         },
         (false, seeds) if seeds.is_empty() => Start::Existing,
         (false, seeds) => Start::Join {
-            seeds,
             // It is needed once, and may be gone by the next start.
             token: match has_identity(&data) {
                 true => None,
-                false => token(settings, args.token.as_deref())?,
+                false => match token(settings, args.token.as_deref())? {
+                    Some(token) => Some(token),
+                    None => super::trust::token_for_a_join(session, &seeds)?,
+                },
             },
+            seeds,
         },
     };
     if start == Start::Existing && matches!(data.try_exists(), Ok(false)) {
@@ -169,7 +172,7 @@ impl AdministratorFile {
         let servers = made.servers.iter().map(server).collect();
         let file = ClusterFile::new(made.cluster, self.memory, self.max_object, servers);
         let file = file.with_key(made.administrator.clone());
-        let written = file.write(&self.path);
+        let written = session::write_cluster_file(&file, &self.path);
         written.map_err(|failure| failure.message)
     }
 }

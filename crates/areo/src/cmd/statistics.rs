@@ -1,8 +1,8 @@
 //! What an operation cost, for `--stats`.
 
 use crate::output::Output;
-use crate::units::{show_count, show_size};
 use areo_client::Statistics;
+use areo_client::units::{show_count, show_size};
 
 /// Says what the operation cost, if it was asked for.
 pub(super) fn print(out: Output, cost: Option<&Statistics>) {

@@ -8,7 +8,7 @@ use crate::args;
 use crate::exit::Outcome;
 use crate::output::{Column, Output};
 use crate::session::{self, Session, failure};
-use crate::units::{show_age, show_count, show_size};
+use areo_client::units::{show_age, show_count, show_size};
 use areo_client::{
     Client, ClusterStatus, ClusterSummary, DomainHealth, DomainInfo, Health, ServerHealth,
 };

@@ -5,7 +5,7 @@ use crate::exit::Outcome;
 use crate::output::{Column, Output};
 use crate::progress;
 use crate::session::{self, Session, failure};
-use crate::units::{show_count, show_size};
+use areo_client::units::{show_count, show_size};
 use areo_client::{Client, Count, SweepOptions, SweepReport};
 use serde::Serialize;
 

@@ -8,7 +8,7 @@ mod token;
 pub(super) use audit::run as audit;
 pub(super) use ca::run as ca;
 pub(super) use key::run as key;
-pub(super) use token::run as token;
+pub(super) use token::{for_a_join as token_for_a_join, run as token};
 
 use crate::exit::{Code, Failure};
 use areo_client::trust::TrustError;
@@ -38,7 +38,7 @@ fn now_seconds() -> u64 {
 
 /// A time as people read it.
 fn show_seconds(seconds: u64) -> String {
-    crate::units::show_time(seconds.saturating_mul(1000))
+    areo_client::units::show_time(seconds.saturating_mul(1000))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 use super::*;
 use crate::exit::Code;
-use crate::units::parse_time;
+use areo_client::units::parse_time;
 use std::fs;
 use std::time::Duration;
 

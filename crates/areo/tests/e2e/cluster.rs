@@ -1,6 +1,7 @@
 //! A cluster of real processes in a directory of its own.
 
 use crate::command::{command, ended};
+use areo_client::ConnectOptions;
 use rustix::process::{Pid, Signal, test_kill_process};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -291,7 +292,7 @@ impl Cluster {
     pub(crate) fn begin_to_join(&mut self, server: &str, number: u16, options: &[&str]) -> u16 {
         let port = self.port + 9 + number;
         let child = command()
-            .args(["server", "--data"])
+            .args(["--cluster", &self.file(), "server", "--data"])
             .arg(self.data().join(server))
             .args(options)
             .args(["--listen", &format!("127.0.0.1:{port}")])
@@ -306,12 +307,9 @@ impl Cluster {
         port + 40
     }
 
-    /// Addresses of the servers that `areo up` started, as the library takes them.
-    pub(crate) fn addresses(&self) -> String {
-        let servers = u16::try_from(SERVERS).expect("few");
-        let ports = self.port..self.port + servers;
-        let addresses: Vec<String> = ports.map(|port| format!("127.0.0.1:{port}")).collect();
-        addresses.join(",")
+    /// The options with which the library reaches it.
+    pub(crate) fn options(&self) -> ConnectOptions {
+        ConnectOptions::of(&self.file()).expect("`areo up` wrote it")
     }
 
     /// A number that `areo status` tells of a server.

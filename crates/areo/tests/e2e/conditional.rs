@@ -121,7 +121,7 @@ fn one_winner_is_refused_where_it_cannot_be_had() {
     let arguments = ["rm", "k", "--if-version", version, "--require-one-winner"];
     cluster.run(&arguments).refused(2, &["is not conditional"]);
     cluster.run(&["rm", "k", "--if-version", version]).done();
-    let counted = counter::run(&cluster.addresses(), "default", 1, 1);
+    let counted = counter::run(&cluster.options(), "default", 1, 1);
     let refusal = counted.unwrap_err().to_string();
     assert!(
         refusal.contains("'default' is not conditional"),
@@ -150,7 +150,7 @@ fn a_conditional_domain_in_use_becomes_another_kind() {
     put("big", &value);
     put("gone", b"x");
     areo(&["rm", "gone"]).done();
-    let client = wait(Client::connect(&*cluster.addresses())).unwrap();
+    let client = wait(Client::connect(cluster.options())).unwrap();
     for dap in ["ec", "conditional", "abd"] {
         let change = ["reconfig", "start", "one", "--dap", dap];
         let changed = &AtomicBool::new(false);
@@ -184,7 +184,7 @@ fn a_conditional_domain_in_use_becomes_another_kind() {
 #[test]
 fn a_handle_of_before_neither_writes_nor_deletes_weakly() {
     let cluster = cluster();
-    let client = wait(Client::connect(&*cluster.addresses())).unwrap();
+    let client = wait(Client::connect(cluster.options())).unwrap();
     let before = wait(client.domain("one")).unwrap();
     let options = PutOptions::default;
     let first = wait(before.put("k", "x", options())).unwrap();
@@ -209,7 +209,7 @@ fn a_handle_of_before_neither_writes_nor_deletes_weakly() {
 #[test]
 fn a_put_of_a_named_request_goes_on_in_the_new_kind() {
     let cluster = cluster();
-    let client = wait(Client::connect(&*cluster.addresses())).unwrap();
+    let client = wait(Client::connect(cluster.options())).unwrap();
     let domain = wait(client.domain("one")).unwrap();
     let put = |value: &'static str| {
         let options = PutOptions {
@@ -312,7 +312,7 @@ fn values_of_any_length_are_chosen_and_losers_leave_nothing() {
 #[test]
 fn an_update_that_lost_reads_again_after_its_pause() {
     let cluster = cluster();
-    let client = wait(Client::connect(&*cluster.addresses())).unwrap();
+    let client = wait(Client::connect(cluster.options())).unwrap();
     let domain = wait(client.domain("one")).unwrap();
     let reads = || {
         let text = client.metrics().text();
@@ -344,11 +344,11 @@ fn an_update_that_lost_reads_again_after_its_pause() {
 #[test]
 fn examples_of_the_library_count_and_hold_a_lease() {
     let cluster = cluster();
-    let rose = counter::run(&cluster.addresses(), "one", 4, 10).unwrap();
+    let rose = counter::run(&cluster.options(), "one", 4, 10).unwrap();
     assert_eq!(rose, 40);
     // The second time there is a lease.
     for _ in 0..2 {
-        let (taken, late, in_time) = lease::run(&cluster.addresses(), "one").unwrap();
+        let (taken, late, in_time) = lease::run(&cluster.options(), "one").unwrap();
         assert_eq!((taken, late, in_time), (1, false, true));
     }
 }

@@ -182,12 +182,15 @@ struct Editor<'a> {
 }
 
 impl Editor<'_> {
-    fn new<'a>(addresses: &str, folder: &Path, name: &str, history: &'a History) -> Editor<'a> {
+    fn new<'a>(
+        options: ConnectOptions,
+        folder: &Path,
+        name: &str,
+        history: &'a History,
+    ) -> Editor<'a> {
         let options = ConnectOptions {
-            addresses: addresses.split(',').map(Into::into).collect(),
             timeout: Duration::from_mins(1),
-            cluster: None,
-            ..ConnectOptions::default()
+            ..options
         };
         let client = wait(Client::connect(options)).expect("a quorum is there");
         let domain = wait(client.domain("default")).expect("`areo up` made it");
@@ -302,13 +305,13 @@ fn without_a_creation(history: &str) -> String {
 #[test]
 fn what_people_see_of_a_file_that_all_of_them_edit_is_judged() {
     let mut cluster = Cluster::start(&[]);
-    let (addresses, folder) = (cluster.addresses(), cluster.folder().to_owned());
+    let (options, folder) = (cluster.options(), cluster.folder().to_owned());
     let history = History {
         begun: Instant::now(),
         lines: Mutex::default(),
         operations: AtomicUsize::new(0),
     };
-    let editor = |name: &str| Editor::new(&addresses, &folder, name, &history);
+    let editor = |name: &str| Editor::new(options.clone(), &folder, name, &history);
     editor("first").push(&bytes(150 * KIB, 1));
     let goes_on = AtomicBool::new(true);
     std::thread::scope(|scope| {

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use crate::cluster::{Cluster, areo, spawn, wait_until};
+use crate::cluster::{Cluster, wait_until};
 use std::process::Child;
 
 /// Ends with the test.
@@ -35,7 +35,7 @@ fn join(cluster: &Cluster, text: &str, directory: &str) -> JoinedServer {
     let data = cluster.folder().join(directory);
     let command = command.replace("./new", data.to_str().unwrap());
     let words: Vec<&str> = command.split(' ').skip(1).collect();
-    JoinedServer(spawn(&words))
+    JoinedServer(cluster.spawn(&words))
 }
 
 #[test]
@@ -107,7 +107,9 @@ fn servers_that_join_at_once_have_names_of_their_own_and_keep_them() {
         let arguments = [
             "server", "--data", data, "--listen", &listen, "--admin", &admin, "--join", &seed,
         ];
-        areo(&[&arguments[..], &["--name", name]].concat(), b"").refused(2, wants);
+        cluster
+            .run(&[&arguments[..], &["--name", name]].concat())
+            .refused(2, wants);
     };
     refused("s2", &["the name 's2' belongs to server", "--name"]);
     refused("s5", &["the name 's5' belongs to server"]);

@@ -38,18 +38,31 @@ impl KeyedCluster {
         KeyedCluster::start_by(command())
     }
 
-    /// The same, of which the first server is this command's.
+    /// A cluster of which the first server is this command's.
     pub(crate) fn start_by(first: Command) -> KeyedCluster {
-        let mut cluster = KeyedCluster {
-            folder: tempfile::tempdir().unwrap(),
-            port: free_ports(),
-            servers: Vec::new(),
-            printed: Mutex::default(),
-        };
+        let mut cluster = KeyedCluster::new();
         let init = ["--init", "--tls", "--name", "s1"];
         cluster.serve_by(first, ("s1", 0), &init, None);
         wait_until(|| cluster.file().exists() && cluster.serving() == 1);
         cluster
+    }
+
+    /// A server that serves, of a cluster that has no keys.
+    pub(crate) fn start_plain() -> KeyedCluster {
+        let mut cluster = KeyedCluster::new();
+        cluster.serve("s1", 0, &["--init"], None);
+        let address = cluster.address(0);
+        wait_until(|| cluster.serving_by(Path::new(&address)) == 1);
+        cluster
+    }
+
+    fn new() -> KeyedCluster {
+        KeyedCluster {
+            folder: tempfile::tempdir().unwrap(),
+            port: free_ports(),
+            servers: Vec::new(),
+            printed: Mutex::default(),
+        }
     }
 
     /// The folder of the cluster.

@@ -275,7 +275,7 @@ fn what_others_do_while_a_plan_is_read_is_part_of_it() {
         let mut members = planned.members.iter().map(|it| it.name.clone());
         members.find(|it| ["s4", "s5"].contains(&it.as_str()))
     };
-    let client = wait(Client::connect(cluster.addresses().as_str())).unwrap();
+    let client = wait(Client::connect(cluster.options())).unwrap();
     let mut chosen = None;
     let meanwhile = |planned: &[Departure]| {
         chosen = coming(planned, "default");
@@ -315,7 +315,7 @@ fn a_server_that_is_drained_during_a_change_does_not_keep_the_place() {
     for name in ["s4", "s5"] {
         cluster.join(name);
     }
-    let client = wait(Client::connect(cluster.addresses().as_str())).unwrap();
+    let client = wait(Client::connect(cluster.options())).unwrap();
     wait(client.mark_leaving("s1", true)).unwrap();
     let planned = wait(client.departures("s1", &Successor::FreeOrNone)).unwrap();
     let departure = planned.iter().find(|it| it.domain().name() == "default");
@@ -323,18 +323,11 @@ fn a_server_that_is_drained_during_a_change_does_not_keep_the_place() {
     let planned = departure.planned().unwrap().members.iter();
     let is_free = |name: &&String| ["s4", "s5"].contains(&name.as_str());
     let coming = planned.map(|it| &it.name).find(is_free).unwrap().clone();
-    let (addresses, drained) = (cluster.addresses(), coming.clone());
+    let (file, drained) = (cluster.file(), coming.clone());
     let is_done = AtomicBool::new(false);
     let meanwhile = move |step: Progress| {
         if step == Progress::Deciding && !is_done.swap(true, Ordering::Relaxed) {
-            let drain = [
-                "--cluster",
-                &addresses,
-                "server",
-                "drain",
-                &drained,
-                "--json",
-            ];
+            let drain = ["--cluster", &file, "server", "drain", &drained, "--json"];
             let drained = command::run(&drain, b"").done();
             let states = last_states(&drained);
             assert!(!states.contains_key("default"), "{states:?}");

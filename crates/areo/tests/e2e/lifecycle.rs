@@ -1,10 +1,14 @@
 //! `areo up` and `areo server`: starting, stopping, coming back.
 
 use crate::cluster::{Cluster, areo, free_ports, lives, signal, spawn, wait_until};
+use crate::command::{command, ended};
+use crate::keyed::key_in;
 use rustix::process::Signal;
 use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 #[test]
@@ -48,11 +52,58 @@ fn a_cluster_moves_to_other_ports() {
     let port = free_ports();
     let cluster = cluster.start_at(port, &[]);
     assert_eq!(cluster.run(&["get", "key"]).done().text(), "value");
+    // One address is enough, with a key.
     let one = format!("127.0.0.1:{port}");
-    assert_eq!(
-        areo(&["--cluster", &one, "get", "key"], b"").done().text(),
-        "value"
+    let get = ["--cluster", &one, "get", "key"];
+    areo(&get, b"").refused(6, &["this cluster has keys", "AREO_KEY", "cluster file"]);
+    let key = ("AREO_KEY", key_in(Path::new(&cluster.file())));
+    let mut with_key = command();
+    with_key.args(get).envs([key]);
+    assert_eq!(ended(&mut with_key, b"").done().text(), "value");
+}
+
+/// The user of another account has the addresses, and no key.
+#[test]
+fn another_user_of_the_machine_gets_nothing() {
+    let cluster = Cluster::start(&["--servers", "3", "--durability", "memory"]);
+    let first = format!("127.0.0.1:{}", cluster.port());
+    let as_another = |arguments: &[&str]| {
+        let mut command = command();
+        command.args(arguments).env_remove("HOME");
+        if rustix::process::geteuid().is_root() {
+            command.uid(65_534).gid(65_534);
+        }
+        ended(&mut command, b"value")
+    };
+    for words in [
+        &["put", "key"][..],
+        &["ls"],
+        &["status"],
+        &["domain", "rm", "default", "--yes"],
+        &["key", "create", "mine", "--grant", "read:*"],
+        &["token", "create"],
+    ] {
+        let refused = as_another(&[&["--cluster", &first], words].concat());
+        refused.refused(6, &["this cluster has keys", "AREO_KEY"]);
+    }
+    if rustix::process::geteuid().is_root() {
+        let refused = as_another(&["--cluster", &cluster.file(), "ls"]);
+        refused.refused(2, &["cannot read the cluster file", "permission denied"]);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("mine");
+    let (data, listen) = (
+        data.to_str().unwrap(),
+        format!("127.0.0.1:{}", cluster.port() + 9),
     );
+    let join = [
+        "server", "--data", data, "--listen", &listen, "--join", &first,
+    ];
+    let refused = as_another(&join);
+    assert_ne!(refused.code, 0, "{refused:?}");
+    let lines = cluster.run(&["status", "--json"]).done().objects();
+    let servers = lines.iter().filter(|line| line["server"].is_string());
+    assert_eq!(servers.count(), 3);
 }
 
 #[test]
@@ -141,31 +192,43 @@ pub(crate) fn ask(port: u16, path: &str) -> (String, String) {
 }
 
 /// `[X-28 memory-replaced]`: the next process in the directory, or one on a copy of it, draws an id of its own.
+/// The cluster has no keys: where there are some, a server is let in before it begins.
 #[test]
 fn a_server_in_memory_that_is_not_registered_leaves_no_identity() {
-    let mut cluster = Cluster::start(&[]);
-    for server in ["s3", "s4", "s5"] {
-        cluster.kill(server);
-    }
-    let admin = cluster.begin_to_join("s6", 6, &["--durability", "memory"]);
+    let folder = tempfile::tempdir().unwrap();
+    let of = |name: &str| folder.path().join(name);
+    let (port, is_made) = (free_ports(), || of("m").join("IDENTITY").exists());
+    let first = format!("127.0.0.1:{port}");
+    let join = ["--join", first.as_str()];
+    let serving = |servers: usize| {
+        let status = areo(&["--cluster", &first, "status", "--timeout", "2s"], b"");
+        status.text().matches("\tserving\t").count() == servers
+    };
+    let _first = server(&of("a"), port, &["--init", "--root", "fixed"]);
+    wait_until(|| serving(1));
+    let others =
+        || ["b", "c"].map(|name| server(&of(name), port + u16::from(name == "c") + 1, &join));
+    let running = others();
+    wait_until(|| serving(3));
+    let add = ["reconfig", "start", "@root", "--add", "s2,s3"];
+    areo(&[&["--cluster", &first][..], &add].concat(), b"").done();
+    drop(running);
+    let in_memory = [&join[..], &["--durability", "memory"]].concat();
+    let unregistered = server(&of("m"), port + 3, &in_memory);
+    let admin = port + 3 + 90;
     wait_until(|| TcpStream::connect(("127.0.0.1", admin)).is_ok());
     // It answers once it has opened its directory.
     assert_eq!(ask(admin, "/health/live").0, "200");
-    assert!(!cluster.data().join("s6").join("IDENTITY").exists());
-    cluster.kill("s6");
-    for server in ["s3", "s4", "s5"] {
-        cluster.restart(server);
-    }
-    cluster.join_in_memory("s6", 6);
-    assert!(cluster.data().join("s6").join("IDENTITY").exists());
-    cluster.kill("s6");
-    let data = cluster.data().join("s6");
-    // At the addresses that it had: a cluster of the user may have the usual ones.
-    let places = [admin - 40, admin].map(|port| format!("127.0.0.1:{port}"));
-    let [listen, admin] = places.each_ref().map(String::as_str);
-    let again = ["server", "--durability", "memory", "--data"];
-    let data = data.to_str().unwrap();
-    let again = [&again[..], &[data, "--listen", listen, "--admin", admin]].concat();
+    assert!(!is_made());
+    drop(unregistered);
+    let _running = others();
+    wait_until(|| serving(3));
+    let registered = server(&of("m"), port + 3, &in_memory);
+    wait_until(|| serving(4) && is_made());
+    drop(registered);
+    let (data, listen) = (of("m"), format!("127.0.0.1:{}", port + 3));
+    let again = ["server", "--durability", "memory", "--listen", &listen];
+    let again = [&again[..], &["--data", data.to_str().unwrap()]].concat();
     areo(&again, b"").refused(1, &["keeps nothing on disk", "new directory"]);
 }
 

@@ -86,7 +86,7 @@ fn servers_count_what_they_do() {
 fn counted_client(cluster: &Cluster, metrics: &Metrics) -> Client {
     let options = ConnectOptions {
         metrics: Some(metrics.clone()),
-        ..ConnectOptions::from(&*cluster.addresses())
+        ..cluster.options()
     };
     wait(Client::connect(options)).expect("the cluster serves")
 }

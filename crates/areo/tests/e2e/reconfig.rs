@@ -86,7 +86,7 @@ fn a_domain_moves_while_clients_read_and_write() {
     cluster.run(&create).done();
     let files = put_files(&cluster, "files", &[0, 1_000, 20_000, 300_000, 4_000_000]);
     let stored_before = cluster.number("s1", "stored_bytes").unwrap();
-    let traffic = Traffic::start(&cluster.addresses()[..].into(), "files", Duration::ZERO);
+    let traffic = Traffic::start(&cluster.options(), "files", Duration::ZERO);
 
     let coded = ["--dap", "ec", "--servers", "s3,s4,s5,s6,s7"];
     assert_plan(&cluster, &coded, files.len());
@@ -143,7 +143,7 @@ fn an_old_client_follows_its_domain_to_servers_that_it_never_heard_of() {
     use areo_client::blocking::wait;
     use areo_client::{Client, PutOptions};
     let mut cluster = Cluster::start(&["--durability", "memory"]);
-    let client = wait(Client::connect(&*cluster.addresses())).unwrap();
+    let client = wait(Client::connect(cluster.options())).unwrap();
     let domain = wait(client.domain("default")).unwrap();
     wait(domain.put("k", "old", PutOptions::default())).unwrap();
     for server in ["s6", "s7", "s8"] {

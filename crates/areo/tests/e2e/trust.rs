@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use crate::command::{spawn, wait_until};
+use crate::command::{run as areo, spawn, wait_until};
 use crate::keyed::{KeyedCluster, secret_in};
 use std::fs;
 use std::io::Read;
@@ -185,16 +185,16 @@ fn the_ca_is_rotated_and_the_old_one_goes_when_no_certificate_stands_on_it() {
 
 #[test]
 fn a_cluster_without_keys_says_so() {
-    let cluster = crate::cluster::Cluster::start(&["--servers", "1", "--allow-f0"]);
+    let cluster = KeyedCluster::start_plain();
+    let address = cluster.address(0);
     for words in [
         &["key", "ls"][..],
         &["token", "create"],
         &["ca", "ls"],
         &["audit", "ls"],
     ] {
-        cluster
-            .run(words)
-            .refused(2, &["its connections are plain"]);
+        let plain = [&["--cluster", &address], words].concat();
+        areo(&plain, b"").refused(2, &["its connections are plain"]);
     }
     let mut said = String::new();
     let mut child = spawn(&["key", "create", "x"]);

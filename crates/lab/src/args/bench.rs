@@ -1,10 +1,10 @@
 //! `areo-lab bench`, `nemesis` and `paper`.
 
 use areo::args::{DapWord, DurabilityWord};
-use areo::units::{parse_time, parse_timeout};
 use areo_bench::Trouble;
 use areo_bench::paper::{Experiment, Scale};
 use areo_client::limits;
+use areo_client::units::{parse_time, parse_timeout};
 use areo_lab::shared::size_up_to;
 use areo_sim::measure;
 use clap::builder::{OsStringValueParser, TypedValueParser};

@@ -44,11 +44,20 @@ impl TrustKeeper {
         directory: Rc<Directory>,
         server: ServerId,
     ) -> Rc<TrustKeeper> {
+        let registry = Registry::new(trust.cluster, trust.cluster_key.clone());
+        let tls = Tls::new(trust.endpoint());
+        let recalled = trust.kept.as_ref().map(|kept| registry.recall(kept));
+        if let Some(Err(error)) = recalled {
+            tracing::warn!(%error, "keys that were kept in TRUST cannot be read, so that callers wait for the log of trust");
+        }
+        if let Some(view) = registry.view() {
+            tls.verify_by(view.verifier.clone());
+        }
         Rc::new(TrustKeeper {
             follower: follower.map(RefCell::new),
             server,
-            tls: Tls::new(trust.endpoint()),
-            registry: Rc::new(Registry::new(trust.cluster, trust.cluster_key.clone())),
+            tls,
+            registry: Rc::new(registry),
             trust: RefCell::new(trust),
             directory,
         })
@@ -170,6 +179,7 @@ impl TrustKeeper {
             let mut trust = self.trust.borrow_mut();
             trust.roots = view.roots.clone();
             trust.authority = self.registry.issuing();
+            trust.kept = self.registry.keep();
             self.tls.verify_by(view.verifier.clone());
             // The next start stands on what is written: no certificate counts before that.
             trust.write(&self.directory)?;

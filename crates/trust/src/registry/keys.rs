@@ -185,7 +185,7 @@ impl Registry {
     /// [`BearerError`].
     pub fn judge_bearer(&self, shown: &AccessKey, need: &Need<'_>) -> Result<(), BearerError> {
         let key = shown.id;
-        let state = self.state.borrow();
+        let state = self.judging();
         let state = state.as_ref().ok_or(BearerError::NotRead)?;
         let record = state.keys.get(&key);
         let record = record.filter(|record| record.has_secret(&shown.secret));
@@ -197,6 +197,9 @@ impl Registry {
     }
 
     /// Judges the proof of a client by all changes that were acknowledged before, and issues a ticket with the grants that the key has now.
+    ///
+    /// Without an answer of the root domain a proof that fits counts by the state that was read last, as a ticket does that the client has: each server
+    /// judges alone by what it knows, and without a quorum the commands that say so need a ticket, too. A proof that does not fit may be that of a newer key.
     ///
     /// # Errors
     /// [`IssueTicketError`].
@@ -211,8 +214,23 @@ impl Registry {
         if found != expected {
             return Err(IssueTicketError::OtherCluster { expected, found });
         }
-        self.refresh(root).await?;
-        let state = self.state.borrow();
+        match self.refresh(root).await {
+            Ok(_) => self.ticket_as_read(exchange, proof, now_seconds),
+            Err(LogError::Unavailable(unavailable)) => {
+                let issued = self.ticket_as_read(exchange, proof, now_seconds);
+                issued.map_err(|_| LogError::Unavailable(unavailable).into())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn ticket_as_read(
+        &self,
+        exchange: &Exchange,
+        proof: &[u8],
+        now_seconds: u64,
+    ) -> Result<IssuedTicket, IssueTicketError> {
+        let state = self.judging();
         let state = state.as_ref().ok_or(LogError::NotFounded)?;
         let key = exchange.key;
         let record = state.keys.get(&key).ok_or(ProofError::Unknown { key })?;
@@ -221,7 +239,7 @@ impl Registry {
         let grants = record.grants.clone();
         let ticket = Ticket {
             standing: proven.standing,
-            ..Ticket::new(expected, key, grants, exchange.holder, now_seconds)
+            ..Ticket::new(self.cluster, key, grants, exchange.holder, now_seconds)
         };
         Ok(IssuedTicket {
             ticket: signer.sign(&ticket),

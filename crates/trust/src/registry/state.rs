@@ -36,10 +36,10 @@ pub struct AuthorityRow {
 }
 
 /// A root that is trusted.
-struct TrustedAuthority {
+pub(super) struct TrustedAuthority {
     /// The clock of the server that began to trust it.
-    since_seconds: u64,
-    record: AuthorityRecord,
+    pub(super) since_seconds: u64,
+    pub(super) record: AuthorityRecord,
 }
 
 /// The trust of a cluster, which was founded.
@@ -49,7 +49,7 @@ pub(super) struct State {
     pub(super) founding: RootDigest,
     pub(super) roots: Roots,
     /// One for each root, in no order.
-    authorities: BTreeMap<RootDigest, TrustedAuthority>,
+    pub(super) authorities: BTreeMap<RootDigest, TrustedAuthority>,
     pub(super) tokens: BTreeMap<TokenId, TokenRecord>,
     pub(super) keys: BTreeMap<KeyId, KeyRecord>,
 }
@@ -110,7 +110,7 @@ impl State {
     }
 
     /// The records of the roots, the one that issues first.
-    fn in_order(&self) -> impl Iterator<Item = &AuthorityRecord> {
+    pub(super) fn in_order(&self) -> impl Iterator<Item = &AuthorityRecord> {
         let of = |root: &Root| &self.authorities[&root.digest()].record;
         self.roots.all().iter().map(of)
     }

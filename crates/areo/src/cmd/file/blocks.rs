@@ -5,8 +5,8 @@ use crate::exit::Outcome;
 use crate::output::Column;
 use crate::progress;
 use crate::session::Session;
-use crate::units::show_size;
 use areo_client::file::BlockInfo;
+use areo_client::units::show_size;
 
 pub(super) async fn run(session: &Session, name: &str) -> Outcome {
     let out = session.out;

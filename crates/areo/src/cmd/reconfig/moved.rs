@@ -1,6 +1,6 @@
 //! How a change gets on: what it has moved, and the bar that shows it.
 
-use crate::units::show_size;
+use areo_client::units::show_size;
 use areo_client::{Domain, Progress, ServerId, Statistics, Transferred};
 use indicatif::ProgressBar;
 use std::sync::Arc;

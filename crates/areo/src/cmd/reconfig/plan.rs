@@ -7,7 +7,7 @@ use crate::exit::Outcome;
 use crate::output::{Column, Output};
 use crate::progress;
 use crate::session::Session;
-use crate::units::{show_count, show_size};
+use areo_client::units::{show_count, show_size};
 use areo_client::{ConfigurationInfo, Plan, Shape};
 use serde::Serialize;
 

@@ -8,7 +8,7 @@ use crate::exit::{Code, Failure, Outcome};
 use crate::output::Output;
 use crate::progress;
 use crate::session::{Session, failure};
-use crate::units::{show_count, show_size};
+use areo_client::units::{show_count, show_size};
 use areo_client::{
     Client, ConfigurationInfo, Domain, LostObject, ReconfigError, ReconfigOutcome, Statistics,
 };

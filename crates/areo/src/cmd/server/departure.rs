@@ -7,7 +7,7 @@ use crate::exit::{Code, Failure, Outcome};
 use crate::output::{Column, Output};
 use crate::progress;
 use crate::session::{self, Session, failure};
-use crate::units::show_count;
+use areo_client::units::show_count;
 use areo_client::{Client, ConfigurationInfo, Departure, Redundancy, Successor};
 use serde::Serialize;
 use std::sync::Arc;

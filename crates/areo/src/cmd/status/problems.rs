@@ -2,7 +2,7 @@
 
 use crate::exit::Outcome;
 use crate::output::{Column, Output, Paint};
-use crate::units::show_count;
+use areo_client::units::show_count;
 use areo_client::{ClusterStatus, ConfigurationInfo, DomainInfo, ROOT_DOMAIN, ServerHealth};
 use std::collections::BTreeMap;
 

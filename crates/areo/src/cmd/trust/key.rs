@@ -4,10 +4,10 @@
 
 use super::failure;
 use crate::args;
-use crate::cluster_file::{ClusterFile, Server};
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::columns;
 use crate::session::{self, Session, Target};
+use areo_client::cluster_file::{ClusterFile, Server};
 use areo_client::{Client, limits};
 use areo_trust::key::AccessKey;
 use areo_trust::protocol::KeyRow;
@@ -125,7 +125,7 @@ fn deliver(
     let (out, id) = (session.out, key.id);
     file.key = Some(key);
     if let Some(path) = path {
-        file.write(path).map_err(|failure| {
+        session::write_cluster_file(&file, path).map_err(|failure| {
             let message = format!(
                 "{failure}; the secret of key {id} is lost: revoke the key (`areo key revoke {id}`), and make another one"
             );

@@ -4,11 +4,15 @@ use super::{failure, now_seconds, show_seconds};
 use crate::args;
 use crate::exit::Outcome;
 use crate::output::columns;
-use crate::session::{self, Session};
+use crate::session::{self, Session, Target};
 use areo_client::Client;
 use areo_trust::protocol::TokenRow;
+use areo_trust::token::JoinToken;
 use serde_json::json;
 use std::time::Duration;
+
+/// The life of a token that a server which joins makes for itself.
+const LIFE: Duration = Duration::from_mins(10);
 
 pub(in crate::cmd) fn run(session: &Session, command: args::Token) -> Outcome {
     session::run(perform(session, command), "")
@@ -26,6 +30,33 @@ async fn perform(session: &Session, command: args::Token) -> Outcome {
     }
     client.close().await;
     Ok(())
+}
+
+/// A token for a server that joins by these addresses, made with the key for that cluster, if the user has one.
+///
+/// # Errors
+/// No server of the cluster answers, or the key may not make tokens.
+pub(in crate::cmd) fn for_a_join(
+    session: &Session,
+    addresses: &[String],
+) -> Outcome<Option<JoinToken>> {
+    let is_joined = |target: &Target| {
+        let known = target.addresses();
+        addresses.iter().any(|address| known.contains(address))
+    };
+    let Some(target) = session.target_here()?.filter(is_joined) else {
+        return Ok(None);
+    };
+    if session.access(&target)?.is_none() {
+        return Ok(None);
+    }
+    let make = async {
+        let client = session.connect().await?;
+        let made = client.trust().create_token(LIFE).await;
+        client.close().await;
+        made.map(Some).map_err(failure)
+    };
+    session::run(make, "")
 }
 
 async fn create(session: &Session, client: &Client, ttl: Duration) -> Outcome {

@@ -1,9 +1,10 @@
 //! The data directory of `areo up`: whose it is, and the cluster in it, made if there is none.
 
 use super::plan::Plan;
-use crate::cluster_file::{ClusterFile, Server};
 use crate::exit::{Failure, Outcome, plain};
 use crate::output::Output;
+use crate::session;
+use areo_client::cluster_file::{ClusterFile, Server};
 use areo_client::{ServerId, limits};
 use areo_server::{Identity, NewCluster, NewServer, ServeError, initialise_cluster, read_identity};
 use std::fs::{self, File, TryLockError};
@@ -115,7 +116,7 @@ impl Data {
         self.mark(&new).map_err(|error| failed(&error))?;
         let cluster = NewCluster {
             memory,
-            has_trust: false,
+            has_trust: true,
         };
         let made = initialise_cluster(&new, cluster);
         let made = made.map_err(|error| Failure::other(error.to_string()))?;
@@ -130,7 +131,7 @@ impl Data {
         let file = ClusterFile::new(made.cluster, memory, max_object, servers.collect());
         let file = file.with_key(made.administrator);
         let path = self.path.join(CLUSTER_FILE);
-        file.write(&path)?;
+        session::write_cluster_file(&file, &path)?;
         fs::remove_file(self.path.join(MAKING)).map_err(|error| failed(&error))?;
         Ok(Cluster {
             path,
@@ -209,7 +210,7 @@ impl Data {
         let addresses = servers.map(|s| (s.address.clone(), s.admin.clone()));
         check_ports(&addresses.collect::<Vec<_>>())?;
         if file != before {
-            file.write(&path)?;
+            session::write_cluster_file(&file, &path)?;
         }
         Ok(Cluster {
             path,

@@ -6,7 +6,7 @@ use crate::cmd::server::ADMIN_ABOVE;
 use crate::config::{self, number, word};
 use crate::exit::{Failure, Outcome};
 use crate::session::Session;
-use crate::units::parse_size;
+use areo_client::units::parse_size;
 use areo_client::{Dap, Shape};
 use std::path::PathBuf;
 

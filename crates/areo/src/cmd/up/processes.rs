@@ -3,12 +3,12 @@
 use super::data::{Absent, Cluster, no_restart};
 use super::plan::Plan;
 use crate::args::LogWord;
-use crate::cluster_file::Server;
 use crate::cmd::server::{REPAIR_RATE, SCRUB_RATE};
 use crate::exit::{Failure, Outcome, plain};
 use crate::output::{Output, say, visible};
 use crate::program::{self, Program};
-use crate::units::exact_size;
+use areo_client::cluster_file::Server;
+use areo_client::units::exact_size;
 use areo_server::StopSignals;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -403,8 +403,8 @@ fn indented(lines: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster_file::ClusterFile;
     use crate::cmd::up::plan::tests::plan;
+    use areo_client::cluster_file::ClusterFile;
 
     const OUT: Output = Output {
         verbose: 2,

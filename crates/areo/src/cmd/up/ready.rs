@@ -2,12 +2,12 @@
 
 use super::data::Cluster;
 use super::plan::Plan;
-use crate::cluster_file::Server;
 use crate::cmd::domain::meaning;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::{Column, Output};
 use crate::progress;
 use crate::session::{self, Target, creation_failure};
+use areo_client::cluster_file::Server;
 use areo_client::{Client, ClusterStatus, ConnectError, CreateDomainError, DomainOptions};
 use std::path::Path;
 use std::time::Duration;
@@ -142,6 +142,9 @@ pub(super) fn announce(
     if file.memory() {
         out.note("nothing is kept on disk: when the servers stop, everything is gone");
     }
+    if file.key.is_none() {
+        out.note("this cluster was made without keys: each user of this machine may use it, and a copy of its objects in a new one has keys");
+    }
     if out.json {
         for server in &file.servers {
             out.object(&endpoint(server, pid(&server.name)))?;
@@ -207,8 +210,8 @@ fn folder(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster_file::ClusterFile;
     use crate::cmd::up::plan::tests::plan;
+    use areo_client::cluster_file::ClusterFile;
 
     fn cluster(data: &str) -> Cluster {
         let server = Server {

@@ -42,17 +42,17 @@ fn what_another_change_makes_impossible_is_a_conflict() {
     let create = ["domain", "create", "d", "--dap", "abd"];
     cluster.run(&create).done();
     let files = put_files(&cluster, "d", &[1_000]);
-    let client = wait(Client::connect(cluster.addresses().as_str())).expect("it serves");
+    let client = wait(Client::connect(cluster.options())).expect("it serves");
     let domain = wait(client.domain("d")).expect("it was created");
     let change = Change {
         servers: ["s1", "s2", "s3"].map(String::from).to_vec(),
         ..Change::default()
     };
-    let (addresses, is_done) = (cluster.addresses(), AtomicBool::new(false));
+    let (file, is_done) = (cluster.file(), AtomicBool::new(false));
     let meanwhile = move |step: Progress| {
         if step == Progress::Deciding && !is_done.swap(true, Ordering::Relaxed) {
             let other = ["reconfig", "start", "d", "--dap", "ec", "--k", "3"];
-            command::run(&[&["--cluster", &addresses], &other[..]].concat(), b"").done();
+            command::run(&[&["--cluster", &file], &other[..]].concat(), b"").done();
         }
     };
     let refused = wait(domain.reconfigure(&change, meanwhile)).expect_err("no crash is tolerated");

@@ -16,7 +16,7 @@ fn files() -> Vec<usize> {
 }
 
 fn domain(cluster: &Cluster, name: &str) -> Domain {
-    let client = wait(Client::connect(&*cluster.addresses())).unwrap();
+    let client = wait(Client::connect(cluster.options())).unwrap();
     wait(client.domain(name)).unwrap()
 }
 

@@ -5,9 +5,9 @@ use crate::cmd::Lab;
 use areo::args::DurabilityWord;
 use areo::exit::Outcome;
 use areo::output::{Column, Output, columns};
-use areo::units::show_size;
 use areo_bench::Setup;
 use areo_bench::reconfig::PhaseReport;
+use areo_client::units::show_size;
 use areo_lab::shared::{data_directory, random_seed};
 use std::time::Duration;
 

@@ -7,8 +7,8 @@ use areo::args::DurabilityWord;
 use areo::exit::{Failure, Outcome};
 use areo::output::{Output, columns};
 use areo::progress;
-use areo::units::show_size;
 use areo_bench::repair::{self, Copied, Killed, Options, Report};
+use areo_client::units::show_size;
 use areo_lab::shared::{finish, none_failed};
 
 /// What is aimed at; `docs/benchmarks.md` has the figures that were reached.

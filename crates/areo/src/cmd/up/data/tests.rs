@@ -85,6 +85,40 @@ fn a_cluster_is_made_once_and_found_again() {
     );
 }
 
+/// A cluster of an earlier version has no keys, and stays as it is.
+#[test]
+fn a_cluster_has_keys_from_its_beginning_or_never() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = planned(&folder);
+    let first = made(&plan).unwrap();
+    let key = first.file.key.clone();
+    assert!(key.is_some(), "the administrator has one");
+    assert_eq!(made(&again(&plan)).unwrap().file.key, key);
+    for server in &first.file.servers {
+        assert!(first.directory(server).join("TRUST").exists());
+    }
+    let older = tempfile::tempdir().unwrap();
+    let plan = planned(&older);
+    let first = made(&plan).unwrap();
+    first.file.with_key(None).write(&first.path).unwrap();
+    let servers = ["s1", "s2", "s3"].map(|name| NewServer {
+        data: plan.data.join(name),
+        name: name.to_owned(),
+    });
+    for server in &servers {
+        fs::remove_dir_all(&server.data).unwrap();
+    }
+    let plain = initialise_cluster(&servers, NewCluster::default()).unwrap();
+    let mut file = ClusterFile::read(&first.path).unwrap().unwrap();
+    file.cluster = plain.cluster;
+    for (server, (id, _)) in file.servers.iter_mut().zip(&plain.servers) {
+        server.id = id.0;
+    }
+    file.write(&first.path).unwrap();
+    let found = made(&again(&plan)).unwrap();
+    assert!(found.absent.is_empty() && found.file.key.is_none());
+}
+
 #[test]
 fn what_contradicts_the_directory_is_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,13 +1,12 @@
-//! `cluster.toml`: who the servers of a cluster are and where. Written by `areo up`, read by everything that talks to
-//! the cluster; the directory in the root domain knows more, and later changes.
+//! `cluster.toml`: the servers of a cluster, their addresses, and a key. Clients reach the cluster by it; the directory in the root domain
+//! knows more, and later changes.
 
-use crate::exit::{Failure, Outcome, plain};
 use crate::units::{exact_size, parse_size};
 use areo_trust::key::AccessKey;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io::{ErrorKind, Write};
-use std::path::Path;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
 
 /// The file's version that this program writes and reads.
 const VERSION: i64 = 1;
@@ -18,34 +17,44 @@ const HEAD: &str = "\
 /// The contents of a cluster file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(crate) struct ClusterFile {
+pub struct ClusterFile {
     version: i64,
+    /// The cluster.
     #[serde(with = "hexadecimal")]
-    pub(crate) cluster: u128,
+    pub cluster: u128,
     /// `fsync` or `memory`.
-    pub(crate) durability: String,
+    pub durability: String,
     /// Largest value of one object, in bytes.
     #[serde(with = "size")]
-    pub(crate) max_object: u64,
+    pub max_object: u64,
     /// An access key: who can read the file may do what the key may do.
     #[serde(default, with = "key", skip_serializing_if = "Option::is_none")]
-    pub(crate) key: Option<AccessKey>,
-    pub(crate) servers: Vec<Server>,
+    pub key: Option<AccessKey>,
+    /// Servers that were known when the file was written.
+    pub servers: Vec<Server>,
 }
 
 /// One server of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(crate) struct Server {
-    pub(crate) name: String,
+pub struct Server {
+    /// Its name for people.
+    pub name: String,
+    /// Its id.
     #[serde(with = "hexadecimal")]
-    pub(crate) id: u128,
-    pub(crate) address: String,
-    pub(crate) admin: String,
+    pub id: u128,
+    /// The address at which it serves, `HOST:PORT`.
+    pub address: String,
+    /// The address of its admin port.
+    pub admin: String,
 }
 
 impl ClusterFile {
-    pub(crate) fn new(cluster: u128, memory: bool, max_object: u64, servers: Vec<Server>) -> Self {
+    /// A file without a key. `memory`: the servers keep nothing on disk. `max_object`: bytes of the largest value of one object.
+    ///
+    /// # Panics
+    /// There are no servers.
+    pub fn new(cluster: u128, memory: bool, max_object: u64, servers: Vec<Server>) -> Self {
         assert!(!servers.is_empty(), "a cluster has servers");
         let durability = if memory { "memory" } else { "fsync" };
         ClusterFile {
@@ -59,71 +68,98 @@ impl ClusterFile {
     }
 
     /// The file with a key for the cluster, if that has keys.
-    pub(crate) fn with_key(self, key: Option<AccessKey>) -> ClusterFile {
+    #[must_use]
+    pub fn with_key(self, key: Option<AccessKey>) -> ClusterFile {
         ClusterFile { key, ..self }
     }
 
     /// True if the servers keep nothing on disk.
-    pub(crate) fn memory(&self) -> bool {
+    pub fn memory(&self) -> bool {
         self.durability == "memory"
     }
 
     /// Addresses of all servers.
-    pub(crate) fn addresses(&self) -> Vec<String> {
+    pub fn addresses(&self) -> Vec<String> {
         self.servers.iter().map(|s| s.address.clone()).collect()
     }
 
     /// The file at `path`; `None` if there is none.
     ///
     /// # Errors
-    /// It cannot be read, or is no cluster file of this version.
-    pub(crate) fn read(path: &Path) -> Outcome<Option<ClusterFile>> {
+    /// [`ClusterFileError`]: it cannot be read, or is no cluster file of this version.
+    pub fn read(path: &Path) -> Result<Option<ClusterFile>, ClusterFileError> {
+        let foreign = |why| ClusterFileError::Foreign {
+            path: path.into(),
+            why,
+        };
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             // So is a list of addresses: longer than the name of a file may be.
             Err(error) if error.kind() == ErrorKind::InvalidFilename => return Ok(None),
             Err(error) if error.kind() == ErrorKind::InvalidData => {
-                return Err(foreign(path, "it is not text"));
+                return Err(foreign("it is not text".into()));
             }
             Err(error) => {
-                let (path, why) = (path.display(), plain(&error));
-                let message = format!("cannot read the cluster file {path}: {why}");
-                return Err(Failure::usage(message));
+                return Err(ClusterFileError::Unreadable {
+                    path: path.into(),
+                    why: error.kind().to_string(),
+                });
             }
         };
-        parse(&text).map(Some).map_err(|why| foreign(path, &why))
+        parse(&text).map(Some).map_err(foreign)
     }
 
     /// The file as TOML.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         toml::to_string(self).expect("names and numbers are TOML")
     }
 
     /// Puts the file at `path`, complete or not at all, through a crash of the machine too. Its owner alone can read it: it may have a key.
     ///
     /// # Errors
-    /// The file cannot be written.
-    pub(crate) fn write(&self, path: &Path) -> Outcome {
+    /// Those of the operating system.
+    pub fn write(&self, path: &Path) -> io::Result<()> {
         let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
         let text = self.text();
-        let write = || {
-            let mut file = tempfile::Builder::new()
-                .prefix(".cluster")
-                .tempfile_in(parent)?;
-            file.write_all(HEAD.as_bytes())?;
-            file.write_all(text.as_bytes())?;
-            file.as_file().sync_all()?;
-            file.persist(path)?;
-            File::open(parent)?.sync_all()
-        };
-        write().map_err(|error| Failure::file("write the cluster file", path, &error))
+        let mut file = tempfile::Builder::new()
+            .prefix(".cluster")
+            .tempfile_in(parent)?;
+        file.write_all(HEAD.as_bytes())?;
+        file.write_all(text.as_bytes())?;
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        File::open(parent)?.sync_all()
     }
 }
 
-/// Reads the text of a file; says why not.
-pub(crate) fn parse(text: &str) -> Result<ClusterFile, String> {
+/// A file by which no cluster is reached.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ClusterFileError {
+    /// The operating system does not let this process read it.
+    #[error("cannot read the cluster file {}: {why}", .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        why: String,
+    },
+    /// Its text is not that of a cluster file of this version.
+    #[error("{} is not a cluster file: {why}", .path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        why: String,
+    },
+}
+
+/// The contents of a file with this text.
+///
+/// # Errors
+/// The reason why it is no cluster file.
+pub fn parse(text: &str) -> Result<ClusterFile, String> {
     let one_line = |error: toml::de::Error| error.message().replace('\n', ", ");
     let table = text.parse::<toml::Table>().map_err(one_line)?;
     match table.get("version").and_then(toml::Value::as_integer) {
@@ -152,11 +188,6 @@ pub(crate) fn parse(text: &str) -> Result<ClusterFile, String> {
         }
     }
     Ok(file)
-}
-
-fn foreign(path: &Path, why: &str) -> Failure {
-    let path = path.display();
-    Failure::usage(format!("{path} is not a cluster file: {why}"))
 }
 
 mod hexadecimal {
@@ -308,7 +339,13 @@ mod tests {
             assert!(!refused.contains('\n'), "one sentence: {refused}");
         }
         assert!(parse(&good).is_ok());
-        let refused = foreign(Path::new("a/b"), "it is not text");
-        assert_eq!(refused.message, "a/b is not a cluster file: it is not text");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("cluster.toml");
+        std::fs::write(&path, [0xff]).unwrap();
+        let refused = ClusterFile::read(&path).unwrap_err().to_string();
+        let wanted = format!("{} is not a cluster file: it is not text", path.display());
+        assert_eq!(refused, wanted);
+        let refused = ClusterFile::read(directory.path()).unwrap_err().to_string();
+        assert!(refused.ends_with(": is a directory"), "{refused}");
     }
 }

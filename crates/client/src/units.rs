@@ -104,7 +104,7 @@ pub fn show_size(bytes: u64) -> String {
 }
 
 /// A count and its noun, from the singular `one`: `1 block`, `2 blocks`.
-pub(crate) fn show_count(count: u64, one: &str) -> String {
+pub fn show_count(count: u64, one: &str) -> String {
     match count {
         1 => format!("1 {one}"),
         count => format!("{count} {one}s"),
@@ -130,7 +130,7 @@ pub fn show_time(ms: u64) -> String {
 }
 
 /// An age in the largest unit of which it is at least two, rounded down: `119 s`, `2 min`, `3 d`.
-pub(crate) fn show_age(seconds: u64) -> String {
+pub fn show_age(seconds: u64) -> String {
     const UNITS: [(&str, u64); 3] = [("d", 86_400), ("h", 3600), ("min", 60)];
     let fitting = UNITS.iter().find(|(_, unit)| seconds >= 2 * unit);
     let (name, unit) = fitting.copied().unwrap_or(("s", 1));
