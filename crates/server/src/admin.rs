@@ -2,6 +2,7 @@
 
 mod door;
 mod guard;
+mod users;
 
 pub(crate) use door::Door;
 pub(crate) use guard::Guard;

@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 use tokio::task::spawn_local;
 use tokio::time::sleep;
 
-use super::guard::{Ends, Guard, NotShown};
+use super::guard::{Ends, Guard, NotShown, Visit};
 
 /// The longest time for the head of a request, and for the wait for the next request of a connection.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -124,10 +124,17 @@ impl Door {
     }
 }
 
-fn judge(guard: &Guard, request: &Request<Incoming>, ends: Ends) -> Result<(), NotShown> {
+async fn judge(
+    guard: Option<&Guard>,
+    request: &Request<Incoming>,
+    visit: &Visit,
+) -> Result<(), NotShown> {
+    let Some(guard) = guard else {
+        return Ok(());
+    };
     let shown = request.headers().get(header::AUTHORIZATION);
     let shown = shown.and_then(|shown| shown.to_str().ok());
-    guard.judge(request.uri().path(), shown, ends)
+    guard.judge(request.uri().path(), shown, visit).await
 }
 
 fn refusal(refused: &NotShown) -> Response<Body> {
@@ -158,21 +165,17 @@ async fn answer(stream: TcpStream, visitor: Rc<Visitor>, guard: Option<Rc<Guard>
         // It is gone.
         _ => return,
     };
+    let visit = Rc::new(Visit::new(ends));
     let router = TowerToHyperService::new(router);
     let worker = Rc::clone(&visitor);
     let service = service_fn(move |request: Request<Incoming>| {
-        let refused = guard
-            .as_ref()
-            .and_then(|guard| judge(guard, &request, ends).err());
-        let answer = match refused {
-            Some(refused) => Err(refused),
-            None => Ok(router.call(request)),
-        };
-        let visitor = Rc::clone(&worker);
+        let (visitor, visit) = (Rc::clone(&worker), Rc::clone(&visit));
+        let (guard, router) = (guard.clone(), router.clone());
         visitor.at_work.set(visitor.at_work.get() + 1);
         async move {
-            let answer: Result<Response<Body>, Infallible> = match answer {
-                Ok(answer) => answer.await,
+            let judged = judge(guard.as_deref(), &request, &visit).await;
+            let answer: Result<Response<Body>, Infallible> = match judged {
+                Ok(()) => router.call(request).await,
                 Err(refused) => Ok(refusal(&refused)),
             };
             visitor.at_work.set(visitor.at_work.get() - 1);
