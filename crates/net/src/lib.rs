@@ -49,7 +49,7 @@ pub use connection::{CloseReason, Connection, SendError};
 pub use encryption::{Bearer, Binding, Origin, Tls};
 pub use env::Counts;
 pub use listener::{
-    Allowances, Class, HandshakeLimit, Identity, Listener, ListenerConfig, Places, Responder,
+    Allowance, Allowances, Class, Identity, Listener, ListenerConfig, Places, Rate, Responder,
     Service,
 };
 pub use message::{Body, Incoming, Outgoing, Segment};

@@ -41,7 +41,7 @@ use crate::pool::Pool;
 use crate::sockets;
 use door::Admitted;
 pub use identity::Identity;
-pub use limit::{Allowances, HandshakeLimit};
+pub use limit::{Allowance, Allowances, Rate};
 use places::WaitingCallers;
 pub use places::{Class, Counts, Places};
 pub use responder::Responder;
@@ -58,10 +58,10 @@ const STRANGERS_LIMITS: Limits = Limits {
     max_payload_bytes: 0,
     max_segments: 0,
 };
-/// Requests of such a caller that are taken and not answered.
-const STRANGERS_UNANSWERED: usize = 4;
-/// The longest time for which such a caller stays.
-const STRANGERS_TIME: Duration = Duration::from_secs(30);
+/// Requests of such a caller that are taken and not answered: it needs one.
+const STRANGERS_UNANSWERED: usize = 1;
+/// Requests of such a caller after which it has to connect, and pay for a handshake, again.
+const STRANGERS_REQUESTS: u32 = 4;
 /// How often a draining listener looks whether all is answered.
 const DRAIN_POLL: Duration = Duration::from_millis(10);
 
@@ -118,10 +118,10 @@ pub struct ListenerConfig {
     pub max_queued_bulk_bytes: usize,
     /// Seconds that a client may be behind [`LEAST_RATE`] with a frame that it has begun, or with answers that wait for it.
     pub stall_timeout: Duration,
-    /// How long a hello may take.
+    /// How long a hello may take, and after it the beginning of a proof.
     pub hello_timeout: Duration,
-    /// Handshakes of TLS that one address may have.
-    pub handshake_limit: HandshakeLimit,
+    /// Handshakes of TLS that callers may have.
+    pub handshake_allowance: Allowance,
     /// Read window of a connection of small calls, in bytes.
     pub window_bytes: usize,
     /// Where receive buffers come from.
@@ -143,7 +143,7 @@ impl ListenerConfig {
             max_queued_bulk_bytes: 1 << 30,
             stall_timeout: Duration::from_secs(30),
             hello_timeout: Duration::from_secs(5),
-            handshake_limit: HandshakeLimit::USUAL,
+            handshake_allowance: Allowance::HANDSHAKES,
             window_bytes: 64 << 10,
             pool,
             tls: None,
@@ -347,6 +347,10 @@ impl<S: Service> Shared<S> {
                 Channel::Bulk => self.config.max_unanswered_bulk,
             },
             pause_above_bytes: self.config.pause_above_bytes,
+            requests_left: Cell::new(match origin {
+                Origin::Anonymous => STRANGERS_REQUESTS,
+                Origin::Plain | Origin::Server(_) | Origin::Key(_) => u32::MAX,
+            }),
         };
         let (connection, driver) = drive(
             stream,
@@ -355,6 +359,7 @@ impl<S: Service> Shared<S> {
             handler,
         );
         connection.bind(session);
+        let is_stranger = origin == Origin::Anonymous;
         self.connections.borrow_mut().insert(
             id,
             WatchedConnection::new(connection, hello, (origin, class)),
@@ -379,6 +384,8 @@ impl<S: Service> Shared<S> {
             } => {
                 tracing::debug!(%remote, %reason, "connection closed");
             }
+            // A line of its own: strangers do not use up the lines that are written of others.
+            _ if is_stranger => tracing::info!(%remote, %reason, "connection of a stranger closed"),
             _ => tracing::warn!(%remote, %reason, "connection closed"),
         }
     }
@@ -414,7 +421,7 @@ impl<S: Service> Shared<S> {
             if tls.is_some_and(|tls| watched.close_if_distrusted(tls)) {
                 self.counts.borrow_mut().distrusted += 1;
             }
-            if watched.stranger_for(SWEEP_PERIOD) >= STRANGERS_TIME {
+            if watched.overstays(SWEEP_PERIOD, self.config.hello_timeout) {
                 watched.connection.close(CloseReason::Displaced);
             }
             if let Some(reason) = watched.sweep(SWEEP_PERIOD, stall) {
@@ -437,10 +444,27 @@ struct ServerHandler<S> {
     origin: Origin,
     max_unanswered: usize,
     pause_above_bytes: usize,
+    /// Requests of a stranger that are still taken.
+    requests_left: Cell<u32>,
+}
+
+impl<S: Service> ServerHandler<S> {
+    /// False: a stranger has made all requests of this connection.
+    fn takes_one_more(&self) -> bool {
+        let left = self.requests_left.get();
+        if self.origin == Origin::Anonymous {
+            self.requests_left.set(left.saturating_sub(1));
+        }
+        left > 0
+    }
 }
 
 impl<S: Service> Handler for ServerHandler<S> {
     fn on_frame(&self, connection: &Connection, frame: Incoming<'_>) {
+        if !self.takes_one_more() {
+            connection.close(CloseReason::Displaced);
+            return;
+        }
         match frame.header.kind {
             Kind::Request => {
                 let responder =

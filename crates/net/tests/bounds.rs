@@ -265,7 +265,7 @@ fn a_caller_who_finds_all_places_busy_is_told_so() {
         assert_eq!(hello_at(&server, Role::Client).await.1, None);
         let counts = server.listener.counts();
         assert_eq!(counts.refused[usize::from(Refusal::Busy.code()) - 1], 1);
-        assert_eq!(counts.displaced, [0, 1, 0]);
+        assert_eq!(counts.displaced, [0, 0, 1, 0]);
     });
 }
 
@@ -298,7 +298,7 @@ fn silent_connections_go_first_and_the_oldest_of_them() {
         for kept in &mut last {
             assert!(kept.try_read(&mut [0]).is_err(), "the last ones stay");
         }
-        assert_eq!(server.listener.counts().displaced, [0, 17, 0]);
+        assert_eq!(server.listener.counts().displaced, [0, 0, 17, 0]);
     });
 }
 
@@ -315,10 +315,10 @@ fn a_server_that_is_registered_after_its_hello_gets_the_place_of_one() {
         let (joining, refusal) = hello_at(&server, Role::Server).await;
         assert_eq!(refusal, None);
         server.has_connections(1).await;
-        assert_eq!(server.listener.counts().open, [0, 1, 0], "as a client");
+        assert_eq!(server.listener.counts().open, [0, 0, 1, 0], "as a client");
         server.service.knows_servers.set(true);
         until("it is a server's", || {
-            server.listener.counts().open == [0, 0, 1]
+            server.listener.counts().open == [0, 0, 0, 1]
         })
         .await;
         for _ in 0..3 {
@@ -399,7 +399,7 @@ fn a_caller_that_goes_on_with_no_frame_makes_room_for_others() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         assert_eq!(slow.receive().await, None);
-        assert_eq!(server.listener.counts().displaced, [0, 1, 0]);
+        assert_eq!(server.listener.counts().displaced, [0, 0, 1, 0]);
     });
 }
 

@@ -14,15 +14,17 @@ use std::time::Duration;
 use areo_core::config::ServerId;
 use areo_net::connection::{ConnectionConfig, Handler, drive};
 use areo_net::handshake::{HandshakeError, greet};
+use areo_net::network::Network;
 use areo_net::presence::{Presence, presence};
 use areo_net::{
-    CloseReason, Connection, HandshakeLimit, Incoming, Peer, PeerConfig, Pool, Status, Tls,
+    Allowance, CloseReason, Connection, Incoming, Peer, PeerConfig, Pool, Rate, Status, Tls,
 };
 use areo_trust::authority::{Authority, CERTIFICATE_SECONDS, ServerKey};
 use areo_trust::roots::Roots;
 use areo_trust::tls::{Credentials, DefaultTimeProvider, Endpoint};
 use areo_wire::frame::{Header, Kind, Limits, Refusal};
 use areo_wire::hello::{Channel, Hello, Role};
+use bytes::Bytes;
 use common::*;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
@@ -272,9 +274,13 @@ fn a_stranger_that_is_silent_in_tls_has_the_time_of_a_hello() {
 fn an_address_has_an_allowance_of_handshakes_where_connections_are_encrypted() {
     local(async {
         let authority = authority();
-        let limit = HandshakeLimit {
+        let rate = Rate {
             burst: 3,
             per_second: 0,
+        };
+        let limit = Allowance {
+            address: rate,
+            strangers: rate,
             is_for_loopback: true,
         };
         for is_encrypted in [true, false] {
@@ -282,7 +288,7 @@ fn an_address_has_an_allowance_of_handshakes_where_connections_are_encrypted() {
             let tls = is_encrypted.then(|| Tls::new(endpoint()));
             let service = TestService::new(Manner::Echo);
             let server = TestServer::start_at(loopback(0), service, |config| {
-                (config.tls, config.handshake_limit) = (tls, limit);
+                (config.tls, config.handshake_allowance) = (tls, limit);
             })
             .await;
             for failures in 0..3 {
@@ -585,6 +591,72 @@ fn a_connection_that_is_to_finish_waits_until_its_stream_has_sent_all() {
     may_send.set(true);
     let ended = Pin::new(&mut driver).poll(&mut context);
     assert_eq!(ended, Poll::Ready(CloseReason::Finished));
+}
+
+/// Strangers took the places of clients, and those of which each waited for an answer kept all others out.
+#[test]
+fn strangers_have_places_of_their_own_and_make_room_for_each_other() {
+    local(async {
+        let authority = authority();
+        let tls = Tls::new(server(&authority, IDENTITY.server, now()));
+        let service = TestService::new(Manner::Hold);
+        service.knows_servers.set(false);
+        let called = TestServer::start_at(loopback(0), service, |config| {
+            config.tls = Some(tls);
+            config.places.strangers = 3;
+            config.places.clients = 1;
+        })
+        .await;
+        let known = Peer::new(PeerConfig {
+            role: Role::Server,
+            own_id: ANOTHER,
+            ..encrypted(called.address, server(&authority, ANOTHER, now()))
+        });
+        known.connect();
+        until("it is in", || known.status() == Status::Connected).await;
+        let mut strangers = Vec::new();
+        for number in 1..=6 {
+            let tls = Tls::of_prover(Arc::new(DefaultTimeProvider));
+            let network = Network::with_tls(Role::Client, number as u128, Some(tls));
+            let address = called.address.to_string();
+            strangers.push(tokio::task::spawn_local(async move {
+                let asked = network.ask(&*address, PATIENCE, |_| Bytes::from_static(b"x"));
+                asked.await
+            }));
+            until("it waits for an answer", || {
+                called.service.requests.get() == number
+            })
+            .await;
+        }
+        for gone in strangers.drain(..3) {
+            assert!(gone.await.unwrap().is_err());
+        }
+        let counts = called.listener.counts();
+        assert_eq!(counts.open, [0, 3, 1, 0]);
+        assert_eq!(counts.displaced, [0, 3, 0, 0]);
+        assert_eq!(known.status(), Status::Connected);
+        called.service.answer_held();
+        for answered in strangers {
+            assert_eq!(answered.await.unwrap().expect("an answer").body[..], *b"x");
+        }
+    });
+}
+
+/// What a stranger may cost was bounded by its time alone.
+#[test]
+fn a_stranger_pays_for_a_handshake_after_a_few_requests() {
+    local(async {
+        let authority = authority();
+        let tls = Tls::new(server(&authority, IDENTITY.server, now()));
+        let called = serve(Manner::Echo, Some(tls)).await;
+        let stranger = Peer::new(encrypted(called.address, client(&authority)));
+        let record = Record::new();
+        for number in 1..=9 {
+            stranger.call(message("x"), record.clone(), number).unwrap();
+            record.reply(number).await;
+        }
+        assert_eq!(stranger.connections_made(), 3);
+    });
 }
 
 /// A stranger may prove a key or ask who is there, and is not let to hold memory or a place for that.

@@ -15,7 +15,7 @@ pub(crate) struct Budget {
 /// Connections to the admin port, if there are descriptors for all.
 const ADMIN_PLACES: usize = 64;
 /// Fewer connections of a class are of no use.
-const LEAST: usize = 4;
+const LEAST: usize = 2;
 
 /// Raises the limit of this process to what it may raise it to; the limit. Where the system refuses, it stays as it is.
 pub(crate) fn raise() -> u64 {
@@ -43,7 +43,8 @@ impl Budget {
         let usual = Places::USUAL;
         Budget {
             places: Places {
-                waiting: part(16, usual.waiting),
+                waiting: part(32, usual.waiting),
+                strangers: part(32, usual.strangers),
                 clients: part(4, usual.clients),
                 servers: part(8, usual.servers),
             },
@@ -60,7 +61,7 @@ mod tests {
     fn half_of_all_descriptors_is_kept_back() {
         for descriptors in [64, 96, 1000, 1024, 4096, 1 << 20, u64::MAX] {
             let Budget { places, admin } = Budget::of(descriptors);
-            let taken = places.waiting + places.clients + places.servers + admin;
+            let taken = places.waiting + places.strangers + places.clients + places.servers + admin;
             assert!(taken as u64 <= descriptors / 2, "{descriptors}: {taken}");
         }
         assert_eq!(Budget::of(1 << 20).places, Places::USUAL);

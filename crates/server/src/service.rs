@@ -1,5 +1,6 @@
 //! What connections hand over: bytes to requests, requests to the worker.
 
+use std::net::SocketAddr;
 use std::rc::Rc;
 
 use areo_core::config::ServerId;
@@ -47,6 +48,18 @@ impl NodeService {
     }
 }
 
+/// Says that a request cannot be read. That of a stranger has a line of its own: strangers do not use up the lines that are written of others.
+pub(crate) fn unreadable(origin: &Origin, remote: SocketAddr, error: &dyn std::fmt::Display) {
+    match origin {
+        Origin::Anonymous => {
+            tracing::info!(%remote, %error, "a request of a stranger that cannot be read");
+        }
+        Origin::Plain | Origin::Server(_) | Origin::Key(_) => {
+            tracing::warn!(%remote, %error, "a request that cannot be read");
+        }
+    }
+}
+
 fn pairs(payload: Vec<Segment>) -> Vec<(Bytes, u32)> {
     let pair = |segment: Segment| (segment.bytes, segment.crc32c);
     payload.into_iter().map(pair).collect()
@@ -84,7 +97,7 @@ impl Service for NodeService {
             }),
             Err(error) => {
                 let remote = responder.connection().remote();
-                tracing::warn!(%remote, %error, "a request that cannot be read");
+                unreadable(responder.origin(), remote, &error);
                 responder.refuse(Refusal::Malformed, &[][..]);
             }
         }
@@ -93,6 +106,9 @@ impl Service for NodeService {
     fn on_note(&self, note: Incoming<'_>, origin: &Origin) {
         match codec::decode_note(note.body, pairs(note.payload)) {
             Ok(note) => self.gate.note(note, origin),
+            Err(error) if *origin == Origin::Anonymous => {
+                tracing::info!(%error, "a note of a stranger that cannot be read");
+            }
             Err(error) => tracing::warn!(%error, "a note that cannot be read"),
         }
     }

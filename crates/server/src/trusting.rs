@@ -12,7 +12,7 @@ use areo_core::config::ServerId;
 use areo_core::env::Env;
 use areo_core::manager::Root;
 use areo_core::message::Refusal;
-use areo_net::{Allowances, Binding, HandshakeLimit, Origin, Responder, Tls};
+use areo_net::{Allowance, Allowances, Binding, Origin, Rate, Responder, Tls};
 use areo_trust::protocol::{Ask, RefusalKind, TrustAnswer, TrustRefusal};
 use areo_trust::registry::{AskContext, Registry};
 use areo_trust::ticket::Ticket;
@@ -21,15 +21,22 @@ use tokio::task::spawn_local;
 use tokio::time::Instant;
 
 use crate::registration::RootAccess;
+use crate::service::unreadable;
 
 /// The longest time for a request: several times the patience of a quorum call, because it may lead through several configurations.
 const ATTEMPT: Duration = Duration::from_secs(10);
 /// The longest wait of a proof for the root domain: without a quorum there it is judged by what this server has read.
 const PROOF: Duration = Duration::from_millis(300);
-/// Proofs and tokens from one address that may fail. Callers on this machine are not counted: they have its processor anyway.
-const FAILURES: HandshakeLimit = HandshakeLimit {
-    burst: 60,
-    per_second: 1,
+/// Proofs and tokens that may fail. Callers on this machine are not counted: they have its processor anyway.
+const FAILURES: Allowance = Allowance {
+    address: Rate {
+        burst: 60,
+        per_second: 1,
+    },
+    strangers: Rate {
+        burst: 1000,
+        per_second: 100,
+    },
     is_for_loopback: false,
 };
 
@@ -117,7 +124,7 @@ impl Trusting {
         if is_limited {
             let (mut allowances, now) = (self.allowances.borrow_mut(), Instant::now());
             if !allowances.admits(address, &FAILURES, now) {
-                tracing::info!(%address, "proofs and tokens of an address are not looked at: too many failed");
+                tracing::info!(%address, "proofs and tokens of an address are not looked at: too many of it, or of all strangers, failed");
                 return too_many();
             }
             allowances.charge(address, &FAILURES, now);
@@ -137,7 +144,11 @@ impl Trusting {
                 let (kind, sentence) = (refusal.kind, &refusal.sentence);
                 tracing::info!(%address, ?kind, sentence, "request about trust refused");
             }
-            _ if is_limited => self.allowances.borrow_mut().refund(address),
+            _ if is_limited => {
+                let mut allowances = self.allowances.borrow_mut();
+                allowances.refund(address);
+                allowances.prove(address);
+            }
             _ => {}
         }
         told
@@ -146,9 +157,7 @@ impl Trusting {
 
 fn read(body: &[u8], responder: &Responder) -> Option<Ask> {
     let remote = responder.connection().remote();
-    let warn = |error: &dyn std::fmt::Display| {
-        tracing::warn!(%remote, %error, "a request about trust that cannot be read");
-    };
+    let warn = |error: &dyn std::fmt::Display| unreadable(responder.origin(), remote, error);
     let fields = trust::decode_request(body)
         .map_err(|error| warn(&error))
         .ok()?;
@@ -176,7 +185,7 @@ fn starting() -> TrustAnswer {
 fn too_many() -> TrustAnswer {
     refused(
         RefusalKind::Unavailable,
-        "too many proofs of keys and join tokens from this address have failed: wait a minute, and check the key or token",
+        "too many proofs of keys and join tokens from this address, or from all addresses that are new to this server, have failed: wait a minute, and check the key or token",
     )
 }
 

@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
-use super::places::{Class, displaceable};
+use super::places::{Class, displaceable, stranger_to_go};
 use super::{Service, Shared};
 use crate::connection::CloseReason;
 use crate::encryption::{Origin, Session, Stream, accepted};
@@ -28,9 +28,9 @@ pub(super) struct Admitted {
 }
 
 impl<S: Service> Shared<S> {
-    /// False: its address has used up its allowance of handshakes. Otherwise it takes one.
+    /// False: its address, or all strangers, have used up the allowance of handshakes. Otherwise it takes one.
     pub(super) fn hears(&self, tcp: &TcpStream, remote: SocketAddr) -> bool {
-        let limit = &self.config.handshake_limit;
+        let limit = &self.config.handshake_allowance;
         let is_own = || tcp.local_addr().is_ok_and(|own| own.ip() == remote.ip());
         if self.config.tls.is_none() || (is_own() && !limit.is_for_loopback) {
             return true;
@@ -41,7 +41,7 @@ impl<S: Service> Shared<S> {
             return true;
         }
         self.counts.borrow_mut().limited += 1;
-        tracing::info!(%remote, "not heard: too many handshakes with its address");
+        tracing::info!(%remote, "not heard: too many handshakes with its address, or with strangers");
         false
     }
 
@@ -76,9 +76,13 @@ impl<S: Service> Shared<S> {
         }
         match judged {
             Ok((origin, class)) => {
-                if class == Class::Server && matches!(origin, Origin::Server(_)) {
-                    self.allowances.borrow_mut().spare(remote.ip());
+                let mut allowances = self.allowances.borrow_mut();
+                match origin {
+                    Origin::Server(_) if class == Class::Server => allowances.spare(remote.ip()),
+                    Origin::Key(_) => allowances.prove(remote.ip()),
+                    Origin::Server(_) | Origin::Plain | Origin::Anonymous => {}
                 }
+                drop(allowances);
                 Some(Admitted {
                     stream,
                     session,
@@ -130,7 +134,10 @@ impl<S: Service> Shared<S> {
         self.service
             .on_hello(hello, &origin, remote)
             .map_err(bare)?;
-        let class = self.service.class_of(hello);
+        let class = match origin {
+            Origin::Anonymous => Class::Stranger,
+            Origin::Plain | Origin::Server(_) | Origin::Key(_) => self.service.class_of(hello),
+        };
         match self.make_room(class) {
             true => Ok((origin, class)),
             false => Err(bare(Refusal::Busy)),
@@ -148,6 +155,14 @@ impl<S: Service> Shared<S> {
         };
         let over = (open().count() + 1).saturating_sub(self.config.places.of(class));
         if over == 0 {
+            return true;
+        }
+        if class == Class::Stranger {
+            let allowances = self.allowances.borrow();
+            let going = stranger_to_go(&connections, |address| allowances.has_proven(address));
+            let going = going.expect("all places are taken by strangers");
+            connections[&going].connection.close(CloseReason::Displaced);
+            self.displaced(class, 1);
             return true;
         }
         let Some(idle) = displaceable(open(), over, self.config.stall_timeout) else {
@@ -181,11 +196,19 @@ impl<S: Service> Shared<S> {
     fn displaced(&self, class: Class, count: usize) {
         self.counts.borrow_mut().displaced[class as usize] += count as u64;
         let places = self.config.places.of(class);
-        tracing::warn!(
-            ?class,
-            places,
-            "idle connections are closed: others want their places"
-        );
+        match class {
+            // A line of its own: strangers do not use up the lines that are written of others.
+            Class::Waiting | Class::Stranger => tracing::info!(
+                ?class,
+                places,
+                "connections of strangers are closed: others want their places"
+            ),
+            Class::Client | Class::Server => tracing::warn!(
+                ?class,
+                places,
+                "idle connections are closed: others want their places"
+            ),
+        }
     }
 
     fn welcome(&self, refused: Option<&(Refusal, Option<String>)>) -> Welcome {

@@ -1,7 +1,8 @@
-//! The handshakes of TLS that an address may have this server make.
+//! The work that callers may cause before they have proven anything: handshakes of TLS, and proofs that fail.
 //!
 //! A handshake costs the server a signature and an exchange of keys, and a stranger next to nothing. Each address has an allowance, of which a
-//! caller takes one before a byte of it is read; one that comes when it is used up is closed unheard. Servers of the cluster that have shown their
+//! caller takes one before a byte of it is read; one that comes when it is used up is closed unheard. All addresses together from which no caller has proven
+//! anything yet have one as well: strangers with many addresses take nothing from clients and servers that were here. Servers of the cluster that have shown their
 //! certificates are always heard. Without TLS there is nothing to protect, and nothing is counted: callers that share an
 //! address (a balancer, a translation of addresses) would pay for each other.
 
@@ -13,22 +14,37 @@ use tokio::time::Instant;
 /// Addresses of which an allowance is remembered. Further ones share one.
 const MAX_ADDRESSES: usize = 4096;
 
-/// The allowance of one address.
+/// So many at once, and so many more each second.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct HandshakeLimit {
-    /// Handshakes in a row.
+pub struct Rate {
+    /// The number in a row.
     pub burst: u32,
-    /// Handshakes a second in the long run.
+    /// The number a second in the long run.
     pub per_second: u32,
-    /// Callers on this machine are limited, too. They have its processor anyway.
+}
+
+/// The number of times that callers may do something that costs the server more than them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Allowance {
+    /// For one address.
+    pub address: Rate,
+    /// For all addresses together from which no caller has proven anything.
+    pub strangers: Rate,
+    /// Callers on this machine are counted, too. They have its processor anyway.
     pub is_for_loopback: bool,
 }
 
-impl HandshakeLimit {
-    /// The usual allowance.
-    pub const USUAL: HandshakeLimit = HandshakeLimit {
-        burst: 1000,
-        per_second: 100,
+impl Allowance {
+    /// The usual number of handshakes of TLS.
+    pub const HANDSHAKES: Allowance = Allowance {
+        address: Rate {
+            burst: 1000,
+            per_second: 100,
+        },
+        strangers: Rate {
+            burst: 4000,
+            per_second: 500,
+        },
         is_for_loopback: false,
     };
 }
@@ -47,43 +63,92 @@ pub(super) fn party(address: IpAddr) -> IpAddr {
 /// The used parts of the allowances of addresses: of handshakes, and of other things that a caller may do so often.
 #[derive(Default)]
 pub struct Allowances {
-    used: BTreeMap<IpAddr, (f64, Instant)>,
+    used: BTreeMap<IpAddr, Used>,
+    /// That of all strangers together.
+    used_by_strangers: Option<Used>,
+    /// Parties of which a caller has proven a key, or that it is a server.
+    proven: BTreeSet<IpAddr>,
     /// Servers of the cluster have called from there.
     servers: BTreeSet<IpAddr>,
 }
 
+/// The part of an allowance that was used at some time.
+#[derive(Clone, Copy, Debug)]
+struct Used {
+    count: f64,
+    since: Instant,
+}
+
+impl Used {
+    fn at(self, rate: Rate, now: Instant) -> f64 {
+        let seconds = now.saturating_duration_since(self.since).as_secs_f64();
+        (self.count - seconds * f64::from(rate.per_second)).max(0.0)
+    }
+
+    /// One more. Callers that are heard at once may be more than there is room for: an allowance does not pay for longer.
+    fn and_one(known: Option<Used>, rate: Rate, now: Instant) -> Used {
+        let before = known.map_or(0.0, |known| known.at(rate, now));
+        let count = (before + 1.0).min(f64::from(rate.burst));
+        Used { count, since: now }
+    }
+
+    fn less_one(&mut self) {
+        self.count = (self.count - 1.0).max(0.0);
+    }
+}
+
+fn has_room(known: Option<&Used>, rate: Rate, now: Instant) -> bool {
+    known.map_or(0.0, |known| known.at(rate, now)) + 1.0 <= f64::from(rate.burst)
+}
+
 impl Allowances {
-    /// False: the address has used up its allowance.
-    pub fn admits(&self, address: IpAddr, limit: &HandshakeLimit, now: Instant) -> bool {
-        let address = address.to_canonical();
-        let is_spared = address.is_loopback() && !limit.is_for_loopback;
-        if is_spared || self.servers.contains(&address) {
+    /// False: the allowance of the address is used up, or that of all strangers if it is one of theirs.
+    pub fn admits(&self, address: IpAddr, allowance: &Allowance, now: Instant) -> bool {
+        if is_spared(address, allowance) || self.servers.contains(&address.to_canonical()) {
             return true;
         }
-        let known = self.used.get(&self.place(address));
-        let used = known.map_or(0.0, |known| still_used(*known, limit, now));
-        used + 1.0 <= f64::from(limit.burst)
+        let own = self.used.get(&self.place(address));
+        has_room(own, allowance.address, now)
+            && (self.has_proven(address)
+                || has_room(self.used_by_strangers.as_ref(), allowance.strangers, now))
     }
 
     /// A caller from there is heard.
-    pub fn charge(&mut self, address: IpAddr, limit: &HandshakeLimit, now: Instant) {
+    pub fn charge(&mut self, address: IpAddr, allowance: &Allowance, now: Instant) {
+        let rate = allowance.address;
         if self.used.len() >= MAX_ADDRESSES {
-            let is_in_use = |known: &(f64, Instant)| still_used(*known, limit, now) > 0.0;
-            self.used.retain(|_, known| is_in_use(known));
+            self.used.retain(|_, known| known.at(rate, now) > 0.0);
         }
         let place = self.place(address);
-        let known = self.used.entry(place).or_insert((0.0, now));
-        let used = still_used(*known, limit, now) + 1.0;
-        // Callers that are heard at once may be more than there is room for: the address does not pay for longer.
-        *known = (used.min(f64::from(limit.burst)), now);
+        let known = self.used.get(&place).copied();
+        self.used.insert(place, Used::and_one(known, rate, now));
+        if !is_spared(address, allowance) && !self.has_proven(address) {
+            let used = Used::and_one(self.used_by_strangers, allowance.strangers, now);
+            self.used_by_strangers = Some(used);
+        }
     }
 
     /// Gives back one charge: the caller from there has made no fault.
     pub fn refund(&mut self, address: IpAddr) {
-        let place = self.place(address);
-        if let Some((used, _)) = self.used.get_mut(&place) {
-            *used = (*used - 1.0).max(0.0);
+        let (place, is_stranger) = (self.place(address), !self.has_proven(address));
+        let of_strangers = self.used_by_strangers.as_mut().filter(|_| is_stranger);
+        for used in self.used.get_mut(&place).into_iter().chain(of_strangers) {
+            used.less_one();
         }
+    }
+
+    /// A caller from there has proven a key, or that it is a server.
+    pub fn prove(&mut self, address: IpAddr) {
+        let party = party(address);
+        if self.proven.len() >= MAX_ADDRESSES && !self.proven.contains(&party) {
+            self.proven.pop_first();
+        }
+        self.proven.insert(party);
+    }
+
+    /// True if a caller from there has proven something.
+    pub(super) fn has_proven(&self, address: IpAddr) -> bool {
+        self.proven.contains(&party(address))
     }
 
     /// A server of the cluster called from there.
@@ -103,10 +168,8 @@ impl Allowances {
     }
 }
 
-/// The part of an allowance that is used at that time.
-fn still_used((used, since): (f64, Instant), limit: &HandshakeLimit, now: Instant) -> f64 {
-    let seconds = now.saturating_duration_since(since).as_secs_f64();
-    (used - seconds * f64::from(limit.per_second)).max(0.0)
+fn is_spared(address: IpAddr, allowance: &Allowance) -> bool {
+    address.to_canonical().is_loopback() && !allowance.is_for_loopback
 }
 
 #[cfg(test)]
@@ -115,9 +178,16 @@ mod tests {
 
     use super::*;
 
-    const LIMIT: HandshakeLimit = HandshakeLimit {
+    const OWN: Rate = Rate {
         burst: 3,
         per_second: 2,
+    };
+    const LIMIT: Allowance = Allowance {
+        address: OWN,
+        strangers: Rate {
+            burst: 1_000_000,
+            per_second: 0,
+        },
         is_for_loopback: false,
     };
 
@@ -145,7 +215,7 @@ mod tests {
         let (mut allowances, start) = (Allowances::default(), Instant::now());
         let (here, there) = (address("2001:db8::1"), address("2001:db8:0:1::1"));
         let neighbour = address("2001:db8::2");
-        for _ in 0..LIMIT.burst {
+        for _ in 0..OWN.burst {
             assert!(allowances.admits(here, &LIMIT, start));
             allowances.charge(neighbour, &LIMIT, start);
         }
@@ -162,11 +232,47 @@ mod tests {
         assert!(!allowances.admits(neighbour, &LIMIT, start));
     }
 
+    /// Each address had an allowance, and strangers have as many addresses as they like.
+    #[test]
+    fn strangers_share_an_allowance_and_those_who_have_proven_something_do_not() {
+        let (mut allowances, start) = (Allowances::default(), Instant::now());
+        let limit = Allowance {
+            strangers: Rate {
+                burst: 20,
+                per_second: 4,
+            },
+            ..LIMIT
+        };
+        let (client, local) = (address("10.9.0.1"), address("127.0.0.1"));
+        allowances.prove(client);
+        let strange = |number: u8| IpAddr::from([10, 0, number, 1]);
+        for number in 0..20 {
+            assert!(allowances.admits(strange(number), &limit, start));
+            allowances.charge(strange(number), &limit, start);
+            allowances.charge(local, &limit, start);
+        }
+        assert!(!allowances.admits(strange(99), &limit, start));
+        for _ in 0..OWN.burst {
+            assert!(allowances.admits(client, &limit, start));
+            allowances.charge(client, &limit, start);
+        }
+        assert!(!allowances.admits(client, &limit, start), "its own is used");
+        allowances.refund(client);
+        assert!(!allowances.admits(strange(99), &limit, start));
+        allowances.refund(strange(0));
+        assert!(allowances.admits(strange(99), &limit, start));
+        allowances.charge(strange(99), &limit, start);
+        let later = start + Duration::from_millis(260);
+        assert!(allowances.admits(strange(98), &limit, later));
+        allowances.charge(strange(98), &limit, later);
+        assert!(!allowances.admits(strange(97), &limit, later));
+    }
+
     #[test]
     fn what_is_given_back_can_be_used_again() {
         let (mut allowances, now) = (Allowances::default(), Instant::now());
         let (here, there) = (address("10.0.0.1"), address("10.0.0.2"));
-        for _ in 0..LIMIT.burst {
+        for _ in 0..OWN.burst {
             allowances.charge(here, &LIMIT, now);
         }
         assert!(!allowances.admits(here, &LIMIT, now));
@@ -186,7 +292,7 @@ mod tests {
             allowances.charge(local, &LIMIT, now);
         }
         assert!(allowances.admits(local, &LIMIT, now));
-        let strict = HandshakeLimit {
+        let strict = Allowance {
             is_for_loopback: true,
             ..LIMIT
         };
@@ -206,5 +312,9 @@ mod tests {
         let later = now + Duration::from_hours(1);
         allowances.charge(nth(0), &LIMIT, later);
         assert_eq!(allowances.used.len(), 1, "covered ones are forgotten");
+        for n in 0..2 * MAX_ADDRESSES as u32 {
+            allowances.prove(nth(n));
+        }
+        assert_eq!(allowances.proven.len(), MAX_ADDRESSES);
     }
 }

@@ -18,6 +18,8 @@ use super::watched::WatchedConnection;
 pub enum Class {
     /// It has not said hello yet.
     Waiting,
+    /// It has said hello over TLS, and proven nothing: it is about to prove a key, or to join.
+    Stranger,
     /// A client's, or that of a server which is not known.
     Client,
     /// That of a server which is known.
@@ -26,7 +28,12 @@ pub enum Class {
 
 impl Class {
     /// All of them.
-    pub const ALL: [Class; 3] = [Class::Waiting, Class::Client, Class::Server];
+    pub const ALL: [Class; 4] = [
+        Class::Waiting,
+        Class::Stranger,
+        Class::Client,
+        Class::Server,
+    ];
 }
 
 /// The largest number of connections at once, by class.
@@ -34,6 +41,8 @@ impl Class {
 pub struct Places {
     /// Those that have not said hello.
     pub waiting: usize,
+    /// Those that have proven nothing.
+    pub strangers: usize,
     /// Those of clients.
     pub clients: usize,
     /// Those of servers.
@@ -44,6 +53,7 @@ impl Places {
     /// The usual number.
     pub const USUAL: Places = Places {
         waiting: 256,
+        strangers: 128,
         clients: 1024,
         servers: 512,
     };
@@ -52,6 +62,7 @@ impl Places {
     pub fn of(&self, class: Class) -> usize {
         match class {
             Class::Waiting => self.waiting,
+            Class::Stranger => self.strangers,
             Class::Client => self.clients,
             Class::Server => self.servers,
         }
@@ -67,7 +78,7 @@ pub struct Counts {
     pub displaced: [u64; Class::ALL.len()],
     /// Callers who said no hello in time, or none that can be read.
     pub without_hello: u64,
-    /// Callers who were closed unheard: their address had used up its allowance of handshakes ([`super::HandshakeLimit`]).
+    /// Callers who were closed unheard: their address, or all strangers, had used up the allowance of handshakes ([`super::Allowance`]).
     pub limited: u64,
     /// Connections that were closed because a frame, or the reading of answers, did not go on ([`super::LEAST_RATE`]).
     pub slow: u64,
@@ -120,14 +131,10 @@ impl WaitingCallers {
     /// Sends away the oldest caller of the address that has the most, and of those with as many the one that came first: a caller from
     /// elsewhere is not crowded out. False: there is none.
     pub(super) fn send_one_away(&mut self) -> bool {
-        let mut crowds: BTreeMap<IpAddr, (usize, u64)> = BTreeMap::new();
         let staying = self.callers.iter();
-        for (id, caller) in staying.filter(|(_, caller)| !caller.is_leaving) {
-            crowds.entry(caller.party).or_insert((0, *id)).0 += 1;
-        }
-        let largest = crowds.into_values();
-        let largest = largest.max_by_key(|(count, oldest)| (*count, Reverse(*oldest)));
-        let Some((_, oldest)) = largest else {
+        let staying = staying.filter(|(_, caller)| !caller.is_leaving);
+        let parties = staying.map(|(id, caller)| (*id, caller.party));
+        let Some(oldest) = oldest_of_the_largest_crowd(parties) else {
             return false;
         };
         let caller = self.callers.get_mut(&oldest).expect("it was just seen");
@@ -135,6 +142,34 @@ impl WaitingCallers {
         caller.leave.notify_one();
         true
     }
+}
+
+/// The oldest caller of the party that has the most, and of those with as many the one that came first.
+fn oldest_of_the_largest_crowd(callers: impl Iterator<Item = (u64, IpAddr)>) -> Option<u64> {
+    let mut crowds: BTreeMap<IpAddr, (usize, u64)> = BTreeMap::new();
+    for (id, party) in callers {
+        crowds.entry(party).or_insert((0, id)).0 += 1;
+    }
+    let largest = crowds.into_values();
+    let largest = largest.max_by_key(|(count, oldest)| (*count, Reverse(*oldest)));
+    largest.map(|(_, oldest)| oldest)
+}
+
+/// The stranger that goes for another one, also if it waits for an answer: the oldest of the address that has the most. One at whose address a caller has
+/// proven something goes last.
+pub(super) fn stranger_to_go(
+    connections: &BTreeMap<u64, WatchedConnection>,
+    has_proven: impl Fn(IpAddr) -> bool,
+) -> Option<u64> {
+    let of = |is_proven: bool| {
+        let strangers = connections.iter().filter(|(_, watched)| {
+            watched.class == Class::Stranger && watched.connection.is_open()
+        });
+        let parties = strangers.map(|(id, watched)| (*id, watched.connection.remote().ip()));
+        let parties = parties.filter(|(_, address)| has_proven(*address) == is_proven);
+        oldest_of_the_largest_crowd(parties.map(|(id, address)| (id, party(address))))
+    };
+    of(false).or_else(|| of(true))
 }
 
 /// The connections that may go for `wanted` others: those that lag, then those that do nothing, of each

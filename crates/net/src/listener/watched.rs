@@ -17,6 +17,8 @@ use crate::encryption::{Origin, Tls};
 /// Bytes a second that a caller has to send of a frame, or to read of answers, in the long run.
 pub const LEAST_RATE: u32 = 4 << 10;
 
+/// The longest time for which a caller that has proven nothing stays, the wait for the answer to its proof included.
+const STRANGERS_TIME: Duration = Duration::from_secs(15);
 /// Seconds behind, in the middle of a frame, from which on others may take the place.
 const LAGS_IN_A_FRAME: f64 = 2.0;
 /// A second in which nothing is unfinished takes back this part of one: a caller that is mostly in the middle of some frame falls behind.
@@ -82,12 +84,17 @@ impl WatchedConnection {
         })
     }
 
-    /// The time for which its caller has proven nothing, one more period included.
-    pub(super) fn stranger_for(&mut self, period: Duration) -> Duration {
-        if self.origin == Origin::Anonymous {
-            self.unproven += period;
+    /// True if its caller has proven nothing for too long, one more period included. It has this time to begin.
+    pub(super) fn overstays(&mut self, period: Duration, to_begin: Duration) -> bool {
+        if self.origin != Origin::Anonymous {
+            return false;
         }
-        self.unproven
+        self.unproven += period;
+        let time = match self.connection.unanswered() {
+            0 => to_begin.min(STRANGERS_TIME),
+            _ => STRANGERS_TIME,
+        };
+        self.unproven >= time
     }
 
     /// Closes it if the certificate of the caller, or its ticket, counts no longer. True: it does.
@@ -209,6 +216,25 @@ mod tests {
         frame::encode(&mut out, &header, [row].into_iter(), b"", BodyPlace::Inline).unwrap();
         out.extend(payload);
         out
+    }
+
+    /// A caller that had proven nothing kept its place for half a minute.
+    #[tokio::test]
+    async fn a_stranger_has_little_time_and_some_more_for_the_answer() {
+        let to_begin = Duration::from_secs(5);
+        for (origin, is_asking, seconds) in [
+            (Origin::Anonymous, false, Some(5)),
+            (Origin::Anonymous, true, Some(15)),
+            (Origin::Plain, false, None),
+        ] {
+            let mut pair = pair(1 << 10);
+            pair.watched.origin = origin;
+            if is_asking {
+                pair.watched.connection.request_taken();
+            }
+            let mut overstays = (1..100).filter(|_| pair.watched.overstays(SECOND, to_begin));
+            assert_eq!(overstays.next(), seconds);
+        }
     }
 
     /// One byte of a frame every 29 s kept a place for ever.

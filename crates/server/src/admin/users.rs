@@ -159,6 +159,9 @@ mod tests {
             assert_eq!(user, Some(1000).filter(|_| cfg!(target_endian = "little")));
         }
         let readings = READINGS.load(Ordering::Relaxed);
-        assert_eq!(readings, 2, "for the first, and for all that came meanwhile");
+        assert_eq!(
+            readings, 2,
+            "for the first, and for all that came meanwhile"
+        );
     }
 }

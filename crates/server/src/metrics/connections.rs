@@ -8,7 +8,7 @@ use prometheus::{IntCounter, IntCounterVec, IntGaugeVec};
 use super::{raise, whole, word_of};
 
 /// The word for each class, and that of the admin port.
-const WORDS: [&str; Class::ALL.len()] = ["waiting", "client", "server"];
+const WORDS: [&str; Class::ALL.len()] = ["waiting", "stranger", "client", "server"];
 const ADMIN: &str = "admin";
 
 /// Refusals that a hello can meet.
@@ -35,7 +35,7 @@ impl Connections {
         let connections = Connections {
             open: add.gauges(
                 "areo_server_connections",
-                "Open connections: of callers without a hello, of clients, of servers, and to the admin port.",
+                "Open connections: of callers without a hello, of strangers that have proven nothing, of clients, of servers, and to the admin port.",
                 &["class"],
             ),
             displaced: add.counters(
@@ -96,8 +96,8 @@ mod tests {
         let registry = Registry::new();
         let connections = Connections::new(&Adding(&registry));
         let mut callers = Counts {
-            open: [1, 2, 3],
-            displaced: [6, 7, 8],
+            open: [1, 13, 2, 3],
+            displaced: [6, 14, 7, 8],
             without_hello: 9,
             limited: 10,
             slow: 11,
@@ -111,6 +111,7 @@ mod tests {
         let text = text(&registry);
         for line in [
             "areo_server_connections{class=\"waiting\"} 1",
+            "areo_server_connections{class=\"stranger\"} 13",
             "areo_server_connections{class=\"client\"} 2",
             "areo_server_connections{class=\"server\"} 3",
             "areo_server_connections{class=\"admin\"} 4",

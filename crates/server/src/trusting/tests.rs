@@ -94,7 +94,7 @@ fn an_address_whose_proofs_fail_is_left_and_no_other_one() {
         secret: Secret::random(&system).unwrap(),
         ..asked.admin.clone()
     };
-    for number in 0..FAILURES.burst {
+    for number in 0..FAILURES.address.burst {
         let answer = asked.prove(&wrong, "10.0.0.1");
         assert_eq!(
             refusal(&answer),
@@ -111,10 +111,25 @@ fn an_address_whose_proofs_fail_is_left_and_no_other_one() {
     assert!(refused.sentence.contains("wait a minute"), "{refused}");
     assert_eq!(asked.world.gathers(), gathers, "no quorum is asked for it");
     // Others are heard, as often as they are right.
-    for number in 0..2 * FAILURES.burst {
+    for number in 0..2 * FAILURES.address.burst {
         let answer = asked.prove(&asked.admin, "10.0.0.2");
         assert_eq!(refusal(&answer), None, "{number}");
     }
     let answer = asked.prove(&wrong, "10.0.0.2");
     assert_eq!(refusal(&answer), Some(RefusalKind::Unauthorised));
+}
+
+/// Strangers with many addresses took from clients whose keys had been proven before.
+#[test]
+fn strangers_that_fail_from_many_addresses_cost_those_nothing_that_have_proven_a_key() {
+    let asked = Asked::found();
+    assert_eq!(refusal(&asked.prove(&asked.admin, "10.0.0.1")), None);
+    for number in 0..FAILURES.strangers.burst {
+        let address = std::net::Ipv4Addr::from_bits(0x0a01_0000 + number).into();
+        let mut allowances = asked.trusting.allowances.borrow_mut();
+        allowances.charge(address, &FAILURES, Instant::now());
+    }
+    let answer = asked.prove(&asked.admin, "10.0.0.2");
+    assert_eq!(refusal(&answer), Some(RefusalKind::Unavailable));
+    assert_eq!(refusal(&asked.prove(&asked.admin, "10.0.0.1")), None);
 }
