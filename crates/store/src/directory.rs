@@ -7,6 +7,7 @@
 //! IDENTITY  a blob of the layer above, with a checksum
 //! IDENTITY.spare  room for the next one, so that a server starts on a full disk; what it says means nothing
 //! TRUST     keys and certificates of the server, a blob of the layer above behind its checksum; missing where the cluster has none
+//! JOIN      the id and the key with which a machine asks to be a server, a blob of the layer above behind its checksum; goes with the first identity
 //! SCRUB     how far verification is, a blob of the layer above behind its checksum; may be missing
 //! <name>/   one directory per log, see Directory::disk
 //! incomplete-log-of-ID/   the log, EXTENT and SCRUB of a server whose place this one takes, see Directory::set_aside
@@ -29,6 +30,7 @@ const FORMAT: &str = "FORMAT";
 const IDENTITY: &str = "IDENTITY";
 const SPARE: &str = "IDENTITY.spare";
 const TRUST: &str = "TRUST";
+const JOIN: &str = "JOIN";
 const SCRUB: &str = "SCRUB";
 /// File systems put this into their root.
 const LOST_AND_FOUND: &str = "lost+found";
@@ -252,10 +254,14 @@ impl Directory {
                 bytes: identity.len(),
             });
         }
-        exchange(&self.path, &encode_identity(identity)).map_err(|source| IdentityError::Io {
+        let written = exchange(&self.path, &encode_identity(identity));
+        written.map_err(|source| IdentityError::Io {
             path: self.path.join(IDENTITY),
             source,
-        })
+        })?;
+        // It means nothing from now on: where it stays it is passed over.
+        let _ = fs::remove_file(self.path.join(JOIN));
+        Ok(())
     }
 }
 

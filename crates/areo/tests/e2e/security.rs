@@ -115,6 +115,34 @@ fn a_token_lets_one_server_in() {
     wait_until(|| cluster.serving_by(&at_second) == 3);
 }
 
+/// The answer was lost, and with it the token: the next attempt had another id and another key.
+#[test]
+fn a_join_whose_answer_is_lost_is_repeated_with_its_token() {
+    let mut cluster = KeyedCluster::start();
+    let (token, seed) = (cluster.token(), cluster.address(0));
+    // What is answered cannot be kept, as if it had never come.
+    let data = cluster.data("s2");
+    std::fs::create_dir_all(data.join("TRUST.new")).unwrap();
+    std::fs::write(data.join("FORMAT"), "areo data directory\nformat 2\n").unwrap();
+    let join = |data: &Path| {
+        let mut server = command();
+        let listen = cluster.address(1);
+        server.args(["server", "--join", &seed, "--listen", &listen, "--data"]);
+        ended(server.arg(data).env("AREO_TOKEN", &token), b"")
+    };
+    let lost = join(&data);
+    assert!(lost.code != 0 && lost.stderr.contains("TRUST"), "{lost:?}");
+    let listed = cluster.run(&["token", "ls"]).done();
+    assert!(listed.text().contains("used"), "{listed:?}");
+    let other = join(&cluster.data("s3"));
+    other.refused(6, &["was used by server"]);
+    std::fs::remove_dir(data.join("TRUST.new")).unwrap();
+    assert!(data.join("JOIN").exists());
+    cluster.serve("s2", 1, &["--join", &seed], Some(&token));
+    wait_until(|| cluster.serving() == 2);
+    assert!(!data.join("JOIN").exists(), "its key is in TRUST");
+}
+
 /// A service may have `--init` in its unit: what is left of a server is not written over.
 #[test]
 fn of_what_is_left_of_a_server_no_other_one_is_made() {

@@ -17,7 +17,7 @@ use crate::identity::{self, ClusterIdentity, Identity, Succession};
 use crate::naming;
 use crate::registration::{self, place};
 use crate::replacement::{self, LOG};
-use crate::trust::joining;
+use crate::trust::joining::{self, Attempt};
 use crate::trust::operator::{self, CertificateFileError, Follower};
 use crate::trust::{self, NewTrust, Trust};
 use crate::worker::Durable;
@@ -70,23 +70,21 @@ struct NewIdentity {
 /// The directory, whose server it is, and what is known of that before it starts. Refused before anything is made if the server would be open
 /// to other machines at this address without keys.
 pub(super) async fn take_directory(options: &Options, at: &Reach) -> Result<Taken, ServeError> {
-    // The identity of the server is known before anything is made on disk.
+    // The identity of the server is known before anything is made on disk, but for a token, which is not sent without a trace.
+    let mut opened = None;
     let mut new = match Directory::has_identity(&options.data)? {
         true => None,
-        false => Some(new_identity(options, at).await?),
+        false => new_identity(options, at, &mut opened).await?,
     };
     if let Some(new) = &new {
         at.check(new.identity.has_trust, options)?;
     }
-    let directory = Rc::new(Directory::open(&options.data)?);
+    let directory = opened.map_or_else(|| Directory::open(&options.data), Ok)?;
     // Looked at again under the lock: another process may have been faster.
-    if directory.read_identity()?.is_some() {
+    if has_server(&directory)? {
         new = None;
-    } else if options.data.join(LOG).exists() {
-        // Keys and a log of a server are not written over.
-        let path = options.data.clone();
-        return Err(ServeError::NoIdentity { path });
     }
+    let directory = Rc::new(directory);
     if let Some(new) = &new {
         new.keep_keys(&directory, options)?;
     }
@@ -124,6 +122,16 @@ fn trust_of(
     let follower = options.certificate.as_ref().map(follow).transpose();
     let follower = follower.map_err(ServeError::Certificate)?;
     Ok(Some((trust, follower)))
+}
+
+/// True if the directory has a server. Keys and a log of one without an identity are not written over.
+fn has_server(directory: &Directory) -> Result<bool, ServeError> {
+    let has_identity = directory.read_identity()?.is_some();
+    if !has_identity && directory.path().join(LOG).exists() {
+        let path = directory.path().to_owned();
+        return Err(ServeError::NoIdentity { path });
+    }
+    Ok(has_identity)
 }
 
 /// The identity in the directory, which has one from now on. That of a server in memory is written when its start begins, so that
@@ -192,12 +200,16 @@ impl NewIdentity {
     }
 }
 
-async fn new_identity(options: &Options, at: &Reach) -> Result<NewIdentity, ServeError> {
+/// A server that is made now; none if the directory has one by now. Where it is made by a token, the directory is opened.
+async fn new_identity(
+    options: &Options,
+    at: &Reach,
+    opened: &mut Option<Directory>,
+) -> Result<Option<NewIdentity>, ServeError> {
     if options.certificate.is_some() && options.start != Start::Existing {
         return Err(ServeError::Certificate(CertificateFileError::NoServer));
     }
-    let server = ServerId(identity::random());
-    let identity = |cluster, root, name| Identity {
+    let identity = |cluster, server, root, name| Identity {
         cluster,
         server,
         name,
@@ -213,7 +225,7 @@ async fn new_identity(options: &Options, at: &Reach) -> Result<NewIdentity, Serv
             path: options.data.clone(),
         }),
         Start::Init { fixed_root, .. } => {
-            let cluster = identity::random();
+            let (cluster, server) = (identity::random(), ServerId(identity::random()));
             let root = identity::root_configuration(&[server], *fixed_root);
             let name = options.name.clone().unwrap_or_else(|| "s1".into());
             let now = trust::now_seconds();
@@ -222,7 +234,7 @@ async fn new_identity(options: &Options, at: &Reach) -> Result<NewIdentity, Serv
             let new = new.transpose().map_err(trust::at(&options.data))?;
             let trust = new.as_ref().map(|new| new.of(server, now)).transpose();
             let trust = trust.map_err(trust::at(&options.data))?;
-            Ok(NewIdentity {
+            Ok(Some(NewIdentity {
                 cluster: new.map(|new| ClusterIdentity {
                     cluster,
                     servers: vec![(server, name.clone())],
@@ -230,25 +242,34 @@ async fn new_identity(options: &Options, at: &Reach) -> Result<NewIdentity, Serv
                 }),
                 identity: Identity {
                     has_trust: trust.is_some(),
-                    ..identity(cluster, root, name)
+                    ..identity(cluster, server, root, name)
                 },
                 trust,
-            })
+            }))
         }
         Start::Join { seeds, token } => {
             let joined = match token {
-                None => joining::without_token(seeds, server).await?,
-                Some(token) => joining::by_token(seeds, server, token).await?,
+                None => Some(joining::without_token(seeds).await?),
+                Some(token) => {
+                    let begin = || {
+                        let directory = opened.insert(Directory::open(&options.data)?);
+                        match has_server(directory)? {
+                            true => Ok(None),
+                            false => Attempt::of(directory).map(Some),
+                        }
+                    };
+                    joining::by_token(seeds, token, begin).await?
+                }
             };
             // It gets its name when it can be found under it.
-            Ok(NewIdentity {
+            Ok(joined.map(|joined| NewIdentity {
                 identity: Identity {
                     has_trust: joined.trust.is_some(),
-                    ..identity(joined.cluster, joined.root, String::new())
+                    ..identity(joined.cluster, joined.server, joined.root, String::new())
                 },
                 trust: joined.trust,
                 cluster: None,
-            })
+            }))
         }
     }
 }

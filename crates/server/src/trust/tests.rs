@@ -158,3 +158,24 @@ fn a_certificate_that_cannot_be_written_is_not_shown_and_tried_again() {
     assert_eq!(written.certificate, trust.certificate);
     assert_ne!(written.certificate, before);
 }
+
+/// The next attempt had another id and another key, which a used token lets in no more.
+#[test]
+fn a_directory_asks_to_be_one_server_until_it_is() {
+    use joining::Attempt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let open = |name: &str| Directory::open(folder.path().join(name)).unwrap();
+    let of = |directory: &Directory| Attempt::of(directory).unwrap().encode();
+    let (one, other) = (open("s1"), open("s2"));
+    let first = of(&one);
+    drop(one);
+    let one = open("s1");
+    assert_eq!(of(&one), first);
+    assert_ne!(of(&other), first);
+    // What cannot be read is begun anew.
+    one.write_join(b"x").unwrap();
+    assert_ne!(of(&one), first);
+    one.write_identity(b"s1").unwrap();
+    assert!(one.read_join().unwrap().is_none());
+}
