@@ -250,22 +250,15 @@ impl Worker {
 
     /// True if this server has the other one among the registered servers.
     pub(crate) fn knows(&self, server: ServerId) -> bool {
-        let node = self.node.borrow();
-        let shard = node.as_ref().map(Node::shard);
-        shard.is_some_and(|shard| {
-            let mut registered = shard.server().registered();
-            registered.any(|record| record.id == server && !record.is_forgotten())
-        })
+        self.has_forgotten(server) == Some(false)
     }
 
-    /// True if this server has it that the other one is forgotten.
-    pub(crate) fn has_forgotten(&self, server: ServerId) -> bool {
+    /// True if this server has it that the other one is forgotten; `None`: it does not know the other one.
+    pub(crate) fn has_forgotten(&self, server: ServerId) -> Option<bool> {
         let node = self.node.borrow();
-        let shard = node.as_ref().map(Node::shard);
-        shard.is_some_and(|shard| {
-            let mut registered = shard.server().registered();
-            registered.any(|record| record.id == server && record.is_forgotten())
-        })
+        let mut registered = node.as_ref()?.shard().server().registered();
+        let record = registered.find(|record| record.id == server)?;
+        Some(record.is_forgotten())
     }
 
     /// It has gone over its objects once more.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use areo_core::config::Configuration;
 use areo_core::dsm::Client;
 use areo_core::dsm::completion::Completed;
+use areo_core::manager::Root;
 use areo_core::message::{Note, Refusal, Reply, Request};
 use areo_core::object::DomainId;
 use areo_net::env::NetEnv;
@@ -20,7 +21,7 @@ use tokio::task::spawn_local;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::judge::{Judge, Knowledge, Lacking, Standing, Verdict};
-use super::names::{NamedDomain, Names};
+use super::names::{NamedDomain, Names, Registered};
 use super::need::{Hearsay, Table, hearsay};
 use super::others::Inquiry;
 use crate::caller::Caller;
@@ -62,6 +63,9 @@ pub(crate) struct Gate {
     worker: Rc<Worker>,
     table: Table,
     names: Names,
+    registered: Registered,
+    /// A look for a server whose note was dropped is under way.
+    is_looking: Cell<bool>,
     waiting: Cell<usize>,
     asking: Semaphore,
 }
@@ -72,6 +76,8 @@ impl Gate {
             worker: Rc::clone(worker),
             table: Table { root },
             names: Names::default(),
+            registered: Registered::default(),
+            is_looking: Cell::new(false),
             waiting: Cell::new(0),
             asking: Semaphore::new(INQUIRIES),
         })
@@ -83,7 +89,7 @@ impl Gate {
             Verdict::Allowed => self.pass(asked),
             Verdict::Lacking(lacking) => self.refuse_for(asked.responder, lacking),
             _ if self.waiting.get() == WAITING => self.refuse(asked.responder, Refusal::Busy),
-            Verdict::Unnamed | Verdict::Unheard | Verdict::Completed => {
+            Verdict::Unnamed | Verdict::Unregistered | Verdict::Unheard | Verdict::Completed => {
                 self.waiting.set(self.waiting.get() + 1);
                 spawn_local(Rc::clone(self).wait(asked));
             }
@@ -91,10 +97,11 @@ impl Gate {
     }
 
     /// Takes a note. One that its sender may not send is dropped.
-    pub(crate) fn note(&self, note: Note, origin: &Origin) {
+    pub(crate) fn note(self: &Rc<Self>, note: Note, origin: &Origin) {
         let verdict = self.judging().note(&note, self.standing(origin));
         match verdict {
             Verdict::Allowed => self.worker.note(note),
+            Verdict::Unregistered => self.look_beside(),
             Verdict::Lacking(Lacking::Certificate) => {
                 tracing::warn!(?origin, "a note that is a server's, from another caller");
             }
@@ -162,7 +169,9 @@ impl Gate {
                 Ok(Some(Completed::Answered(reply))) => Ending::Answer(reply),
                 Ok(None) | Err(_) => Ending::Later,
             },
-            Ok(Verdict::Unnamed | Verdict::Unheard) | Err(_) => Ending::Later,
+            Ok(Verdict::Unnamed | Verdict::Unregistered | Verdict::Unheard) | Err(_) => {
+                Ending::Later
+            }
         }
     }
 
@@ -184,6 +193,10 @@ impl Gate {
             match self.judge(request, origin) {
                 Verdict::Unnamed if has_looked => return Verdict::Lacking(Lacking::Domain),
                 Verdict::Unnamed => has_looked = self.look().await,
+                Verdict::Unregistered if has_looked => {
+                    return Verdict::Lacking(Lacking::Registration);
+                }
+                Verdict::Unregistered => has_looked = self.look_for_servers().await,
                 Verdict::Unheard => self.inquire(request, origin).await,
                 verdict => return verdict,
             }
@@ -214,16 +227,44 @@ impl Gate {
         Some(Client::new(network.env(COMPLETION)))
     }
 
+    /// The root domain, where this server knows it to be.
+    fn root(&self) -> Option<Root<NetEnv>> {
+        Some(self.client()?.root(&self.worker.root()?))
+    }
+
     /// Reads the names of all domains. False: that was not possible.
     async fn look(&self) -> bool {
-        let Some(client) = self.client() else {
+        let Some(root) = self.root() else {
             return false;
         };
-        let Some(root) = self.worker.root() else {
-            return false;
-        };
-        let root = client.root(&root);
         self.names.look(&root).await.is_ok()
+    }
+
+    /// Reads which servers are registered. False: that was not possible.
+    async fn look_for_servers(&self) -> bool {
+        let Some(root) = self.root() else {
+            return false;
+        };
+        let Ok(found) = self.registered.look(&root).await else {
+            return false;
+        };
+        for record in found {
+            self.worker
+                .request(Request::Know(record), Caller::nobody(), None);
+        }
+        self.worker.turn();
+        true
+    }
+
+    /// Reads which servers are registered, for the notes that come later.
+    fn look_beside(self: &Rc<Self>) {
+        if !self.is_looking.replace(true) {
+            let gate = Rc::clone(self);
+            spawn_local(async move {
+                gate.look_for_servers().await;
+                gate.is_looking.set(false);
+            });
+        }
     }
 }
 
@@ -262,10 +303,12 @@ impl Gate {
         match origin {
             Origin::Plain => Standing::Plain,
             Origin::Anonymous => Standing::Stranger,
-            Origin::Server(server) if self.worker.has_forgotten(*server) => {
-                Standing::Forgotten(*server)
-            }
-            Origin::Server(server) => Standing::Server(*server),
+            Origin::Server(server) => match self.worker.has_forgotten(*server) {
+                Some(true) => Standing::Forgotten(*server),
+                Some(false) => Standing::Server(*server),
+                None if self.registered.has(*server) => Standing::Server(*server),
+                None => Standing::Unregistered(*server),
+            },
             Origin::Key(ticket) => Standing::Key(&ticket.grants),
         }
     }

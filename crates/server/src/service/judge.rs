@@ -22,6 +22,8 @@ pub(crate) enum Standing<'a> {
     Stranger,
     /// A server, by its certificate.
     Server(ServerId),
+    /// A server by its certificate that no one has registered, as far as is known here: it may do what it takes to register.
+    Unregistered(ServerId),
     /// A server that was forgotten: it may ask for its own start, and hears that it was.
     Forgotten(ServerId),
     /// A client, by its key.
@@ -39,6 +41,8 @@ pub(crate) enum Verdict {
     Completed,
     /// It depends on the name of a domain that is not known here.
     Unnamed,
+    /// Its certificate is of a server that is not known here to be registered: the root domain is to be asked.
+    Unregistered,
     /// It passes on what this server has not heard, and may not decide that: servers are to be asked.
     Unheard,
 }
@@ -54,6 +58,8 @@ pub(crate) enum Lacking {
     Domain,
     /// The certificate of a server.
     Certificate,
+    /// The registration of the server of its certificate.
+    Registration,
 }
 
 impl Lacking {
@@ -69,6 +75,9 @@ impl Lacking {
             }
             (Lacking::Certificate, _) => {
                 "only a server of the cluster may do that, by its certificate, and nothing was done".into()
+            }
+            (Lacking::Registration, _) => {
+                "the certificate of the caller is of a server that is not registered in the cluster, and nothing was done: a server registers when it starts".into()
             }
         }
     }
@@ -110,8 +119,12 @@ impl<K: Knowledge> Judge<K> {
         };
         let decides = self.table.of_configuration(passed_on.configuration.domain);
         match self.need(&decides, standing) {
-            Verdict::Lacking(_) if !self.knowledge.has_heard(&passed_on) => Verdict::Unheard,
-            Verdict::Lacking(_) | Verdict::Allowed => verdict,
+            Verdict::Lacking(_) | Verdict::Unregistered
+                if !self.knowledge.has_heard(&passed_on) =>
+            {
+                Verdict::Unheard
+            }
+            Verdict::Lacking(_) | Verdict::Unregistered | Verdict::Allowed => verdict,
             other => other,
         }
     }
@@ -129,10 +142,11 @@ impl<K: Knowledge> Judge<K> {
         Completion::of(request).is_some() && accesses_of(request).iter().all(may_read)
     }
 
-    /// Judges the sender of a note. A server that was forgotten says nothing more.
+    /// Judges the sender of a note. A server that was forgotten says nothing more, and one that is not registered nothing yet.
     pub(crate) fn note(&self, note: &Note, standing: Standing<'_>) -> Verdict {
         match standing {
             Standing::Forgotten(_) => Verdict::Lacking(Lacking::Certificate),
+            Standing::Unregistered(_) => Verdict::Unregistered,
             _ => self.need(&self.table.of_note(note), standing),
         }
     }
@@ -140,11 +154,16 @@ impl<K: Knowledge> Judge<K> {
     fn need(&self, need: &Need<'_>, standing: Standing<'_>) -> Verdict {
         match (need, standing) {
             (Need::NoCaller, _) => Verdict::Lacking(Lacking::Certificate),
-            (_, Standing::Plain) | (Need::Nothing, _) => Verdict::Allowed,
-            (Need::Server { id, .. }, Standing::Forgotten(own)) if *id == Some(own) => {
+            (_, Standing::Plain)
+            | (Need::Nothing, _)
+            | (Need::AnyKey | Need::Newcomer, Standing::Unregistered(_)) => Verdict::Allowed,
+            (Need::Server { id, .. }, Standing::Forgotten(own) | Standing::Unregistered(own))
+                if *id == Some(own) =>
+            {
                 Verdict::Allowed
             }
-            (Need::Server { .. }, Standing::Stranger | Standing::Forgotten(_)) => {
+            (_, Standing::Unregistered(_)) => Verdict::Unregistered,
+            (Need::Server { .. } | Need::Newcomer, Standing::Stranger | Standing::Forgotten(_)) => {
                 Verdict::Lacking(Lacking::Certificate)
             }
             (_, Standing::Stranger | Standing::Forgotten(_)) => Verdict::Lacking(Lacking::Key),
@@ -170,7 +189,8 @@ impl<K: Knowledge> Judge<K> {
             } => Verdict::Lacking(Lacking::Certificate),
             Need::Cluster(verb) => demand(grants, [grant::Need::cluster(verb)]),
             Need::Named(name) => demand(grants, [grant::Need::domain(Verb::Admin, name), reconfig]),
-            Need::Server {
+            Need::Newcomer
+            | Need::Server {
                 or_reconfig: true, ..
             } => demand(grants, [reconfig]),
             Need::Domain {

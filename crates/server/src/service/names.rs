@@ -1,15 +1,17 @@
-//! Names of domains by their ids: grants are for names, requests have ids.
+//! What it takes to judge callers, from the root domain: names of domains by their ids, and the servers that are registered.
 //!
-//! An id that is new is looked up in the root domain, once for all requests that wait for it. A name stays: an id has one name for ever, and
-//! a removed domain keeps it.
+//! Grants are for names, requests have ids. An id that is new is looked up in the root domain, once for all requests that wait for it. A name stays: an id has one name for ever, and
+//! a removed domain keeps it. A server that is new is looked up likewise, and stays registered until it is forgotten.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use areo_core::config::Configuration;
+use areo_core::config::{Configuration, ServerId};
+use areo_core::error::Unavailable;
 use areo_core::manager::{DomainError, Root};
+use areo_core::message::ServerRecord;
 use areo_core::object::DomainId;
 use areo_net::env::NetEnv;
 use tokio::sync::Mutex;
@@ -25,11 +27,9 @@ pub(crate) struct NamedDomain {
     pub(crate) first: Arc<Configuration>,
 }
 
-/// The domains that are known by name.
+/// Reads something of the root domain, once for all that wait for it.
 #[derive(Default)]
-pub(crate) struct Names {
-    /// Domains by their ids.
-    pub(crate) known: RefCell<HashMap<DomainId, NamedDomain>>,
+struct Look {
     /// The number of looks that have begun.
     begun: Cell<u64>,
     /// The number of the last one that has read the directory.
@@ -38,29 +38,75 @@ pub(crate) struct Names {
     looking: Mutex<()>,
 }
 
-impl Names {
-    /// Knows each domain afterwards that was created before this call.
-    ///
-    /// # Errors
-    /// [`DomainError`].
-    pub(crate) async fn look(&self, root: &Root<NetEnv>) -> Result<(), DomainError> {
+impl Look {
+    /// The result of a reading that began after this call. `None`: it was that of another caller.
+    async fn once<T, E>(&self, read: impl Future<Output = Result<T, E>>) -> Result<Option<T>, E> {
         let asked = self.begun.get();
         let _alone = self.looking.lock().await;
         if self.done.get() > asked {
-            return Ok(());
+            return Ok(None);
         }
         if asked > 0 {
             tokio::time::sleep(PAUSE).await;
         }
         let number = self.begun.get() + 1;
         self.begun.set(number);
-        let domains = root.first_configurations().await?;
+        let found = read.await?;
+        self.done.set(number);
+        Ok(Some(found))
+    }
+}
+
+/// The servers that were found to be registered.
+#[derive(Default)]
+pub(crate) struct Registered {
+    known: RefCell<HashSet<ServerId>>,
+    look: Look,
+}
+
+impl Registered {
+    pub(crate) fn has(&self, server: ServerId) -> bool {
+        self.known.borrow().contains(&server)
+    }
+
+    /// Knows each server afterwards that was registered before this call; the records of those that are new.
+    ///
+    /// # Errors
+    /// [`Unavailable`].
+    pub(crate) async fn look(&self, root: &Root<NetEnv>) -> Result<Vec<ServerRecord>, Unavailable> {
+        let found = self.look.once(root.servers()).await?;
+        let mut known = self.known.borrow_mut();
+        let records = found.into_iter().flat_map(BTreeMap::into_values);
+        let is_new = |record: &ServerRecord| match record.is_forgotten() {
+            true => known.remove(&record.id),
+            false => known.insert(record.id),
+        };
+        Ok(records.filter(is_new).collect())
+    }
+}
+
+/// The domains that are known by name.
+#[derive(Default)]
+pub(crate) struct Names {
+    /// Domains by their ids.
+    pub(crate) known: RefCell<HashMap<DomainId, NamedDomain>>,
+    look: Look,
+}
+
+impl Names {
+    /// Knows each domain afterwards that was created before this call.
+    ///
+    /// # Errors
+    /// [`DomainError`].
+    pub(crate) async fn look(&self, root: &Root<NetEnv>) -> Result<(), DomainError> {
+        let Some(domains) = self.look.once(root.first_configurations()).await? else {
+            return Ok(());
+        };
         let mut known = self.known.borrow_mut();
         for (name, first) in domains {
             let (id, name) = (first.id().domain, name.into_boxed_str());
             known.entry(id).or_insert(NamedDomain { name, first });
         }
-        self.done.set(number);
         Ok(())
     }
 }

@@ -67,6 +67,8 @@ pub(crate) enum Need<'a> {
         /// True if `reconfig` is enough.
         or_reconfig: bool,
     },
+    /// The certificate of a server, also of one that is about to register; or `reconfig`.
+    Newcomer,
     /// No caller may send it.
     NoCaller,
 }
@@ -144,7 +146,9 @@ impl Table {
                     id: Some(record.id),
                     or_reconfig: false,
                 },
-                // A change of the root domain moves all records, and a server is marked as one that is to go.
+                // A server that takes the place of another one marks that as one that is to go, before it registers.
+                Enrolment::HandOn if record.is_leaving() => Need::Newcomer,
+                // A change of the root domain moves all records.
                 Enrolment::HandOn => Need::Server {
                     id: None,
                     or_reconfig: true,
@@ -235,7 +239,11 @@ impl Table {
         if let Some(name) = domain_of_cell(cell) {
             return Need::Named(name);
         }
-        // Names of servers, the chains of the cluster, and what a later version keeps there.
+        // A server has its name before it registers.
+        if cell.starts_with(SERVER_CELLS.as_bytes()) {
+            return Need::Newcomer;
+        }
+        // The chains of the cluster, and what a later version keeps there.
         Need::Server {
             id: None,
             or_reconfig: true,

@@ -9,8 +9,8 @@ use areo_core::dsm::Client;
 use areo_core::element::{Element, Form, Value};
 use areo_core::gather::survey;
 use areo_core::limits;
-use areo_core::manager::Creation;
-use areo_core::message::{Access, Answer, Body, Reply, Request, ServerRecord};
+use areo_core::manager::{Creation, Registration};
+use areo_core::message::{Access, Answer, Body, Enrolment, Reply, Request, ServerRecord};
 use areo_core::object::Name;
 use areo_core::pointer::{Pointer, Successors};
 use areo_core::server;
@@ -75,19 +75,28 @@ impl Cluster {
         }
         for server in &cluster.servers {
             server.worker.serve(server.worker.standstills());
+            for known in cluster.records() {
+                let know = Request::Know(known);
+                server.worker.request(know, Caller::nobody(), None);
+            }
         }
         cluster
     }
 
-    async fn server(&self, id: ServerId) -> (Server, Network) {
-        let root = configuration(ROOT, 0);
+    /// The end of a server with a certificate for this id.
+    fn certified(&self, id: ServerId) -> Tls {
         let key = ServerKey::create().expect("a key");
         let certificate = self.authority.issue(id, &key.public(), now());
         let issuer = self.authority.root();
-        let tls = Tls::new(Endpoint {
+        Tls::new(Endpoint {
             credentials: Some(Credentials::new(certificate.expect("issued"), issuer, &key)),
             ..self.endpoint()
-        });
+        })
+    }
+
+    async fn server(&self, id: ServerId) -> (Server, Network) {
+        let root = configuration(ROOT, 0);
+        let tls = self.certified(id);
         tls.verify_by(Verifier {
             cluster: CLUSTER,
             signers: vec![self.signer.public()],
@@ -151,12 +160,17 @@ impl Cluster {
         }
     }
 
-    fn introduce(&self, network: &Network) {
+    /// The servers that are up.
+    fn records(&self) -> Vec<ServerRecord> {
         let record = |it: &Server| ServerRecord::at_address(it.id, it.address.to_string());
+        self.servers.iter().map(record).collect()
+    }
+
+    fn introduce(&self, network: &Network) {
         // Nothing listens where a server that is down was.
         let down = |id| ServerRecord::at_address(ServerId(id), "127.0.0.1:1".into());
         let down = (self.servers.len() as u128 + 1..=3).map(down);
-        network.learn(CLUSTER, self.servers.iter().map(record).chain(down));
+        network.learn(CLUSTER, self.records().into_iter().chain(down));
     }
 
     /// A client whose key has these grants, or without a key.
@@ -284,6 +298,49 @@ fn each_key_does_what_its_grants_say_and_hears_what_it_lacks() {
         let made_up = all.domain(&configuration(DomainId(77), 0));
         let written = made_up.write(&name(), &value("z")).await;
         refused(&all, &written, "no domain of this cluster");
+    });
+}
+
+/// A valid certificate for any id had the standing of a server.
+#[test]
+fn a_certificate_counts_once_its_server_is_registered() {
+    run(async {
+        let cluster = Cluster::start(3).await;
+        let photos = cluster.photos().await;
+        let id = ServerId(0x44);
+        let network = Network::with_tls(Role::Server, id.0, Some(cluster.certified(id)));
+        cluster.introduce(&network);
+        let client = Client::new(network.env(ATTEMPT));
+        let written = client.domain(&photos).write(&name(), &value("x")).await;
+        refused(&client, &written, "not registered");
+        let root = client.root(&configuration(ROOT, 0));
+        let (chain, entry) = (root.chain("trust"), Bytes::from_static(b"x"));
+        let appended = chain.append(None, &entry).await;
+        refused(&client, &appended, "not registered");
+
+        // It gets a name, and registers; servers that have not heard of it look.
+        let record = ServerRecord::at_address(id, "127.0.0.1:1".into());
+        let another = ServerRecord::at_address(ServerId(0x45), "127.0.0.1:1".into());
+        assert!(root.name_server(&record, None).await.is_ok());
+        let forged = root.register(Enrolment::Register, &another).await;
+        refused(&client, &forged, "");
+        let registered = root.register(Enrolment::Register, &record).await;
+        assert_eq!(registered, Ok(Registration::Registered));
+        let client = Client::new(network.env(ATTEMPT));
+        let written = client.domain(&photos).write(&name(), &value("x")).await;
+        assert!(
+            written.is_ok(),
+            "{written:?}: {:?}",
+            client.env.unauthorised()
+        );
+        // One that is forgotten has no standing again.
+        let last = record.forgotten();
+        let admin = cluster.client(Some(&["reconfig"]));
+        let admin = admin.root(&configuration(ROOT, 0));
+        let forgotten = admin.register(Enrolment::Register, &last).await;
+        assert!(forgotten.is_ok(), "{forgotten:?}");
+        let written = client.domain(&photos).write(&name(), &value("y")).await;
+        refused(&client, &written, "key");
     });
 }
 

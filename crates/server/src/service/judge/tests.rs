@@ -65,7 +65,8 @@ fn enough(need: &Need<'_>) -> Vec<String> {
             verbs.iter().map(grant).collect()
         }
         Need::Named(name) => vec![format!("admin:{name}"), reconfig()],
-        Need::Server {
+        Need::Newcomer
+        | Need::Server {
             or_reconfig: true, ..
         } => vec![reconfig()],
         Need::Nothing | Need::AnyKey | Need::NoCaller | Need::Server { .. } => Vec::new(),
@@ -157,6 +158,18 @@ fn each_row_is_judged_for_callers_without_a_key() {
             forgotten,
             "{message:?}"
         );
+        let newcomer = is_request
+            && needs
+                .iter()
+                .all(|need| is_own(need) || matches!(need, Need::AnyKey | Need::Newcomer));
+        let found = verdict(message, Standing::Unregistered(OWN));
+        match newcomer {
+            true => assert_eq!(found, Verdict::Allowed, "{message:?}"),
+            false if needs.contains(&Need::NoCaller) => {
+                assert_ne!(found, Verdict::Allowed, "{message:?}");
+            }
+            false => assert_eq!(found, Verdict::Unregistered, "{message:?}"),
+        }
         let another = may(message, Standing::Forgotten(ServerId(8)));
         assert_eq!(another, stranger, "{message:?}");
     }

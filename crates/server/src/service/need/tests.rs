@@ -271,7 +271,7 @@ fn lists_and_cells() -> Vec<Row> {
             cell(ROOT, "domain/photos/00000000", accept()),
             &[Need::Named("photos")],
         ),
-        row(cell(ROOT, "server/s4", accept()), &[of_all]),
+        row(cell(ROOT, "server/s4", accept()), &[Need::Newcomer]),
         row(cell(ROOT, "chain/trust/00000000", accept()), &[of_all]),
         row(cell(ROOT, "chain/trust/00000000", query()), &[of_all]),
         row(cell(ROOT, "of a later version", prepare()), &[of_all]),
@@ -328,7 +328,11 @@ fn of_servers() -> Vec<Row> {
             register(Enrolment::Register, record.forgotten()),
             &[server(Some(OWN), true)],
         ),
-        row(register(Enrolment::HandOn, leaving), &[server(None, true)]),
+        row(register(Enrolment::HandOn, leaving), &[Need::Newcomer]),
+        row(
+            register(Enrolment::HandOn, record.clone()),
+            &[server(None, true)],
+        ),
         row(Request::Know(record), &[Need::NoCaller]),
     ]
 }
