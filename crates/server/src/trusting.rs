@@ -132,6 +132,7 @@ impl Trusting {
         let context = AskContext {
             server: self.server,
             issuer: self.tls.issuer(),
+            key: self.tls.public_key(),
             trusted: &self.tls.trusted(),
             ticket: caller.ticket.as_deref(),
             address: &caller.remote.to_string(),

@@ -265,6 +265,15 @@ pub(crate) fn is_ca(certificate: &CertificateDer<'_>) -> bool {
     judged == Err(webpki::Error::CaUsedAsEndEntity)
 }
 
+/// True if both certificates are for one key.
+pub(crate) fn have_one_key(one: &CertificateDer<'_>, other: &CertificateDer<'_>) -> bool {
+    let key = |der: &CertificateDer<'_>| {
+        let certificate = EndEntityCert::try_from(der).ok()?;
+        Some(certificate.subject_public_key_info())
+    };
+    key(one).is_some_and(|known| key(other) == Some(known))
+}
+
 /// The one server that a certificate names. A certificate with two such names is refused, because a reader could mean
 /// either.
 ///

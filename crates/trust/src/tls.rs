@@ -31,7 +31,7 @@ use rustls::{
 
 use areo_core::config::ServerId;
 
-use crate::authority::ServerKey;
+use crate::authority::{PUBLIC_KEY_BYTES, PublicKey, ServerKey};
 use crate::certificate::{self, CertificateError, ServerIdentity, Usage};
 use crate::operator::OperatorCertificate;
 use crate::roots::{Root, RootDigest, Roots};
@@ -183,6 +183,35 @@ impl Endpoint {
         let found = certificate::verify(self.roots.all(), leaf, others, usage, now.as_secs())?;
         is_meant(self.cluster, None, found)?;
         Ok(found)
+    }
+
+    /// Judges a server that showed these certificates, and has others for the same key: one that counts is enough.
+    ///
+    /// # Errors
+    /// [`CertificateError`], for those that it showed.
+    pub fn judge_either(
+        &self,
+        shown: &[CertificateDer<'_>],
+        also: &[CertificateDer<'_>],
+    ) -> Result<ServerIdentity, CertificateError> {
+        let judged = self.judge(shown, Usage::Server);
+        let counts = |other: &CertificateDer<'_>| {
+            let leaf = shown.first()?;
+            let found = self
+                .judge(std::slice::from_ref(other), Usage::Server)
+                .ok()?;
+            let is_its = certificate::identity(leaf) == Ok(found);
+            (is_its && certificate::have_one_key(leaf, other)).then_some(found)
+        };
+        judged.or_else(|error| also.iter().find_map(counts).ok_or(error))
+    }
+
+    /// The key of the certificate of this process.
+    pub fn public_key(&self) -> Option<PublicKey> {
+        let spki = self.credentials.as_ref()?.key.public_key()?;
+        // The point ends it.
+        let begin = spki.len().checked_sub(PUBLIC_KEY_BYTES)?;
+        PublicKey::new(&spki[begin..]).ok()
     }
 
     /// The CA that issued the certificate of this process, if it is one that counts.

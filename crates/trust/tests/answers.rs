@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use areo_core::config::{Configuration, Dap, ServerId};
 use areo_trust::authority::{Authority, ServerKey};
+use areo_trust::certificate::{Usage, verify};
 use areo_trust::grant::{Grants, Verb};
 use areo_trust::id::{KeyId, TokenId};
 use areo_trust::key::{AccessKey, Prover};
@@ -16,7 +17,7 @@ use areo_trust::protocol::{
     Ask, JoinAnswer, KeyProof, PAGE_ROWS, ProofSite, RefusalKind, TicketAnswer, TrustAnswer,
 };
 use areo_trust::registry::{Actor, AskContext, Foundation, Origin, Registry, What};
-use areo_trust::roots::RootDigest;
+use areo_trust::roots::{Root, RootDigest};
 use areo_trust::secret::{Secret, system};
 use areo_trust::ticket::{Holder, Ticket};
 use areo_trust::token::JoinToken;
@@ -104,6 +105,7 @@ impl Cluster {
             let context = AskContext {
                 server: HOST,
                 issuer: Some(RootDigest([1; 32])),
+                key: Some(ServerKey::create().expect("a key").public()),
                 trusted: &[RootDigest([1; 32]), RootDigest([2; 32])],
                 ticket: question.ticket.as_deref(),
                 address: ADDRESS,
@@ -298,7 +300,14 @@ fn a_proof_has_a_ticket_the_roots_and_a_proof_in_return() {
         ticket,
         answer,
         roots,
+        also,
     } = answer;
+    // The certificate of this server is of none of the CAs.
+    let [also] = &also[..] else {
+        panic!("one for each: {also:?}")
+    };
+    let named = verify(roots.all(), also, &[], Usage::Server, NOW).expect("of the cluster's CA");
+    assert_eq!(named.server, HOST);
     let view = cluster.registry.view().unwrap();
     assert_eq!(roots, view.roots);
     let ticket = view.verifier.verify(&ticket, NOW).unwrap();
@@ -403,6 +412,7 @@ fn a_rotation_leads_from_one_ca_to_the_next_and_the_audit_tells_it() {
         other => panic!("{other:?}"),
     };
     let old = list()[0].digest;
+    let first = cluster.registry.view().unwrap().roots.issuing().clone();
     let TrustAnswer::Authority { digest: new } = ask(Ask::TrustAuthority { root: None }) else {
         panic!("no CA")
     };
@@ -422,6 +432,18 @@ fn a_rotation_leads_from_one_ca_to_the_next_and_the_audit_tells_it() {
     let rest = [(old, false, true, NOW), (own, false, false, NOW)];
     assert_eq!(rows, [&[(new, true, true, NOW)], &rest[..]].concat());
     assert_eq!(ask(Ask::DropRoot { digest: old }), TrustAnswer::Done);
+    // A client that has slept over all of this still knows the servers.
+    let TrustAnswer::Ticket(answer) = cluster.prove(&cluster.admin) else {
+        panic!("no ticket")
+    };
+    let known = |root: &Root| {
+        let roots = std::slice::from_ref(root);
+        let counts = |also| verify(roots, also, &[], Usage::Server, NOW).is_ok();
+        answer.also.iter().filter(|also| counts(also)).count()
+    };
+    let roots = answer.roots.all().iter().chain([&first]);
+    let roots = roots.map(|root| (root.digest(), known(root)));
+    assert_eq!(roots.collect::<Vec<_>>(), [(new, 1), (own, 0), (old, 1)]);
     let (kind, _) = refusal(ask(Ask::DropRoot { digest: old }));
     assert_eq!(kind, RefusalKind::NotFound);
     let standing = ask(Ask::Standing);

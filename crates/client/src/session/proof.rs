@@ -6,7 +6,7 @@
 use super::cluster::KnownCluster;
 use super::thread::World;
 use crate::connect::{Attempt, ConnectError};
-use areo_net::network::{Contact, Network};
+use areo_net::network::{Contact, Network, TrustResponse};
 use areo_net::{Bearer, Role, Tls};
 use areo_trust::SKEW_SECONDS;
 use areo_trust::key::{AccessKey, Prover};
@@ -158,18 +158,23 @@ impl KeyHolder {
             Ask::Prove(proof)
         };
         let passed = |reason: String| NoTicket::Passed { reason };
-        let answer = network.ask_trust(address, PATIENCE, prove).await;
-        let answer = answer.map_err(|error| passed(error.to_string()))?.answer;
+        let asked = network.ask_trust(address, PATIENCE, prove).await;
+        let TrustResponse { contact, answer } = asked.map_err(|error| passed(error.to_string()))?;
         let (proof, site) = sent.expect("it was sent");
         match answer {
             TrustAnswer::Ticket(ticket) => {
                 let exchange = proof.exchange(&site);
                 let is_proven =
                     exchange.is_proven(&self.key.secret, Prover::Server, &ticket.answer);
-                match is_proven {
-                    true => Ok((site.cluster, ticket)),
-                    false => Err(passed("it does not know the key itself".to_owned())),
+                if !is_proven {
+                    return Err(passed("it does not know the key itself".to_owned()));
                 }
+                // Other holders of the key know it, too: once there is a CA to judge by, a server has a certificate that counts.
+                contact.judge(&self.tls, &ticket.also).map_err(|error| {
+                    tracing::warn!(%address, %error, "not believed, although it knows the access key");
+                    passed(error.to_string())
+                })?;
+                Ok((site.cluster, ticket))
             }
             TrustAnswer::Refused(refusal) if refusal.kind == RefusalKind::Unauthorised => {
                 Err(NoTicket::Refused {
@@ -267,3 +272,6 @@ async fn renew(holder: &Rc<KeyHolder>, world: &Weak<World>, known: &KnownCluster
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, RwLock};
 
+use areo_trust::authority::PublicKey;
 use areo_trust::certificate::{CertificateError, Usage};
 use areo_trust::roots::{Root, RootDigest, Roots};
 use areo_trust::tls::{Endpoint, TimeProvider, joining_config, proving_config};
@@ -113,6 +114,23 @@ impl Tls {
         let roots = current.known.endpoint().map(|endpoint| &endpoint.roots);
         let digests = roots.map(|roots| roots.all().iter().map(Root::digest).collect());
         digests.unwrap_or_default()
+    }
+
+    /// Judges a server by what this process knows: by the certificates that it showed, or by others for the same key. A process that knows no CA takes any.
+    pub(crate) fn judge(
+        &self,
+        shown: &[CertificateDer<'_>],
+        also: &[CertificateDer<'_>],
+    ) -> Result<(), CertificateError> {
+        match self.current().known.endpoint() {
+            Some(endpoint) => endpoint.judge_either(shown, also).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
+    /// The key of the certificate of this process.
+    pub fn public_key(&self) -> Option<PublicKey> {
+        self.current().known.endpoint()?.public_key()
     }
 
     /// The CA that issued the certificate of this process, if it is one that it trusts.

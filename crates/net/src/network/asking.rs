@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use areo_core::config::ServerId;
+use areo_trust::certificate::CertificateError;
 use areo_trust::protocol::{Ask, TrustAnswer};
 use areo_trust::roots::{Root, RootDigest};
 use areo_trust::tls::shown_root;
@@ -21,7 +22,7 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 
 use super::{BootstrapError, Network};
 use crate::connection::{Connection, ConnectionConfig, Handler, drive};
-use crate::encryption::Binding;
+use crate::encryption::{Binding, Tls};
 use crate::handshake::HandshakeError;
 use crate::message::{Incoming, Outgoing};
 use crate::peer::PeerConfig;
@@ -65,6 +66,15 @@ impl Contact {
     /// The CA with this digest among the certificates that the server showed: the one that a digest alone stands for.
     pub fn shown_root(&self, digest: RootDigest) -> Option<Root> {
         shown_root(&self.shown, digest)
+    }
+
+    /// Judges the server by the CAs that this end knows: by the certificates of the connection, or by others of the server for the same key. An end that
+    /// knows no CA takes any.
+    ///
+    /// # Errors
+    /// [`CertificateError`].
+    pub fn judge(&self, tls: &Tls, also: &[CertificateDer<'_>]) -> Result<(), CertificateError> {
+        tls.judge(&self.shown, also)
     }
 }
 

@@ -39,10 +39,14 @@ impl TrustAnswer {
     /// The answer as bytes. They go into a connection, whose buffers are not wiped: an answer with a secret is for an encrypted one.
     pub fn encode(&self) -> Bytes {
         let writer = match self {
-            TrustAnswer::Ticket(answer) => Writer::new(TICKET_IS)
-                .put(TICKET, &answer.ticket)
-                .put(PROOF, &answer.answer)
-                .put(ROOTS, &answer.roots.encode()),
+            TrustAnswer::Ticket(answer) => {
+                let out = Writer::new(TICKET_IS)
+                    .put(TICKET, &answer.ticket)
+                    .put(PROOF, &answer.answer)
+                    .put(ROOTS, &answer.roots.encode());
+                let put = |out: Writer, also: &CertificateDer<'_>| out.put(CERTIFICATE, also);
+                answer.also.iter().fold(out, put)
+            }
             TrustAnswer::Joined(answer) => Writer::new(JOINED)
                 .put(SECRET, answer.cluster_key.expose())
                 .put(CERTIFICATE, &answer.certificate)
@@ -100,6 +104,10 @@ fn read(kind: u8, fields: &mut Fields<'_>) -> Result<TrustAnswer, ProtocolError>
             ticket: Bytes::copy_from_slice(fields.one(TICKET)?),
             answer: fields.number(PROOF)?,
             roots: Roots::decode(fields.one(ROOTS)?)?,
+            also: {
+                let also = fields.all(CERTIFICATE).into_iter();
+                also.map(certificate).collect::<Result<_, _>>()?
+            },
         }),
         JOINED => TrustAnswer::Joined(JoinAnswer {
             cluster_key: secret(SECRET, fields.one(SECRET)?)?,

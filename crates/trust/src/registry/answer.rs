@@ -12,7 +12,7 @@ use super::error::{
     IssueTicketError, LogError, RedeemTokenError, RevokeTokenError, TrustRootError,
 };
 use super::{Redemption, Registry};
-use crate::authority::AuthorityError;
+use crate::authority::{AuthorityError, PublicKey};
 use crate::grant::{Need, Verb};
 use crate::id::KeyId;
 use crate::key::KeyError;
@@ -31,6 +31,8 @@ pub struct AskContext<'a> {
     pub server: ServerId,
     /// The CA that issued its certificate.
     pub issuer: Option<RootDigest>,
+    /// The key of its certificate.
+    pub key: Option<PublicKey>,
     /// The CAs by which it judges certificates.
     pub trusted: &'a [RootDigest],
     /// The ticket of the caller, whose signature and possession were verified.
@@ -118,10 +120,13 @@ impl Registry {
         let issued = self.issue_ticket(root, &exchange, &proof.proof, now);
         let issued = issued.await?;
         let view = self.view().ok_or(LogError::NotFounded)?;
+        let own = context.key.as_ref().map(|key| (key, context.issuer));
+        let also = own.map(|own| self.issue_by_others(context.server, own, now));
         Ok(TrustAnswer::Ticket(TicketAnswer {
             ticket: issued.ticket,
             answer: issued.answer,
             roots: view.roots.clone(),
+            also: also.transpose()?.unwrap_or_default(),
         }))
     }
 

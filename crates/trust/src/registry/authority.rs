@@ -6,14 +6,14 @@ use areo_core::config::ServerId;
 use areo_core::env::Env;
 use areo_core::manager::Root;
 
-use crate::authority::PublicKey;
+use crate::authority::{Authority, AuthorityError, PublicKey};
 use crate::roots::RootDigest;
 
 use super::entry::{AuthorityRecord, Content, Entry, Foundation, Origin, What};
 use super::error::{
     DropRootError, FoundError, IssueError, IssueFromError, LogError, TrustRootError,
 };
-use super::{AuthorityRow, LOG, Registry, Verdict};
+use super::{AuthorityRow, LOG, Registry, State, Verdict};
 
 impl Registry {
     /// Founds the cluster: the first change, made by the server that has this foundation in its data directory. A repetition changes nothing.
@@ -73,6 +73,23 @@ impl Registry {
         let authority = record.authority(self.cluster);
         let authority = authority.ok_or(IssueError::OfOperator { digest })??;
         Ok(authority.issue(server, key, now_seconds)?)
+    }
+
+    /// Certificates for the key of a server by each CA of the cluster's own but this one, those that were dropped last included, as the log was read last.
+    pub(super) fn issue_by_others(
+        &self,
+        server: ServerId,
+        (key, issuer): (&PublicKey, Option<RootDigest>),
+        now_seconds: u64,
+    ) -> Result<Vec<CertificateDer<'static>>, AuthorityError> {
+        let state = self.state.borrow();
+        let records = state.iter().flat_map(State::own);
+        let others = records.filter(|record| Some(record.root().digest()) != issuer);
+        let issue = |authority: Result<Authority, AuthorityError>| {
+            authority?.issue(server, key, now_seconds)
+        };
+        let authorities = others.filter_map(|record| record.authority(self.cluster));
+        authorities.map(issue).collect()
     }
 
     /// The record of the CA that issued when the log was read last; `None` before that.

@@ -81,6 +81,7 @@ impl State {
             founding,
             roots,
             authorities: records.into_iter().map(trusted).collect(),
+            past: Vec::new(),
             tokens: BTreeMap::new(),
             keys,
         })

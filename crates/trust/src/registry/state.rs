@@ -35,6 +35,9 @@ pub struct AuthorityRow {
     pub is_own: bool,
 }
 
+/// CAs of before that are remembered.
+const PAST: usize = 4;
+
 /// A root that is trusted.
 pub(super) struct TrustedAuthority {
     /// The clock of the server that began to trust it.
@@ -50,6 +53,8 @@ pub(super) struct State {
     pub(super) roots: Roots,
     /// One for each root, in no order.
     pub(super) authorities: BTreeMap<RootDigest, TrustedAuthority>,
+    /// CAs of the cluster's own that it trusts no longer, the last one last: servers show by them who they are to clients that have heard of no later one.
+    pub(super) past: Vec<AuthorityRecord>,
     pub(super) tokens: BTreeMap<TokenId, TokenRecord>,
     pub(super) keys: BTreeMap<KeyId, KeyRecord>,
 }
@@ -75,6 +80,7 @@ impl State {
                     record: foundation.authority,
                 },
             )]),
+            past: Vec::new(),
             tokens: BTreeMap::new(),
             keys: BTreeMap::from([(foundation.key.id, foundation.key)]),
         })
@@ -99,7 +105,11 @@ impl State {
             (What::RootIssues, Content::Root(digest)) => self.roots.issue_from(digest)?,
             (What::RootDropped, Content::Root(digest)) => {
                 self.roots.drop_root(digest)?;
-                self.authorities.remove(&digest);
+                let dropped = self.authorities.remove(&digest);
+                let own = dropped.filter(|it| it.record.signer().is_some());
+                self.past.extend(own.map(|it| it.record));
+                let superfluous = self.past.len().saturating_sub(PAST);
+                self.past.drain(..superfluous);
             }
             (_, Content::Token(record)) => drop(self.tokens.insert(record.id, record)),
             (_, Content::Key(record)) => drop(self.keys.insert(record.id, record)),
@@ -113,6 +123,12 @@ impl State {
     pub(super) fn in_order(&self) -> impl Iterator<Item = &AuthorityRecord> {
         let of = |root: &Root| &self.authorities[&root.digest()].record;
         self.roots.all().iter().map(of)
+    }
+
+    /// The CAs of the cluster's own, also those of before that are remembered.
+    pub(super) fn own(&self) -> impl Iterator<Item = &AuthorityRecord> {
+        let own = |record: &&AuthorityRecord| record.signer().is_some();
+        self.in_order().filter(own).chain(&self.past)
     }
 
     /// A row for each root, the one that issues first.

@@ -329,3 +329,36 @@ fn plain_bytes_and_an_older_tls_have_their_sentences() {
     let found = explain(&caller.process_new_packets().unwrap_err());
     assert!(found.contains("does not speak TLS:"), "{found}");
 }
+
+/// A holder of the same access key could have a client take any CA.
+#[test]
+fn a_server_of_a_new_ca_is_known_by_a_certificate_of_the_old_one_for_its_key() {
+    let (old, new) = (authority(), authority());
+    let (key, other) = (ServerKey::create().unwrap(), ServerKey::create().unwrap());
+    let issue = |by: &Authority, id, key: &ServerKey| by.issue(id, &key.public(), NOW).unwrap();
+    let shown = [issue(&new, THERE, &key), new.root().certificate().clone()];
+    let mut end = client(&old);
+    let refused = end.judge_either(&shown, &[]);
+    assert_eq!(refused, Err(CertificateError::OtherAuthority));
+    for (by, id, key) in [
+        (&new, THERE, &key),
+        (&old, THERE, &other),
+        (&old, HERE, &key),
+    ] {
+        assert_eq!(end.judge_either(&shown, &[issue(by, id, key)]), refused);
+    }
+    let also = [issue(&new, THERE, &key), issue(&old, THERE, &key)];
+    let server = ServerId(2);
+    let found = end.judge_either(&shown, &also);
+    assert_eq!(found.map(|found| found.server), Ok(server));
+    end.cluster += 1;
+    assert!(end.judge_either(&shown, &also).is_err(), "another cluster");
+
+    let credentials = Credentials::new(shown[0].clone(), new.root(), &key);
+    let known = Endpoint {
+        credentials: Some(credentials),
+        ..client(&new)
+    };
+    assert_eq!(known.public_key(), Some(key.public()));
+    assert_eq!(end.public_key(), None);
+}
