@@ -11,7 +11,7 @@ use areo_core::timing::LEAD_AGAIN;
 use areo_net::env::NetEnv;
 
 use crate::identity::Identity;
-use crate::registration::Registrar;
+use crate::registration::{Registrar, learn_own};
 use crate::worker::Worker;
 
 /// The patience of an operation with one call.
@@ -23,12 +23,14 @@ impl Registrar {
         let network = self.network.clone();
         let env = move || -> NetEnv { network.patient_env(ATTEMPT) };
         // Of its own: another one remembers where domains are, too, and counts its ballots.
-        let mut leader = Leader::new(Client::new(env()), env, &self.root);
+        let client = Client::new(env());
+        let mut leader = Leader::new(client.clone(), env, &self.root);
         loop {
             // What could not be made is tried again.
             let _ = tokio::time::timeout(LEAD_AGAIN, worker.posted_to()).await;
             if leader.is_due(&**worker) {
-                self.learn_addresses(identity).await;
+                self.learn_addresses(identity, worker).await;
+                learn_own(&client, worker);
                 leader.round(&**worker).await.iter().for_each(report);
             }
         }

@@ -77,8 +77,8 @@ pub(crate) struct RootAccess {
 }
 
 /// Has a client of the root domain begin where this server itself knows that domain to be. A member that has asked the members before it for nothing
-/// since the domain moved would look for it there for ever, once they are gone.
-fn learn_own(client: &Client<NetEnv>, worker: &Worker) {
+/// since the domain moved would look for it there for ever, once they are gone. Each client that outlives an operation does so before the next one.
+pub(crate) fn learn_own(client: &Client<NetEnv>, worker: &Worker) {
     if let Some(known) = worker.root() {
         client.sequences().learn(&known);
     }
@@ -178,10 +178,11 @@ impl Registrar {
     /// Answers those who want to know how the cluster is, one after the other.
     pub(crate) async fn show_cluster(
         &self,
-        id: u128,
+        (id, worker): (u128, &Worker),
         mut asked: mpsc::Receiver<oneshot::Sender<ClusterHealth>>,
     ) -> Infallible {
         while let Some(answer) = asked.recv().await {
+            learn_own(&self.client, worker);
             let client = self.client.with(self.network.env(cluster::PATIENCE));
             let servers = client.root(&self.root).servers().await.unwrap_or_default();
             self.network.learn(id, servers.values().cloned());
@@ -194,9 +195,10 @@ impl Registrar {
     }
 
     /// Looks at the cluster now and then, and counts what it sees. Never returns.
-    pub(crate) async fn watch_domains(&self, metrics: &Metrics) -> Infallible {
+    pub(crate) async fn watch_domains(&self, metrics: &Metrics, worker: &Worker) -> Infallible {
         let mut known = Vec::new();
         loop {
+            learn_own(&self.client, worker);
             let client = self.client.with(self.network.env(cluster::PATIENCE));
             let seen = cluster::look(&client, &self.root, &mut known).await;
             metrics.seen(&seen.domains);

@@ -8,7 +8,7 @@ use areo_core::manager::repair::{RepairPace, Repairer, Round};
 use areo_net::env::NetEnv;
 
 use crate::identity::Identity;
-use crate::registration::Registrar;
+use crate::registration::{Registrar, learn_own};
 use crate::worker::Worker;
 
 /// The longest time for one operation.
@@ -46,7 +46,7 @@ impl Registrar {
         let mut pause = FIRST;
         loop {
             tokio::time::sleep(pause).await;
-            self.learn_addresses(identity).await;
+            self.learn_addresses(identity, worker).await;
             let begun = Instant::now();
             let round = repairer.round(&**worker).await;
             let took = begun.elapsed();
@@ -60,7 +60,8 @@ impl Registrar {
     }
 
     /// Learns the addresses of servers that have joined since, or have moved.
-    pub(crate) async fn learn_addresses(&self, identity: &Identity) {
+    pub(crate) async fn learn_addresses(&self, identity: &Identity, worker: &Worker) {
+        learn_own(&self.client, worker);
         let client = self.client.with(self.network.env(ATTEMPT));
         if let Ok(servers) = client.root(&self.root).servers().await {
             self.network.learn(identity.cluster, servers.into_values());

@@ -34,6 +34,7 @@ use std::sync::Arc;
 use crate::error::ServeError;
 use crate::identity::{self, ADDRESSES, Identity, PREDECESSORS, Succession};
 use crate::registration::Registrar;
+use crate::worker::Worker;
 
 /// The deadline of one operation.
 const ATTEMPT: Duration = Duration::from_secs(15);
@@ -122,7 +123,7 @@ impl Registrar {
     /// [`ServeError`] if that could not be written.
     pub(crate) async fn give_up_place(
         &self,
-        identity: &Identity,
+        (identity, worker): (&Identity, &Worker),
         directory: &Directory,
         settle: Duration,
     ) -> Result<(), ServeError> {
@@ -132,7 +133,7 @@ impl Registrar {
             if looks > 0 || said.is_some() {
                 tokio::time::sleep(settle / LOOKS).await;
             }
-            let obstacle = self.obstacle(identity, directory).await;
+            let obstacle = self.obstacle((identity, worker), directory).await;
             looks = if obstacle.is_none() { looks + 1 } else { 0 };
             let is_news = |(before, at): &(String, Instant), now: &str| {
                 before != now || at.elapsed() >= SAY_AGAIN
@@ -151,8 +152,12 @@ impl Registrar {
     }
 
     /// Returns the reason why no other server can take the place of this one now. `None`: one can.
-    async fn obstacle(&self, identity: &Identity, directory: &Directory) -> Option<String> {
-        self.learn_addresses(identity).await;
+    async fn obstacle(
+        &self,
+        (identity, worker): (&Identity, &Worker),
+        directory: &Directory,
+    ) -> Option<String> {
+        self.learn_addresses(identity, worker).await;
         if !directory.may_set_aside(LOG) {
             return Some("its log is on another disk than its directory".into());
         }

@@ -114,7 +114,7 @@ async fn serve(options: &Options) -> Result<Ended, ServeError> {
         worker.reach(&identity, registrar.network.clone());
         tokio::select! {
             outcome = join(registrar, &identity, &directory, (&worker, &health, &metrics), options) => outcome,
-            never = registrar.show_cluster(identity.cluster, asked_cluster) => match never {},
+            never = registrar.show_cluster((identity.cluster, &worker), asked_cluster) => match never {},
             never = address::watch(&identity, &registrar.record.address, tls.as_ref()) => match never {},
             error = keep_trust(trusted.as_ref(), registrar, &worker) => Err(error),
         }
@@ -397,18 +397,18 @@ async fn work(
     registrar.learn_servers(worker).await;
     if worker.abstains() {
         return tokio::select! {
-            given_up = registrar.give_up_place(identity, directory, options.replaced_after) => {
+            given_up = registrar.give_up_place((identity, worker), directory, options.replaced_after) => {
                 given_up.map(|()| Ended::Replaced)
             }
-            never = registrar.watch_domains(metrics) => match never {},
+            never = registrar.watch_domains(metrics, worker) => match never {},
         };
     }
     tokio::select! {
         never = registrar.repair(identity, worker, options.repair_bytes_per_s) => match never {},
         never = registrar.lead(identity, worker) => match never {},
-        never = registrar.grow(identity) => match never {},
+        never = registrar.grow(identity, worker) => match never {},
         never = registrar.take_places(identity, directory, options.decide_outside) => match never {},
-        never = registrar.watch_domains(metrics) => match never {},
+        never = registrar.watch_domains(metrics, worker) => match never {},
     }
 }
 

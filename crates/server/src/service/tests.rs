@@ -34,6 +34,7 @@ use super::*;
 use crate::caller::Caller;
 use crate::identity;
 use crate::metrics::Metrics;
+use crate::registration::{Registrar, Seeds};
 use crate::worker::Durable;
 
 const CLUSTER: u128 = 0xc1;
@@ -131,7 +132,17 @@ impl Cluster {
         spawn_local(async move { listener.run().await });
         spawn_local(Rc::clone(&worker).upkeep());
         let network = Network::with_tls(Role::Server, id.0, Some(tls));
-        let own = identity::Identity {
+        worker.reach(&Cluster::identity(id, root), network.clone());
+        let server = Server {
+            id,
+            address,
+            worker,
+        };
+        (server, network)
+    }
+
+    fn identity(id: ServerId, root: Arc<Configuration>) -> identity::Identity {
+        identity::Identity {
             cluster: CLUSTER,
             server: id,
             name: format!("s{}", id.0),
@@ -141,14 +152,7 @@ impl Cluster {
             root,
             has_trust: true,
             succession: identity::Succession::default(),
-        };
-        worker.reach(&own, network.clone());
-        let server = Server {
-            id,
-            address,
-            worker,
-        };
-        (server, network)
+        }
     }
 
     fn endpoint(&self) -> Endpoint {
@@ -341,6 +345,38 @@ fn a_certificate_counts_once_its_server_is_registered() {
         assert!(forgotten.is_ok(), "{forgotten:?}");
         let written = client.domain(&photos).write(&name(), &value("y")).await;
         refused(&client, &written, "key");
+    });
+}
+
+/// A server without a data directory looked for the root domain for ever at members that were gone, as did the growth of that domain at each server.
+#[test]
+fn what_outlives_an_operation_begins_where_the_server_knows_the_root_domain_to_be() {
+    run(async {
+        let cluster = Cluster::start(3).await;
+        let worker = &cluster.servers[0].worker;
+        let moved = configuration(ROOT, 1);
+        let latest = Request::Latest {
+            domain: ROOT,
+            partition: 0,
+            known: Some(moved.clone()),
+        };
+        worker.tell_itself(latest).await;
+        assert_eq!(worker.root(), Some(moved.clone()));
+        let own = Cluster::identity(ServerId(1), configuration(ROOT, 0));
+        let record = ServerRecord::at_address(own.server, "127.0.0.1:1".into());
+        let seeds = Seeds {
+            all: Vec::new(),
+            joined: Vec::new(),
+        };
+        let known = (Vec::new(), own.root.clone());
+        let tls = cluster.certified(own.server);
+        let shown = (0, Metrics::new().peers(), Some(tls));
+        let registrar = Registrar::new(&own, record, seeds, known, shown);
+        // No address is known: nothing is heard.
+        let heard = registrar.learn_addresses(&own, worker);
+        let _ = tokio::time::timeout(Duration::from_millis(100), heard).await;
+        let begins = registrar.client.sequences().start(&own.root);
+        assert_eq!(begins, moved);
     });
 }
 
