@@ -51,6 +51,9 @@ pub const BINDING_LABEL: &[u8] = b"EXPORTER-Channel-Binding";
 /// The number of those bytes.
 pub const BINDING_BYTES: usize = 32;
 
+/// Bytes before the point in the description of a public key of P-256; of another kind of key they are more or fewer.
+const P256_HEAD_BYTES: usize = 26;
+
 /// The name for `rustls`, which wants one. A certificate names a server by its id. The name is sent by a server that joins, to be shown a
 /// certificate of the cluster's own CA, and by no other caller.
 ///
@@ -206,12 +209,13 @@ impl Endpoint {
         judged.or_else(|error| also.iter().find_map(counts).ok_or(error))
     }
 
-    /// The key of the certificate of this process.
+    /// The key of the certificate that this process shows, if it is of the kind that the cluster's CA certifies.
     pub fn public_key(&self) -> Option<PublicKey> {
-        let spki = self.credentials.as_ref()?.key.public_key()?;
-        // The point ends it.
-        let begin = spki.len().checked_sub(PUBLIC_KEY_BYTES)?;
-        PublicKey::new(&spki[begin..]).ok()
+        let spki = self.credentials.as_ref()?.shown.key.public_key()?;
+        match spki.split_last_chunk::<PUBLIC_KEY_BYTES>() {
+            Some((head, point)) if head.len() == P256_HEAD_BYTES => PublicKey::new(point).ok(),
+            _ => None,
+        }
     }
 
     /// The CA that issued the certificate of this process, if it is one that counts.
