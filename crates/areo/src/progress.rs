@@ -55,21 +55,23 @@ pub(crate) fn hidden() -> ProgressBar {
 /// Runs an operation that is mostly over at once; one that is not has a spinner after [`LATE`], which names the servers that owe
 /// their answers.
 pub(crate) async fn late<T>(out: Output, client: &Client, operation: impl Future<Output = T>) -> T {
-    late_for(out, async || client.awaited(TICK).await, operation).await
+    let awaited = async || waiting(&client.awaited(TICK).await);
+    late_for(out, awaited, operation).await
 }
 
-/// Connects as [`late`] runs an operation. No server of a cluster that says nothing has a name yet.
+/// Connects as [`late`] runs an operation. No server has a name yet, and some of these may have answered: one looks for a quorum then.
 pub(crate) async fn connecting<T>(
     out: Output,
     addresses: &[String],
     connect: impl Future<Output = T>,
 ) -> T {
-    late_for(out, async || addresses.to_vec(), connect).await
+    let connecting = format!("connecting to {}", addresses.join(", "));
+    late_for(out, async || connecting.clone(), connect).await
 }
 
 async fn late_for<T>(
     out: Output,
-    awaited: impl AsyncFn() -> Vec<String>,
+    reason: impl AsyncFn() -> String,
     operation: impl Future<Output = T>,
 ) -> T {
     let mut operation = std::pin::pin!(operation);
@@ -81,7 +83,7 @@ async fn late_for<T>(
     let spinner = spinner(out, &waiting(&[]));
     let tell = async || -> Infallible {
         loop {
-            spinner.set_message(visible(&waiting(&awaited().await)));
+            spinner.set_message(visible(&reason().await));
             sleep(LATE).await;
         }
     };

@@ -1,18 +1,16 @@
 //! A connection to a cluster.
 
-use crate::cluster::{ClusterId, ClusterStatus, DomainInfo, ServerHealth, ServerInfo};
+use crate::cluster::{ClusterId, ClusterStatus, DomainInfo, ServerInfo};
 use crate::connect::{ConnectError, ConnectOptions};
 use crate::create::{self, CreateDomainError, DomainOptions};
 use crate::domain::Domain;
 use crate::error::{Error, Operation};
 use crate::metrics::Metrics;
 use crate::reconfig::{self, Departure, ForgetError, PlannedDeparture, ReconfigError, Successor};
-use crate::session::{Context, KnownDomain, ROOT_DOMAIN, STATUS_PATIENCE, Session, later_version};
+use crate::session::{Context, KnownDomain, STATUS_PATIENCE, Session, later_version};
 use crate::trust::Trust;
-use areo_core::config::{Configuration, Members, ServerId};
+use areo_core::config::Configuration;
 use areo_core::env::Env;
-use areo_core::gather;
-use areo_core::manager::growth::NoSpare;
 use areo_core::manager::{self, Creation, DomainError, Removal, RemovalError};
 use areo_core::object::DomainId;
 use areo_core::reconfig::ares::AresError;
@@ -21,8 +19,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Domains that are asked at once what is pending in them.
-const DOMAINS_AT_ONCE: usize = 64;
+mod status;
 
 /// A connection to a cluster, and an identity in it: versions that it writes carry a number drawn when it connected.
 ///
@@ -263,7 +260,7 @@ impl Client {
         let look = |context: Context| async move {
             context.find_root().await;
             context.refresh().await;
-            root_warning(&context)
+            status::root_warning(&context)
         };
         self.session.run_on_root(Operation::ListServers, look).await
     }
@@ -289,10 +286,10 @@ impl Client {
         self.status_within(STATUS_PATIENCE).await
     }
 
-    /// The state of every known server, and the domains that there are. Waits no longer than `patience` for silent servers.
+    /// The state of every known server, and the domains that there are. Takes no longer than `patience`, however many servers are silent.
     pub async fn status_within(&self, patience: Duration) -> ClusterStatus {
         let patience = self.timeout().min(patience);
-        let ask = move |context| async move { status(&context, patience).await };
+        let ask = move |context| async move { status::status(&context, patience).await };
         self.session.run_on_root(Operation::ListDomains, ask).await
     }
 
@@ -399,87 +396,6 @@ async fn list_domains(
     context.find_root().await;
     let domains = client.root(context.root()).domains().await;
     domains.map_err(|error| domain_error(context, error))
-}
-
-/// All domains with what is pending in them.
-async fn domains_in_full(context: &Context, patience: Duration) -> Result<Vec<DomainInfo>, Error> {
-    let domains = list_domains(context, Some(patience)).await?;
-    let client = context.within(patience);
-    let paths = domains.iter().map(|(_, c)| client.domain(c));
-    let paths: Vec<_> = paths.collect();
-    let paths = paths.iter().map(areo_core::dsm::Domain::path);
-    let paths = gather::join(DOMAINS_AT_ONCE, paths).await;
-    let known: Vec<_> = paths.iter().flatten().flatten().cloned().collect();
-    let names = context.names_of(&known).await;
-    let info = |((name, listed), path): (&(String, Arc<Configuration>), _)| match path {
-        Err(_) => names.domain(name, listed),
-        Ok(path) => {
-            let path: Vec<Arc<Configuration>> = path;
-            let pending = path[1..].iter().map(|c| names.configuration(c));
-            DomainInfo {
-                pending: Some(pending.collect()),
-                ..names.domain(name, &path[0])
-            }
-        }
-    };
-    Ok(domains.iter().zip(paths).map(info).collect())
-}
-
-async fn status(context: &Context, patience: Duration) -> ClusterStatus {
-    // Servers that it knows answer while it asks which others there are.
-    let known = health_of(context, context.cluster().names().sorted(), patience);
-    let ((), health, domains) = tokio::join!(
-        context.refresh_within(patience / 2),
-        known,
-        domains_in_full(context, patience),
-    );
-    let names = context.cluster().names();
-    let is_asked = |server: &ServerInfo| health.iter().any(|it| it.server == *server);
-    let others = names.sorted().into_iter().filter(|it| !is_asked(it));
-    let mut servers = health_of(context, others.collect(), patience).await;
-    // One that has moved was asked at its new place.
-    let is_new = |it: &ServerHealth| servers.iter().all(|new| new.server.id != it.server.id);
-    let health: Vec<_> = health.into_iter().filter(is_new).collect();
-    servers.extend(health);
-    let order: Vec<ServerId> = names.sorted().into_iter().map(|it| it.id).collect();
-    servers.retain(|it| order.contains(&it.server.id));
-    servers.sort_by_key(|it| order.iter().position(|id| *id == it.server.id));
-    let mut status = ClusterStatus {
-        cluster: context.cluster().id,
-        root: names.domain(ROOT_DOMAIN, &context.latest()),
-        root_warning: root_warning(context),
-        servers,
-        domains,
-    };
-    status.add_unregistered();
-    status.count_domains();
-    status
-}
-
-/// The warning about a root domain that tolerates no crash.
-fn root_warning(context: &Context) -> Option<String> {
-    let names = context.cluster().names();
-    let no_spare = NoSpare::of(&context.latest(), names.servers());
-    no_spare.map(|it| it.to_string())
-}
-
-/// The health of these servers, in their order.
-async fn health_of(
-    context: &Context,
-    servers: Vec<ServerInfo>,
-    patience: Duration,
-) -> Vec<ServerHealth> {
-    let members: Members = servers.iter().map(|server| server.id).collect();
-    let health = match members.is_empty() {
-        true => Vec::new(),
-        false => context.health(&members, patience).await,
-    };
-    let server = |(server, status)| ServerHealth {
-        server,
-        status,
-        domains: None,
-    };
-    servers.into_iter().zip(health).map(server).collect()
 }
 
 fn domain_error(context: &Context, error: DomainError) -> Error {

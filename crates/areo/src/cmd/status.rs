@@ -58,7 +58,7 @@ async fn print_blocks(out: Output, client: &Client, domains: &[String]) -> Outco
 }
 
 /// The state of the cluster. Servers that are connected and say nothing are named before they are waited
-/// for.
+/// for, and what does not work without them is said.
 async fn look(out: Output, client: &Client) -> ClusterStatus {
     let status = client.status_within(FIRST_LOOK).await;
     let silent = |it: &&ServerHealth| matches!(&it.status, Health::Unreachable { reason } if reason == Health::SILENT);
@@ -66,6 +66,9 @@ async fn look(out: Output, client: &Client) -> ClusterStatus {
     let silent: Vec<&str> = silent.map(|it| it.server.name.as_str()).collect();
     if silent.is_empty() {
         return status;
+    }
+    for outage in problems::outages(&status) {
+        out.note(&outage);
     }
     out.note(&format!("waiting for {}", silent.join(", ")));
     client.status().await

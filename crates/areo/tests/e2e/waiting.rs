@@ -137,6 +137,9 @@ fn the_servers_that_a_command_waits_for_are_named() {
         "file pull f other",
     ];
     all_name(&cluster, &commands, "waiting for s1, s2");
+    // Before it is known that they say nothing at all.
+    let first = "needed servers serve, not s1, s2\r\nwaiting for s1, s2";
+    all_name(&cluster, &["status"], first);
     cluster.signal("s3", Signal::STOP);
     let commands = [
         "get k",
@@ -152,7 +155,7 @@ fn the_servers_that_a_command_waits_for_are_named() {
     all_name(&cluster, &commands, "waiting for s1, s2, s3");
     cluster.signal("s4", Signal::STOP);
     cluster.signal("s5", Signal::STOP);
-    let address = format!("waiting for 127.0.0.1:{}", cluster.port());
+    let address = format!("connecting to 127.0.0.1:{}", cluster.port());
     all_name(&cluster, &["get k", "status"], &address);
 }
 

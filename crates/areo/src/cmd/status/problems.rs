@@ -6,6 +6,9 @@ use areo_client::units::show_count;
 use areo_client::{ClusterStatus, ConfigurationInfo, DomainInfo, ROOT_DOMAIN, ServerHealth};
 use std::collections::BTreeMap;
 
+/// The columns of a terminal on which everything fits.
+const COLUMNS: usize = 80;
+
 /// A sentence about what is wrong.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Problem {
@@ -27,6 +30,12 @@ pub(super) fn all(status: &ClusterStatus) -> Vec<Problem> {
     all.chain(risks.map(problem(false))).collect()
 }
 
+/// The sentences for what does not work.
+pub(super) fn outages(status: &ClusterStatus) -> impl Iterator<Item = String> {
+    let outages = all(status).into_iter().filter(|it| it.is_outage);
+    outages.map(|it| it.text)
+}
+
 /// Prints them, outages in red.
 pub(super) fn print(out: Output, problems: &[Problem]) -> Outcome {
     if problems.is_empty() || out.json {
@@ -42,9 +51,28 @@ pub(super) fn print(out: Output, problems: &[Problem]) -> Outcome {
             true => Paint::Red,
             false => Paint::Yellow,
         };
-        out.line(&out.paint(paint, &problem.text))?;
+        for line in folded(&problem.text) {
+            out.line(&out.paint(paint, &line))?;
+        }
     }
     out.line("")
+}
+
+/// A sentence for people, in lines that fit; those after the first are indented. A word that is longer stands alone.
+fn folded(text: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is a first line");
+        if line.is_empty() || line.chars().count() + 1 + word.chars().count() <= COLUMNS {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        } else {
+            lines.push(format!("  {word}"));
+        }
+    }
+    lines
 }
 
 /// A domain as sentences name it.

@@ -59,7 +59,10 @@ async fn wait_beside(
 }
 
 async fn look(session: &Session, domain: &str, time: Duration) -> Outcome<(Client, ClusterStatus)> {
-    let client = session.connect_within(time).await?.with_timeout(time);
+    let begun = Instant::now();
+    let client = session.connect_within(time).await?;
+    let left = time.saturating_sub(begun.elapsed());
+    let client = client.with_timeout(left.max(LEAST));
     let status = client.status().await;
     match missing(&status, domain) {
         None => Ok((client, status)),

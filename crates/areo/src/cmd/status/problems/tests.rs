@@ -124,3 +124,18 @@ fn a_domain_without_spare_servers_says_so() {
         ["'default' tolerates no crash: it needs all of s1, s2"]
     );
 }
+
+#[test]
+fn sentences_for_people_fit_80_columns() {
+    let text = "the root domain is on one server and tolerates no crash: start 2 more servers (`areo server --join`), and it grows to 3 by itself";
+    let lines = folded(text);
+    assert!(
+        lines.len() > 1 && lines.iter().all(|it| it.chars().count() <= COLUMNS),
+        "{lines:?}"
+    );
+    let words: Vec<&str> = lines.iter().map(|it| it.trim_start()).collect();
+    assert_eq!(words.join(" "), text);
+    assert_eq!(folded("short"), ["short"]);
+    let long = "x".repeat(90);
+    assert_eq!(folded(&format!("{long} y")), [long, "  y".into()]);
+}

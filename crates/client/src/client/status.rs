@@ -1,0 +1,102 @@
+//! The state of a cluster within a time, with servers that are dead or silent.
+
+use super::domain_error;
+use crate::cluster::{ClusterStatus, DomainInfo, ServerHealth, ServerInfo};
+use crate::error::Error;
+use crate::session::{Context, ROOT_DOMAIN};
+use areo_core::config::{Configuration, Members, ServerId};
+use areo_core::gather;
+use areo_core::manager::growth::NoSpare;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Domains that are asked at once what is pending in them.
+const DOMAINS_AT_ONCE: usize = 64;
+
+/// The state of every known server, and the domains that there are, within `patience`: servers that say nothing take all of what they get,
+/// so that the questions are asked side by side, or share the time.
+pub(super) async fn status(context: &Context, patience: Duration) -> ClusterStatus {
+    // Servers that it knows answer while it asks which others there are.
+    let asked = context.cluster().names().sorted();
+    let (begun, known) = (Instant::now(), health_of(context, asked.clone(), patience));
+    let found = async {
+        // Takes half of the time at most.
+        context.refresh_within(patience / 4).await;
+        let mut others = context.cluster().names().sorted();
+        // One that has moved is asked at its new place.
+        others.retain(|it| !asked.contains(it));
+        let left = patience.saturating_sub(begun.elapsed());
+        tokio::join!(
+            health_of(context, others, left),
+            domains_in_full(context, left)
+        )
+    };
+    let (known, (mut servers, domains)) = tokio::join!(known, found);
+    let is_new = |it: &ServerHealth| servers.iter().all(|new| new.server.id != it.server.id);
+    let known: Vec<_> = known.into_iter().filter(is_new).collect();
+    servers.extend(known);
+    let names = context.cluster().names();
+    let order: Vec<ServerId> = names.sorted().into_iter().map(|it| it.id).collect();
+    servers.retain(|it| order.contains(&it.server.id));
+    servers.sort_by_key(|it| order.iter().position(|id| *id == it.server.id));
+    let mut status = ClusterStatus {
+        cluster: context.cluster().id,
+        root: names.domain(ROOT_DOMAIN, &context.latest()),
+        root_warning: root_warning(context),
+        servers,
+        domains,
+    };
+    status.add_unregistered();
+    status.count_domains();
+    status
+}
+
+/// All domains with what is pending in them.
+async fn domains_in_full(context: &Context, patience: Duration) -> Result<Vec<DomainInfo>, Error> {
+    let client = context.within(patience);
+    let domains = client.root(context.root()).domains().await;
+    let domains = domains.map_err(|error| domain_error(context, error))?;
+    let paths = domains.iter().map(|(_, c)| client.domain(c));
+    let paths: Vec<_> = paths.collect();
+    let paths = paths.iter().map(areo_core::dsm::Domain::path);
+    let paths = gather::join(DOMAINS_AT_ONCE, paths).await;
+    let names = context.cluster().names();
+    let info = |((name, listed), path): (&(String, Arc<Configuration>), _)| match path {
+        Err(_) => names.domain(name, listed),
+        Ok(path) => {
+            let path: Vec<Arc<Configuration>> = path;
+            let pending = path[1..].iter().map(|c| names.configuration(c));
+            DomainInfo {
+                pending: Some(pending.collect()),
+                ..names.domain(name, &path[0])
+            }
+        }
+    };
+    Ok(domains.iter().zip(paths).map(info).collect())
+}
+
+/// The warning about a root domain that tolerates no crash.
+pub(super) fn root_warning(context: &Context) -> Option<String> {
+    let names = context.cluster().names();
+    let no_spare = NoSpare::of(&context.latest(), names.servers());
+    no_spare.map(|it| it.to_string())
+}
+
+/// The health of these servers, in their order.
+async fn health_of(
+    context: &Context,
+    servers: Vec<ServerInfo>,
+    patience: Duration,
+) -> Vec<ServerHealth> {
+    let members: Members = servers.iter().map(|server| server.id).collect();
+    let health = match members.is_empty() {
+        true => Vec::new(),
+        false => context.health(&members, patience).await,
+    };
+    let server = |(server, status)| ServerHealth {
+        server,
+        status,
+        domains: None,
+    };
+    servers.into_iter().zip(health).map(server).collect()
+}
