@@ -190,6 +190,19 @@ impl Client {
         self.session.run_on_root(Operation::ListServers, list).await
     }
 
+    /// The servers of a new domain for which none is named, in order of their names.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Unauthorised`].
+    pub async fn candidates(&self) -> Result<Vec<ServerInfo>, Error> {
+        let list = |context: Context| async move {
+            let names = context.servers().await?;
+            let gone = create::gone(&context, &names).await;
+            Ok(create::candidates(&names, &gone))
+        };
+        self.session.run_on_root(Operation::ListServers, list).await
+    }
+
     /// What has to be done so that no domain names the server, by name or id; the root domain first. Asks, and changes
     /// nothing. Empty: no domain names it.
     ///
@@ -326,18 +339,21 @@ async fn create_domain(
     name: &str,
     options: &DomainOptions,
 ) -> Result<Arc<Configuration>, CreateDomainError> {
-    let names = context.servers().await?;
-    let env = &context.client.env;
-    let id = u128::from(env.random()) << 64 | u128::from(env.random());
-    let first = create::first_configuration(options, &names, DomainId(id))?;
-    // Asking first proposes nothing: without a quorum it is certain that nothing was created.
+    context.find_root().await;
+    // Asking first proposes nothing: without a quorum it is certain that nothing was created. And no server is chosen for a domain
+    // that exists.
     let root = context.root_handle();
     let found = root.find_domain(name).await;
     let found = found.map_err(|error| domain_error(context, error))?;
     if let Some(configuration) = found {
         return Err(exists(context, name, &configuration).await);
     }
-    match root.create_domain(name, &first).await {
+    let env = &context.client.env;
+    let id = u128::from(env.random()) << 64 | u128::from(env.random());
+    let names = context.servers().await?;
+    let gone = create::gone(context, &names).await;
+    let first = create::first_configuration(options, &names, &gone, DomainId(id))?;
+    match context.root_handle().create_domain(name, &first).await {
         Ok(Creation::Created) => Ok(first),
         Ok(Creation::Exists(configuration)) => Err(exists(context, name, &configuration).await),
         Err(DomainError::Unavailable(failed)) if failed.handed_over => {

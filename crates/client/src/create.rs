@@ -1,15 +1,17 @@
 //! Choosing the first configuration of a domain: from what people say to a descriptor, or why not.
 
 use crate::choice::{self, InvalidChoice};
-use crate::cluster::Names;
+use crate::cluster::{Health, Names, ServerInfo};
 use crate::experimental::Experimental;
 use crate::reconfig_kind::ReconfigKind;
+use crate::session::{Context, STATUS_PATIENCE};
 use crate::{ConfigurationInfo, Dap, Decider, Error, NoQuorum};
-use areo_core::config::{Configuration, Descriptor, Membership, Options};
+use areo_core::config::{Configuration, Descriptor, Members, Membership, Options, ServerId};
 use areo_core::limits;
 use areo_core::message::ServerRecord;
 use areo_core::object::DomainId;
 use areo_core::tag::Writer;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 #[cfg(test)]
@@ -20,7 +22,8 @@ mod tests;
 pub struct DomainOptions {
     /// Replication or erasure coding.
     pub dap: Dap,
-    /// Its servers, by name or by id (32 hexadecimal digits); empty: all that the cluster knows and that are not to go.
+    /// Its servers, by name or by id (32 hexadecimal digits); empty: all that the cluster knows and that are not to go, without those
+    /// that share their address with another one and do not answer there.
     pub servers: Vec<String>,
     /// Slack of erasure-coded lists; `None`: 5.
     pub delta: Option<u16>,
@@ -105,19 +108,49 @@ impl From<InvalidChoice> for CreateDomainError {
     }
 }
 
-/// The first configuration of a new domain.
+/// Servers that share their address with another one and do not answer there: they no longer exist, and the address is another one's.
+pub(crate) async fn gone(context: &Context, names: &Names) -> BTreeSet<ServerId> {
+    let shared = sharing(names);
+    if shared.is_empty() {
+        return BTreeSet::new();
+    }
+    let patience = context.timeout().min(STATUS_PATIENCE);
+    let health = context.health(&shared, patience).await;
+    let is_silent = |(id, health): (&ServerId, Health)| health.answered().is_none().then_some(*id);
+    shared.iter().zip(health).filter_map(is_silent).collect()
+}
+
+/// The servers of a domain for which none is named, in order.
+pub(crate) fn candidates(names: &Names, gone: &BTreeSet<ServerId>) -> Vec<ServerInfo> {
+    let mut servers = names.sorted();
+    servers.retain(|server| !server.leaving && !gone.contains(&server.id));
+    servers
+}
+
+/// Servers that have the address of another one, too.
+fn sharing(names: &Names) -> Members {
+    let shares = |a: &&ServerRecord| {
+        let is_other = |b: &ServerRecord| b.id != a.id && b.address == a.address;
+        names.servers().any(is_other)
+    };
+    let sharing = names.servers().filter(shares);
+    sharing.map(|record| record.id).collect()
+}
+
+/// The first configuration of a new domain, of which servers that are `gone` become no members unless they are named.
 ///
 /// # Errors
 /// Everything that can be known without asking a server.
 pub(crate) fn first_configuration(
     options: &DomainOptions,
     names: &Names,
+    gone: &BTreeSet<ServerId>,
     domain: DomainId,
 ) -> Result<Arc<Configuration>, InvalidChoice> {
     if options.experimental.leave_off.is_some() {
         return Err(InvalidChoice::NothingToLeaveOff);
     }
-    let members = members(&options.servers, names)?;
+    let members = members(&options.servers, names, gone)?;
     choice::distinct(&members)?;
     let descriptor = Descriptor {
         delta: options.delta.unwrap_or(limits::DEFAULT_DELTA),
@@ -166,16 +199,16 @@ fn first(reconfig: ReconfigKind, chosen: Descriptor) -> Result<Descriptor, Inval
     })
 }
 
-/// The servers that are meant; all of them if none is named.
+/// The servers that are meant; if none is named, all of them that are not gone.
 fn members<'a>(
     wanted: &[String],
     names: &'a Names,
+    gone: &BTreeSet<ServerId>,
 ) -> Result<Vec<&'a ServerRecord>, InvalidChoice> {
     let records = names.records();
     if wanted.is_empty() {
-        let sorted = names.sorted();
-        let stay = sorted.iter().filter(|server| !server.leaving);
-        return Ok(stay.map(|server| &records[&server.id]).collect());
+        let found = candidates(names, gone);
+        return Ok(found.iter().map(|server| &records[&server.id]).collect());
     }
     let coming = wanted.iter().map(|name| choice::coming(name, names));
     coming.collect()

@@ -46,9 +46,8 @@ async fn create(session: &Session, args: args::DomainCreate) -> Outcome {
     let client = session.connect().await?;
     let n = match args.servers.len() {
         0 => {
-            let servers = progress::late(session.out, &client, client.servers()).await;
-            let servers = servers.map_err(failure)?;
-            servers.iter().filter(|server| !server.leaving).count()
+            let servers = progress::late(session.out, &client, client.candidates()).await;
+            servers.map_err(failure)?.len()
         }
         named => named,
     };

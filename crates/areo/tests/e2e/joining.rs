@@ -126,3 +126,29 @@ fn servers_that_join_at_once_have_names_of_their_own_and_keep_them() {
     );
     wait_until(|| cluster.state("rack-7") == "serving");
 }
+
+/// A machine whose server died and came back with an empty directory leaves the record of another server at its address.
+#[test]
+fn records_that_share_an_address_keep_no_cluster_from_starting() {
+    let mut cluster = Cluster::start(&["--servers", "3"]);
+    for (directory, name) in [("x1", "s4"), ("x2", "s5")] {
+        cluster.begin_to_join(directory, 4, &[]);
+        wait_until(|| cluster.state(name) == "serving");
+        cluster.kill(directory);
+    }
+    cluster.stop();
+    let cluster = cluster.start_again(&[]);
+    assert_eq!(cluster.state("s1"), "serving");
+    let create = ["domain", "create", "photos"];
+    cluster.run(&create).done();
+    cluster.run(&create).refused(4, &["exists already"]);
+    let status = ["reconfig", "status", "photos", "--json"];
+    let members = cluster.run(&status).done().objects()[0]["servers"].clone();
+    let names: Vec<&str> = members
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["s1", "s2", "s3"]);
+}

@@ -3,7 +3,7 @@ use crate::cluster::tests::names;
 use crate::{InvalidConfiguration, ServerId};
 
 fn create(options: &DomainOptions, servers: &Names) -> Result<Arc<Configuration>, InvalidChoice> {
-    first_configuration(options, servers, DomainId(7))
+    first_configuration(options, servers, &BTreeSet::new(), DomainId(7))
 }
 
 fn on(servers: &[&str], dap: Dap) -> DomainOptions {
@@ -72,6 +72,14 @@ fn members_and_their_addresses_are_distinct() {
         create(&on(&[], Dap::Abd), &moved).unwrap_err(),
         InvalidChoice::SameAddress { a, b, address }
     );
+    assert_eq!(sharing(&moved).as_ref(), [1, 3].map(ServerId));
+    let gone = BTreeSet::from([ServerId(3)]);
+    let options = DomainOptions {
+        allow_f0: true,
+        ..on(&[], Dap::Abd)
+    };
+    let made = first_configuration(&options, &moved, &gone, DomainId(7)).unwrap();
+    assert_eq!(made.members().as_ref(), [1, 2].map(ServerId));
     let options = DomainOptions {
         allow_f0: true,
         ..on(&["s2", "s3"], Dap::Abd)

@@ -117,6 +117,12 @@ async fn default_domain(out: Output, plan: &Plan, cluster: &Cluster, client: &Cl
             }
             is
         }
+        // Its servers serve; other domains may be in use.
+        Err(error) if !cluster.new => {
+            let failure = creation_failure(error);
+            out.note(&format!("there is no domain '{DOMAIN}' yet: {failure}"));
+            return Ok(());
+        }
         Err(error) => return Err(creation_failure(error)),
     };
     // Servers that start do not know yet what they missed.
