@@ -34,7 +34,8 @@ pub enum Successor {
     Server(String),
     /// This server; in a domain of which it is a member already another one as with [`Successor::FreeOrNone`].
     Preferred(ServerId),
-    /// A server that serves and is no member yet: of several the one that is in the fewest domains.
+    /// A server that serves and is no member yet: of several the one that is in the fewest domains. A root domain that grows by itself
+    /// may have all of them: it goes on as with [`Successor::FreeOrNone`].
     Free,
     /// The same; where there is none, the domain goes on with one server less if it still tolerates a crash.
     FreeOrNone,
@@ -418,14 +419,17 @@ impl SuccessorChoice<'_> {
         if let Some(found) = chosen.find_map(Result::ok) {
             return Ok(found);
         }
+        // What its own task has just filled with every free server may have fewer again.
+        let grows = domain == ROOT_DOMAIN && !last.descriptor().fixed;
         let fewer = match self.successor {
-            Successor::FreeOrNone | Successor::Preferred(_) => {
+            Successor::Server(_) => None,
+            Successor::Free if !grows => None,
+            Successor::Free | Successor::FreeOrNone | Successor::Preferred(_) => {
                 match with(Vec::new(), &self.also_dropped(domain, last)) {
                     Ok(found) => return Ok(found),
                     Err(error) => Some(Box::new(error)),
                 }
             }
-            Successor::Server(_) | Successor::Free => None,
         };
         Err(InvalidChoice::NoFreeServer {
             server: self.names.name(self.leaving),

@@ -14,6 +14,16 @@ fn planned(
     successor: &Successor,
     members: impl IntoIterator<Item = u128>,
 ) -> Result<Option<Vec<String>>, ReconfigError> {
+    planned_in("photos", serving, successor, &[on(members)])
+}
+
+/// The same in this domain.
+fn planned_in(
+    domain: &str,
+    serving: impl IntoIterator<Item = u128>,
+    successor: &Successor,
+    path: &[Arc<Configuration>],
+) -> Result<Option<Vec<String>>, ReconfigError> {
     let names = names(&["s1", "s2", "s3", "s4", "s5"]);
     let choosing = SuccessorChoice {
         serving: serving.into_iter().map(ServerId).collect(),
@@ -23,7 +33,7 @@ fn planned(
         names: &names,
         successor,
     };
-    let step = choosing.step("photos", &[on(members)])?;
+    let step = choosing.step(domain, path)?;
     let members = |step: Step| step.new.members.into_iter().map(|member| member.name);
     Ok(step.map(|step| members(step).collect()))
 }
@@ -69,4 +79,26 @@ fn a_server_goes_only_where_a_quorum_serves_afterwards() {
     assert_eq!(away(planned([2, 3], &to("s4"), 1..=3)), ["s4"]);
     assert_eq!(away(planned([4], &to("s4"), 1..=3)), ["s2", "s3"]);
     assert!(away(planned([2, 4], &to("s4"), 1..=3)).is_empty());
+}
+
+/// The root domain has every server that was free, because its own task takes them: a server can be replaced in other domains, where
+/// servers are free.
+#[test]
+fn a_root_domain_that_has_grown_gives_a_server_up() {
+    let free =
+        |domain, root: Arc<Configuration>| planned_in(domain, 2..=5, &Successor::Free, &[root]);
+    let grown = on(1..=5);
+    assert_eq!(
+        free(ROOT_DOMAIN, grown.clone()).unwrap(),
+        Some(names_of(&["s2", "s3", "s4"]))
+    );
+    assert!(
+        free("photos", grown).is_err(),
+        "it is full because a person wants that"
+    );
+    let fixed = Descriptor {
+        fixed: true,
+        ..Descriptor::new(DomainId(7), (1..=5).map(ServerId).collect(), Dap::Abd)
+    };
+    assert!(free(ROOT_DOMAIN, Configuration::new(fixed).unwrap()).is_err());
 }
