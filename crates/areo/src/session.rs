@@ -246,10 +246,14 @@ fn target(named: &str) -> Outcome<Target> {
     }
 }
 
-fn is_address(text: &str) -> bool {
+/// True if the text is an address, whose name may resolve or not.
+pub(crate) fn is_address(text: &str) -> bool {
     let parts = text.rsplit_once(':');
     parts.is_some_and(|(host, port)| {
-        !host.is_empty() && !host.contains('/') && port.parse::<u16>().is_ok_and(|port| port > 0)
+        let is_host = |c: char| c != '/' && !c.is_whitespace();
+        !host.is_empty()
+            && host.chars().all(is_host)
+            && port.parse::<u16>().is_ok_and(|port| port > 0)
     })
 }
 

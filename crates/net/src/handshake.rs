@@ -29,6 +29,8 @@ pub enum HandshakeError {
         /// What it said.
         kind: io::ErrorKind,
     },
+    /// The name of the host has no address.
+    Unresolved,
     /// The other side did not answer in time.
     TimedOut,
     /// The other side closed the connection instead of answering.
@@ -89,6 +91,7 @@ impl fmt::Display for HandshakeError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             HandshakeError::Failed { kind } => write!(formatter, "{kind}"),
+            HandshakeError::Unresolved => formatter.write_str("its name does not resolve"),
             HandshakeError::TimedOut => formatter.write_str("no answer to the hello in time"),
             HandshakeError::Closed => formatter.write_str("closed instead of answering the hello"),
             HandshakeError::ClosedInTls => formatter.write_str(

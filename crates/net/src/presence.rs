@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use areo_wire::frame::Refusal;
 use areo_wire::hello::{Channel, Hello, Role, Welcome};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::encryption::{Called, Tls, connected};
 use crate::handshake::{HandshakeError, exchange};
+use crate::sockets;
 
 /// The answer at the address of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub async fn presence(
     patience: Duration,
 ) -> Presence {
     let asked = async {
-        let tcp = TcpStream::connect(address).await?;
+        let tcp = sockets::connect(address).await?;
         let called = connected(tcp, server, tls).await?;
         ask(called, (cluster, server)).await
     };

@@ -4,10 +4,31 @@ use std::io;
 use std::time::Duration;
 
 use rustix::net::sockopt;
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, lookup_host};
+
+use crate::handshake::HandshakeError;
 
 /// Keepalive probes without an answer after which a connection ends.
 const PROBES: u32 = 3;
+
+/// Connects to the first address of this host and port at which a process listens. A name is resolved apart: its error has no kind that says
+/// that it is about the name.
+pub(crate) async fn connect(address: &str) -> Result<TcpStream, HandshakeError> {
+    let found = match lookup_host(address).await {
+        Ok(found) => found,
+        // The system refuses what it would need to look the name up.
+        Err(error) if error.raw_os_error().is_some() => return Err(error.into()),
+        Err(_) => return Err(HandshakeError::Unresolved),
+    };
+    let mut failed = HandshakeError::Unresolved;
+    for address in found {
+        match TcpStream::connect(address).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) => failed = error.into(),
+        }
+    }
+    Err(failed)
+}
 
 /// Has the operating system end a connection whose other side acknowledges no bytes for so long. Small calls are sent at once:
 /// they must not wait for the delayed acknowledgement of the ones before.
@@ -32,4 +53,28 @@ pub fn prepare_accepted(stream: &TcpStream, patience: Duration) -> io::Result<()
     sockopt::set_tcp_keepintvl(stream, (idle / PROBES).max(second))?;
     sockopt::set_tcp_keepcnt(stream, PROBES)?;
     Ok(sockopt::set_socket_keepalive(stream, true)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_name_that_does_not_resolve_is_said_to_be_the_reason() {
+        for address in [
+            "no.such.invalid:1",
+            ":1",
+            "http://h:1",
+            "a b:1",
+            "host",
+            "host:x",
+        ] {
+            let error = connect(address).await.unwrap_err();
+            assert_eq!(error, HandshakeError::Unresolved, "{address}");
+            assert_eq!(error.to_string(), "its name does not resolve");
+        }
+        let kind = io::ErrorKind::ConnectionRefused;
+        let error = connect("127.0.0.1:1").await.unwrap_err();
+        assert_eq!(error, HandshakeError::Failed { kind });
+    }
 }

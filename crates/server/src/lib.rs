@@ -47,6 +47,7 @@ mod trust;
 mod trusting;
 mod worker;
 
+pub use address::advertised_admin;
 pub use error::ServeError;
 pub use identity::{
     ClusterIdentity, Identity, NewCluster, NewServer, Succession, has_identity, initialise_cluster,

@@ -9,13 +9,13 @@ use crate::config::{self, Settings};
 use crate::exit::{Code, Failure, Outcome};
 use crate::log;
 use crate::outside;
-use crate::session::{self, Session, Target};
+use crate::session::{self, Session, Target, is_address};
 use areo_client::cluster_file::{self, ClusterFile};
 use areo_client::units::parse_size;
 use areo_client::{ServerId, Successor, limits};
 use areo_server::{
     CertificateFiles, ClusterIdentity, Durability, KeepAdministrator, Options, ServeError, Start,
-    has_identity,
+    advertised_admin, has_identity,
 };
 use areo_telemetry::Recorder;
 use areo_trust::token::JoinToken;
@@ -93,24 +93,24 @@ fn options(session: &Session, args: args::Server, recorder: Recorder) -> Outcome
     let max_object = settings.get(args.max_object, "max-object", parse_max_object)?;
     let repair_rate = settings.get(args.repair_rate, "repair-rate", parse_size)?;
     let scrub_rate = settings.get(args.scrub_rate, "scrub-rate", parse_size)?;
+    check_joined(&args.join)?;
     let seeds = seeds(session.named_target()?, &args.join, &listen);
     let advertise = settings.get(args.advertise, "server.advertise", config::text)?;
     let certificate = certificate(settings, args.cert, args.cert_key)?;
+    let address = advertise.as_ref().unwrap_or(&listen);
     let max_object = max_object.unwrap_or(limits::DEFAULT_VALUE_BYTES);
     let durability = durability.unwrap_or(DurabilityWord::Fsync);
     let start = match (args.init, args.join) {
         (true, _) => Start::Init {
             fixed_root: args.root == Some(RootWord::Fixed),
-            administrator: {
-                let file = AdministratorFile {
-                    path: data.join(CLUSTER_FILE),
-                    memory: durability == DurabilityWord::Memory,
-                    max_object,
-                    address: advertise.clone().unwrap_or_else(|| listen.clone()),
-                    admin: admin.clone(),
-                };
-                KeepAdministrator::new(move |made| file.write(made))
-            },
+            administrator: AdministratorFile {
+                path: data.join(CLUSTER_FILE),
+                memory: durability == DurabilityWord::Memory,
+                max_object,
+                admin: advertised_admin(address, &admin),
+                address: address.clone(),
+            }
+            .keep(),
         },
         (false, seeds) if seeds.is_empty() => Start::Existing,
         (false, seeds) => Start::Join {
@@ -162,6 +162,10 @@ struct AdministratorFile {
 }
 
 impl AdministratorFile {
+    fn keep(self) -> KeepAdministrator {
+        KeepAdministrator::new(move |made| self.write(made))
+    }
+
     fn write(&self, made: &ClusterIdentity) -> Result<(), String> {
         let server = |(id, name): &(ServerId, String)| cluster_file::Server {
             name: name.clone(),
@@ -227,6 +231,15 @@ fn seeds(target: Option<Target>, join: &[String], listen: &str) -> Vec<String> {
         }
     }
     addresses
+}
+
+fn check_joined(addresses: &[String]) -> Outcome {
+    match addresses.iter().find(|it| !is_address(it)) {
+        None => Ok(()),
+        Some(wrong) => Err(Failure::usage(format!(
+            "'{wrong}' is no address to join: those are written HOST:PORT"
+        ))),
+    }
 }
 
 /// The address of the admin port by default: this host, and a port 90 above.

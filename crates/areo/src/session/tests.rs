@@ -30,6 +30,8 @@ fn a_cluster_is_a_file_or_addresses() {
         "a:65536",
         ":7400",
         "dir/a:1",
+        "http://a:1",
+        "a b:1",
         "a:1,b",
     ] {
         let refused = target(wrong).unwrap_err();

@@ -606,10 +606,38 @@ fn a_server_that_cannot_start_says_why() {
         let open = ["--listen", everywhere, "--init"];
         says(start(&open), 2, &[everywhere, "--advertise HOST:PORT"]);
     }
-    for wrong in ["0.0.0.0:7400", "[::]:7400", "host:0", "host", ":7400"] {
+    let wrong = "0.0.0.0:7400 [::]:7400 [::ffff:0.0.0.0]:7400 0:1 host:0 host :7400";
+    for wrong in wrong.split(' ').chain(["a b:1"]) {
         let advertise = ["--listen", &listen, "--init", "--advertise", wrong];
         says(start(&advertise), 2, &[wrong, "is no address at which"]);
     }
+    let here_alone = [
+        "--listen",
+        "0.0.0.0:7400",
+        "--init",
+        "--advertise",
+        "localhost:7400",
+    ];
+    says(
+        start(&here_alone),
+        2,
+        &["localhost:7400", "only this machine"],
+    );
+    let any_admin = ["--listen", &listen, "--init", "--admin", "127.0.0.1:0"];
+    says(start(&any_admin), 2, &["127.0.0.1:0", "choose one"]);
+    for wrong in [":1", "http://h:1", "a b:1"] {
+        says(
+            start(&["--listen", &listen, "--join", wrong]),
+            2,
+            &[wrong, "HOST:PORT"],
+        );
+    }
+    let unknown = ["--listen", &listen, "--join", "no.such.invalid:1"];
+    says(
+        start(&unknown),
+        1,
+        &["no.such.invalid:1: its name does not resolve"],
+    );
     let any_port = ["--listen", "127.0.0.1:0", "--init"];
     says(start(&any_port), 2, &["127.0.0.1:0", "choose one"]);
     assert!(!folder.path().join("s").exists(), "nothing was made");

@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 
 use areo_wire::hello::{Channel, Hello, Welcome};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::encryption::{Called, Stream, connected};
@@ -29,7 +28,7 @@ pub(crate) async fn open(
     known: &PeerKnowledge,
 ) -> Result<Opened, HandshakeError> {
     let address = known.address.borrow().clone();
-    let connecting = timeout(config.connect_timeout, TcpStream::connect(address));
+    let connecting = timeout(config.connect_timeout, sockets::connect(&address));
     let tcp = connecting.await.map_err(|_| HandshakeError::TimedOut)??;
     sockets::prepare(&tcp, config.silence_timeout)?;
     let remote = tcp.peer_addr()?;

@@ -15,6 +15,7 @@ use areo_store::Directory;
 use tokio::time::timeout;
 
 use super::{ATTEMPT, PAUSE, Registrar, learn_own};
+use crate::address;
 use crate::admin::Health;
 use crate::error::ServeError;
 use crate::identity::Identity;
@@ -77,15 +78,15 @@ pub(crate) async fn finish(
 
 /// The record of this process for the others; it may have drawn its id itself.
 pub(crate) fn record_of(identity: &Identity, is_drawn: bool, options: &Options) -> ServerRecord {
-    let address = options.advertise.as_ref().unwrap_or(&options.listen);
+    let address = address::advertised(options);
     ServerRecord {
         id: identity.server,
         incarnation: StartPhase::new(identity.starts).incarnation(),
         start: 0,
         resumed: false,
         name: identity.name.clone(),
-        address: address.clone(),
-        admin: options.admin.clone(),
+        address: address.to_owned(),
+        admin: address::advertised_admin(address, &options.admin),
         generation: may_be_replaced(identity.memory, is_drawn).then_some(0),
         leaving: 0,
         position: None,
