@@ -20,7 +20,7 @@ const REST: Duration = Duration::from_millis(1500);
 /// The pause between two looks for the metrics.
 pub(crate) const PERIOD: Duration = Duration::from_secs(5);
 /// The name under which the root domain is shown.
-const ROOT: &str = "@root";
+pub(crate) const ROOT: &str = "@root";
 
 /// Domains with their latest final configurations, by name.
 pub(crate) type Domains = Vec<(String, Arc<Configuration>)>;
@@ -87,6 +87,11 @@ impl DomainView {
         self.serving >= self.quorum + self.full.len()
     }
 
+    /// True if a quorum serves, and writes fail for want of room.
+    pub(crate) fn lacks_room(&self) -> bool {
+        self.serves() && !self.takes_writes()
+    }
+
     fn json(&self, servers: &BTreeMap<ServerId, ServerRecord>) -> Value {
         let name = |id: &ServerId| match servers.get(id) {
             Some(record) => record.name.clone(),
@@ -126,12 +131,16 @@ impl ClusterView {
 }
 
 /// Asks the root domain which domains there are, or takes those that were `known`, and asks each of their members how it is, once.
+///
+/// `env` makes the world of one question. Each question has a deadline of its own: a root domain without a quorum takes all the time of
+/// its question, and the members of other domains are still to be heard.
 pub(crate) async fn look(
     client: &Client<NetEnv>,
+    env: impl Fn() -> NetEnv,
     root: &Arc<Configuration>,
     known: &mut Domains,
 ) -> ClusterView {
-    let domains = client.root(root).domains().await;
+    let domains = client.with(env()).root(root).domains().await;
     let is_complete = domains.is_ok();
     if let Ok(domains) = domains {
         *known = domains;
@@ -145,7 +154,7 @@ pub(crate) async fn look(
     let mut views = Vec::new();
     // Silent servers are waited for where they decide something.
     for patience in [SHORT, REST] {
-        ask(client, &mut silent, &mut statuses, patience).await;
+        ask(&env(), &mut silent, &mut statuses, patience).await;
         let view =
             |(name, c): &(String, Arc<Configuration>)| DomainView::new(name.clone(), c, &statuses);
         views = all.iter().map(view).collect();
@@ -161,13 +170,13 @@ pub(crate) async fn look(
 
 /// Moves those that answer in time from the one to the other.
 async fn ask(
-    client: &Client<NetEnv>,
+    env: &NetEnv,
     silent: &mut BTreeSet<ServerId>,
     statuses: &mut Statuses,
     patience: Duration,
 ) {
     let members: Members = silent.iter().copied().collect();
-    let replies = survey_for(&client.env, &members, Request::Status, Some(patience)).await;
+    let replies = survey_for(env, &members, Request::Status, Some(patience)).await;
     for (id, reply) in members.iter().zip(replies) {
         if let Some(Reply::Status(status)) = reply {
             silent.remove(id);

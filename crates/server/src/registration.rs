@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use areo_core::config::{Configuration, ServerId};
 use areo_core::dsm::Client;
@@ -28,6 +28,7 @@ use crate::error::ServeError;
 use crate::identity::Identity;
 use crate::metrics::Metrics;
 use crate::worker::Worker;
+use room::Room;
 
 /// The longest time for one attempt: several times the patience, because an attempt may lead through several configurations.
 const ATTEMPT: Duration = Duration::from_secs(15);
@@ -183,25 +184,35 @@ impl Registrar {
     ) -> Infallible {
         while let Some(answer) = asked.recv().await {
             learn_own(&self.client, worker);
-            let client = self.client.with(self.network.env(cluster::PATIENCE));
+            let client = self.client.with(self.glance());
             let servers = client.root(&self.root).servers().await.unwrap_or_default();
             self.network.learn(id, servers.values().cloned());
             // Of domains that are not known now nothing is said.
-            let seen = cluster::look(&client, &self.root, &mut Vec::new()).await;
+            let (glance, mut known) = (|| self.glance(), Vec::new());
+            let seen = cluster::look(&client, glance, &self.root, &mut known).await;
             // The caller may be gone.
             let _ = answer.send(seen.health(&servers));
         }
         std::future::pending().await
     }
 
-    /// Looks at the cluster now and then, and counts what it sees. Never returns.
+    /// The world of one question about the state of the cluster.
+    fn glance(&self) -> NetEnv {
+        self.network.env(cluster::PATIENCE)
+    }
+
+    /// Looks at the cluster now and then, counts what it sees, and logs what does not work. Never returns.
     pub(crate) async fn watch_domains(&self, metrics: &Metrics, worker: &Worker) -> Infallible {
-        let mut known = Vec::new();
+        let (mut known, mut room) = (Vec::new(), Room::default());
         loop {
             learn_own(&self.client, worker);
-            let client = self.client.with(self.network.env(cluster::PATIENCE));
-            let seen = cluster::look(&client, &self.root, &mut known).await;
+            let glance = || self.glance();
+            let seen = cluster::look(&self.client, glance, &self.root, &mut known).await;
             metrics.seen(&seen.domains);
+            let lines = room.due(&seen.domains, |id| worker.name_of(*id), Instant::now());
+            for line in lines {
+                tracing::warn!("{line}");
+            }
             tokio::time::sleep(cluster::PERIOD).await;
         }
     }
@@ -343,5 +354,6 @@ pub(crate) fn is_loopback(address: &SocketAddr) -> bool {
 }
 
 pub(crate) mod place;
+mod room;
 #[cfg(test)]
 mod tests;

@@ -42,6 +42,7 @@ use directory::{Reach, Taken, named, take_directory, with_extent};
 pub use options::{Durability, KeepAdministrator, Options, Start};
 
 mod directory;
+mod opening;
 mod options;
 
 /// The end of a server that did not fail.
@@ -456,33 +457,8 @@ fn open(
     let recover = |header, damaged| shard.recover(header, damaged);
     let (records, opened) = Records::open(disk, log, recover).map_err(ServeError::Open)?;
     shard.recovered(opened.is_unreadable());
-    report(&opened, directory);
+    opening::report(&opened, directory);
     Ok((shard, Durable::Disk(Box::new(records))))
-}
-
-fn report(opened: &areo_store::records::OpeningReport, directory: &Directory) {
-    let log = &opened.log;
-    tracing::info!(
-        records = log.records,
-        scanned_bytes = log.scanned_bytes,
-        damaged = log.damaged_payloads,
-        "store opened"
-    );
-    if let Some(torn) = log.torn_tail {
-        tracing::info!(
-            segment = torn.segment,
-            offset = torn.offset,
-            "cut an unfinished batch, which was never acknowledged"
-        );
-    }
-    if opened.is_unreadable() {
-        tracing::error!(
-            records = log.unknown_damaged + opened.unknown_records,
-            missing = log.missing(),
-            path = %directory.path().display(),
-            "records are missing from the log, or damaged beyond recognition: this server answers for no object, and another one takes its place once all domains work without it"
-        );
-    }
 }
 
 fn cannot_listen(address: &str, source: io::Error) -> ServeError {

@@ -253,6 +253,20 @@ impl Worker {
         self.has_forgotten(server) == Some(false)
     }
 
+    /// The name of a registered server; the beginning of its id if this server has none.
+    pub(crate) fn name_of(&self, server: ServerId) -> String {
+        let node = self.node.borrow();
+        let shard = node.as_ref().map(Node::shard);
+        let name = shard.and_then(|shard| {
+            let mut registered = shard.server().registered();
+            registered.find(|record| record.id == server)
+        });
+        name.map_or_else(
+            || server.to_string()[..8].into(),
+            |record| record.name.clone(),
+        )
+    }
+
     /// True if this server has it that the other one is forgotten; `None`: it does not know the other one.
     pub(crate) fn has_forgotten(&self, server: ServerId) -> Option<bool> {
         let node = self.node.borrow();

@@ -439,6 +439,10 @@ fn a_put_that_full_disks_refused_leaves_the_object_readable() {
     let refused = put(&cluster, &new);
     assert!([5, 8].contains(&refused.code), "{refused:?}");
     refused.refused(refused.code, &["disk full"]);
+    // The log of a server that has room says it, too.
+    let said = "s4, s5: disk full, writes of 'default' fail";
+    let log = cluster.data().join("s1/server.log");
+    wait_until(|| fs::read_to_string(&log).unwrap().contains(said));
     let first = cluster.run(&["get", "k"]).done().stdout;
     assert!(first == old || first == new);
     for server in ["s1", "s2", "s3", "s4", "s5"] {
@@ -486,6 +490,25 @@ fn a_server_that_starts_on_a_full_disk_reads_and_refuses_writes() {
             put.code == 0
         });
     }
+}
+
+/// A segment that lost its end, as an interrupted copy leaves it: the hint beside it has the records that were there.
+#[test]
+fn a_sealed_segment_that_is_cut_short_is_a_warning() {
+    let flags = ["--servers", "1", "--allow-f0"];
+    let mut cluster = Cluster::start(&flags);
+    let put = cluster.run_with(&["put", "large", "-"], &bytes(68 << 20, 1));
+    put.done();
+    cluster.stop().done();
+    let segment = cluster.data().join("s1/log/segment-0000000000000001.log");
+    assert!(segment.with_extension("hint").exists(), "it is sealed");
+    let segment = File::options().write(true).open(segment).unwrap();
+    let length = segment.metadata().unwrap().len();
+    segment.set_len(length - (2 << 20)).unwrap();
+    let cluster = cluster.start_again(&flags);
+    let log = fs::read_to_string(cluster.data().join("s1/server.log")).unwrap();
+    let said = "records of the log are damaged or cut short: this server abstains";
+    assert!(log.contains(said), "{log}");
 }
 
 /// `[X-11 damage-abstains]`: what is beside the log says that there was one, so that nothing is answered without it.

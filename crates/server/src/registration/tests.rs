@@ -1,7 +1,9 @@
 use super::*;
 use crate::identity::root_configuration;
 use crate::metrics::Metrics;
-use areo_core::message::{Directory, Reply};
+use areo_core::config::{Dap, Descriptor};
+use areo_core::message::{Directory, Reply, ServerStatus};
+use areo_core::object::DomainId;
 use areo_net::listener::{self, Listener, ListenerConfig, Service};
 use areo_net::pool::Pool;
 use areo_net::{Incoming, Origin, Responder};
@@ -37,6 +39,10 @@ impl Service for MovedServer {
         let reply = match request {
             Request::Directory => Reply::Directory(self.directory.clone()),
             Request::Configured { .. } => Reply::Registered,
+            Request::Status => Reply::Status(Box::new(ServerStatus {
+                serving: true,
+                ..ServerStatus::default()
+            })),
             other => unreachable!("nobody asks for {other:?}"),
         };
         responder.reply(&codec::encode_reply(&reply).body, &[]);
@@ -45,6 +51,56 @@ impl Service for MovedServer {
     fn on_note(&self, _note: Incoming<'_>, _origin: &Origin) {}
 
     fn on_batch_end(&self) {}
+}
+
+/// Serves as these servers, and returns their addresses.
+async fn serve(ids: &[ServerId], directory: &Directory) -> Vec<String> {
+    let mut addresses = Vec::new();
+    for server in ids {
+        let (server, directory) = (*server, directory.clone());
+        let service = MovedServer { server, directory };
+        let config = ListenerConfig::new(Pool::new(0));
+        let anywhere = "127.0.0.1:0".parse().unwrap();
+        let listener = Listener::bind(anywhere, config, Rc::new(service))
+            .await
+            .unwrap();
+        addresses.push(listener.local_addr().unwrap().to_string());
+        spawn_local(async move { listener.run().await });
+    }
+    addresses
+}
+
+/// The question to a root domain without a quorum takes all of its time: none was left for the members of the domains that are known, and each
+/// of them counted as away.
+#[test]
+fn a_domain_is_seen_to_serve_while_the_root_domain_is_away() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    LocalSet::new().block_on(&runtime, async {
+        let members: Vec<ServerId> = (2..=4).map(ServerId).collect();
+        let root = root_configuration(&[ServerId(1)], false);
+        let directory = Directory {
+            root: root.clone(),
+            servers: Vec::new(),
+        };
+        let addresses = serve(&members, &directory).await;
+        let served = members.iter().zip(addresses);
+        let served = served.map(|(id, address)| ServerRecord::at_address(*id, address));
+        // No process listens there.
+        let away = ServerRecord::at_address(ServerId(1), "127.0.0.1:1".into());
+        let network = Network::with_tls(Role::Server, 9, None);
+        network.learn(CLUSTER, served.chain([away]));
+        let env = || network.env(Duration::from_millis(400));
+        let c = Descriptor::new(DomainId(7), members, Dap::Abd);
+        let c = Configuration::new(c).unwrap();
+        let mut known = vec![("d".to_owned(), c)];
+        let seen = cluster::look(&Client::new(env()), env, &root, &mut known).await;
+        let seen = seen.domains.iter();
+        let seen: Vec<_> = seen.map(|it| (it.domain.as_str(), it.serving)).collect();
+        assert_eq!(seen, [(cluster::ROOT, 0), ("d", 3)]);
+    });
 }
 
 /// Each server that answers tells of the others what it knew before all of them moved. Where one has answered itself counts
@@ -63,23 +119,11 @@ fn where_a_server_answered_counts_more_than_what_others_say() {
             .iter()
             .map(|id| ServerRecord::at_address(*id, "127.0.0.1:1".into()));
         let known: Vec<ServerRecord> = before.collect();
-        let mut seeds = Vec::new();
-        for server in &ids {
-            let service = MovedServer {
-                server: *server,
-                directory: Directory {
-                    root: root.clone(),
-                    servers: known.clone(),
-                },
-            };
-            let config = ListenerConfig::new(Pool::new(0));
-            let anywhere = "127.0.0.1:0".parse().unwrap();
-            let listener = Listener::bind(anywhere, config, Rc::new(service))
-                .await
-                .unwrap();
-            seeds.push(listener.local_addr().unwrap().to_string());
-            spawn_local(async move { listener.run().await });
-        }
+        let directory = Directory {
+            root: root.clone(),
+            servers: known.clone(),
+        };
+        let seeds = serve(&ids, &directory).await;
         let identity = Identity {
             cluster: CLUSTER,
             server: ServerId(9),
