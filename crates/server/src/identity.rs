@@ -221,7 +221,7 @@ pub struct ClusterIdentity {
     pub administrator: Option<AccessKey>,
 }
 
-/// Makes the identities of a whole new cluster, whose root domain all of its servers hold.
+/// Makes the identities of a whole new cluster. Its root domain is on the first of its servers: on as many as it would grow to.
 ///
 /// # Errors
 /// [`ServeError`] if a directory cannot be used, or belongs to a server already.
@@ -230,7 +230,7 @@ pub fn initialise_cluster(
     new: NewCluster,
 ) -> Result<ClusterIdentity, ServeError> {
     let ids: Vec<ServerId> = servers.iter().map(|_| ServerId(random())).collect();
-    let (cluster, root) = (random(), root_configuration(&ids, false));
+    let (cluster, root) = (random(), root_configuration(first_members(&ids), false));
     let mut directories = Vec::new();
     for server in servers {
         // All are looked at before any is written.
@@ -271,6 +271,12 @@ pub fn initialise_cluster(
         servers: ids.iter().copied().zip(names).collect(),
         administrator: new_trust.map(|new_trust| new_trust.administrator()),
     })
+}
+
+/// The servers of a first root domain: one that grows by itself never has two or four (`[X-35 growing-root]`), and never more than five.
+fn first_members(servers: &[ServerId]) -> &[ServerId] {
+    let size = [5, 3].into_iter().find(|size| *size <= servers.len());
+    &servers[..size.unwrap_or(servers.len().min(1))]
 }
 
 /// The first configuration of a root domain: replicated, because what it holds is small. `fixed`: people alone change its members.
@@ -321,6 +327,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_first_root_domain_has_a_size_to_which_it_would_grow() {
+        for (servers, members) in [(1, 1), (2, 1), (3, 3), (4, 3), (5, 5), (6, 5), (255, 5)] {
+            let ids: Vec<ServerId> = (1..=servers).map(ServerId).collect();
+            assert_eq!(first_members(&ids), &ids[..members], "{servers}");
+        }
+    }
+
+    #[test]
     fn identities_survive_and_are_not_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let server = |name: &str| NewServer {
@@ -334,7 +348,7 @@ mod tests {
         assert_eq!((read.server, read.name.as_str()), (made.servers[1].0, "s2"));
         assert_eq!(
             (read.starts, read.memory, read.root.n()),
-            (Starts::NONE, false, 2)
+            (Starts::NONE, false, 1)
         );
         let again = initialise_cluster(&[server("s3"), server("s2")], NewCluster::default());
         assert!(matches!(again, Err(ServeError::AlreadyInitialised { .. })));
