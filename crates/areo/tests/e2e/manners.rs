@@ -12,6 +12,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
+use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 
 /// Runs a line in a shell, in which `$A` is the program on this cluster.
@@ -181,16 +182,13 @@ fn one_bad_directory_keeps_no_other_server_from_starting() {
         assert!(ended.stderr.contains(sentence), "{}", ended.stderr);
     }
     let data = cluster.data();
-    for server in ["s3", "s4", "s5"] {
-        fs::write(
-            data.join(server).join("FORMAT"),
-            "areo data directory\nformat 99\n",
-        )
-        .unwrap();
-    }
+    fs::write(data.join("s3/FORMAT"), "areo data directory\nformat 99\n").unwrap();
+    fs::write(data.join("s4/FORMAT"), "").unwrap();
+    fs::remove_dir_all(data.join("s5")).unwrap();
+    symlink("nowhere", data.join("s5")).unwrap();
     let data = data.to_str().unwrap();
     let none = areo(&["up", "--data", data], b"");
-    none.refused(1, &["no server in", "s1: ", "s4: ", "format 99"]);
+    none.refused(1, &["no server in", "s1: ", "s4: ", "s5: ", "format 99"]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 use super::*;
 use crate::cmd::up::plan::tests::plan;
+use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 const OUT: Output = Output::QUIET;
@@ -187,6 +188,37 @@ fn what_contradicts_the_directory_is_refused() {
     fs::remove_dir_all(directory("s2")).unwrap();
     fs::remove_dir_all(directory("s3")).unwrap();
     refused(same, "no server in");
+}
+
+#[test]
+fn odd_files_keep_one_server_down_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = planned(&folder);
+    let (first, same) = (made(&plan).unwrap(), again(&plan));
+    let directory = |name: &str| plan.data.join(name);
+    let absent = || {
+        let absent = made(&same).unwrap().absent.into_iter();
+        absent.map(|it| it.name).collect::<Vec<_>>()
+    };
+    let aside = directory("aside");
+    for file in ["FORMAT", "LOCK", "IDENTITY"] {
+        let file = directory("s1").join(file);
+        fs::rename(&file, &aside).unwrap();
+        fs::create_dir(&file).unwrap();
+        assert_eq!(absent(), ["s1"], "a directory for {}", file.display());
+        fs::remove_dir(&file).unwrap();
+        fs::rename(&aside, &file).unwrap();
+    }
+    fs::rename(directory("s1"), &aside).unwrap();
+    symlink("nowhere", directory("s1")).unwrap();
+    assert_eq!(absent(), ["s1"], "a link that leads nowhere");
+    // The time for which another process may drain is over.
+    let lock = File::open(directory("s2/LOCK")).unwrap();
+    lock.lock().unwrap();
+    let (data, s2) = (Data::take(&same).unwrap(), &first.file.servers[1]);
+    let held = data.check_directory(first.file.cluster, s2, Instant::now());
+    let why = held.unwrap_err();
+    assert!(why.contains("another process holds"), "{why}");
 }
 
 #[test]
