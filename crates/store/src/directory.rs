@@ -81,6 +81,24 @@ pub enum DirectoryError {
         /// The number of the user that it belongs to, if that can be asked for.
         owner: Option<u32>,
     },
+    /// Files of the server in it belong to another user than those that this process makes. An administrator could use them, and would
+    /// leave files among them that their user cannot read.
+    #[error(
+        "{}: not yours: it belongs to user {owner}, and this process makes files of user {user}: run it as user {owner}, or \
+         give the directory to this user (`chown -R {user} {}`)",
+        .path.display(),
+        .directory.display()
+    )]
+    OtherUser {
+        /// The file.
+        path: PathBuf,
+        /// The directory.
+        directory: PathBuf,
+        /// The number of the user that it belongs to.
+        owner: u32,
+        /// The number of the user to whom files of this process belong.
+        user: u32,
+    },
     /// Its file system can only be read, or it is no directory.
     #[error("{}: cannot be used as a data directory: {source}", .path.display())]
     NotWritable {
@@ -161,6 +179,7 @@ impl Directory {
         let path = path.into();
         create_directory(&path).map_err(|source| refused(&path, source))?;
         let is_new = check_entries(&path)?;
+        owner::check(&path)?;
         make_private(&path).map_err(|source| refused(&path, source))?;
         let lock = fs::OpenOptions::new()
             .create(true)
@@ -470,6 +489,7 @@ fn refused(path: &Path, source: io::Error) -> DirectoryError {
 }
 
 mod aside;
+mod owner;
 #[cfg(test)]
 mod tests;
 mod trust;

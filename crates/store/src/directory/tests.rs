@@ -98,6 +98,45 @@ fn errors_of_permission_say_so() {
 }
 
 #[test]
+fn a_directory_with_the_server_of_another_user_is_refused() {
+    use std::os::unix::fs::chown;
+    if !rustix::process::geteuid().is_root() {
+        // Files cannot be given away.
+        return;
+    }
+    let (_parent, path) = temporary_path();
+    let directory = Directory::open(&path).unwrap();
+    directory.write_identity(b"identity").unwrap();
+    drop(directory.disk("log").unwrap());
+    fs::write(path.join("log/segment"), b"records").unwrap();
+    drop(directory);
+    // A volume of another user is no server of another user.
+    fs::create_dir(path.join("log/lost+found")).unwrap();
+    for name in ["", "log", "log/lost+found"] {
+        chown(path.join(name), Some(4321), None).unwrap();
+    }
+    drop(Directory::open(&path).unwrap());
+    let entries = || fs::read_dir(&path).unwrap().count();
+    let before = entries();
+    for name in ["FORMAT", "IDENTITY", "log/segment"] {
+        chown(path.join(name), Some(1234), None).unwrap();
+        let error = Directory::open(&path).unwrap_err().to_string();
+        let file = path.join(name);
+        let begin = format!("{}: not yours: it belongs to user 1234", file.display());
+        assert!(error.starts_with(&begin), "{error}");
+        let hint = format!("`chown -R 0 {}`", path.display());
+        assert!(error.contains(&hint), "{error}");
+        assert_eq!(entries(), before);
+        chown(path.join(name), Some(0), None).unwrap();
+    }
+    fs::rename(path.join("log"), path.join("../elsewhere")).unwrap();
+    std::os::unix::fs::symlink("../elsewhere", path.join("log")).unwrap();
+    drop(Directory::open(&path).unwrap());
+    chown(path.join("log/segment"), Some(1234), None).unwrap();
+    Directory::open(&path).unwrap_err();
+}
+
+#[test]
 fn another_format_is_refused_politely_and_damage_is_called_damage() {
     let (_parent, path) = temporary_path();
     drop(Directory::open(&path).unwrap());
