@@ -6,20 +6,17 @@ mod trace;
 
 pub(crate) use large::{ByteRange, Repair, Sweep};
 
-use crate::exit::{Code, Failure};
-use crate::output;
 use areo_client::units::{parse_size, parse_timeout};
 use areo_client::{Decider, Version};
-use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use large::parse_range;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
 pub(crate) mod file;
 mod reconfig;
+mod refusal;
 mod server;
 mod trust;
 mod values;
@@ -28,6 +25,8 @@ pub(crate) use file::File;
 pub use global::Common;
 pub(crate) use global::Global;
 pub(crate) use reconfig::{ChangeArgs, ExperimentalArgs, Reconfig, Start};
+pub use refusal::parse;
+pub(crate) use refusal::{asked_for_json, sentence};
 pub(crate) use server::{Departure, Server, ServerVerb};
 pub(crate) use trace::{Trace, Which};
 pub(crate) use trust::{Audit, Ca, Key, Token};
@@ -428,59 +427,6 @@ pub(crate) struct DomainCreate {
     /// Accept a domain that does not survive the crash of any server
     #[arg(long)]
     pub(crate) allow_f0: bool,
-}
-
-/// Prints what clap says, which for `--help` and `--version` is no error.
-pub fn report(program: &str, error: &clap::Error) -> ExitCode {
-    let asked_for_json = std::env::args_os()
-        .take_while(|argument| argument != "--")
-        .any(|argument| argument == "--json");
-    if error.use_stderr() && asked_for_json {
-        return Failure::new(Code::Usage, sentence(error)).report(program, true);
-    }
-    if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
-        && tip(name).is_some()
-    {
-        return Failure::new(Code::Usage, sentence(error)).report(program, false);
-    }
-    match output::styled(&error.render(), error.use_stderr()) {
-        Ok(()) => ExitCode::from(u8::try_from(error.exit_code()).expect("clap exits with 0 or 2")),
-        Err(failure) => failure.report(program, asked_for_json),
-    }
-}
-
-/// Advice for a command of other programs that is none of ours.
-fn tip(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "cp" | "copy" | "sync" | "upload" | "download" => {
-            "`areo put KEY FILE` writes a file, `areo get KEY FILE` reads one"
-        }
-        "mv" | "rename" => "`areo get` it, `areo put` it under the other key, then `areo rm` it",
-        "cat" => "`areo get KEY` prints a value",
-        "list" | "dir" => "`areo ls` lists objects",
-        "mb" | "mkdir" => "`areo domain create NAME` makes a domain; keys need no directories",
-        "rb" | "rmdir" => "`areo domain rm NAME` removes a domain; keys need no directories",
-        "man" | "info" => "`areo help` and `areo help COMMAND` explain the commands",
-        "start" | "serve" | "run" => {
-            "`areo up` runs a cluster on this machine, `areo server` one server"
-        }
-        _ => return None,
-    })
-}
-
-/// The first paragraph of clap's message, on one line.
-pub(crate) fn sentence(error: &clap::Error) -> String {
-    if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) {
-        return match tip(name) {
-            Some(tip) => format!("there is no command '{name}': {tip}"),
-            None => format!("there is no command '{name}'"),
-        };
-    }
-    let text = error.to_string();
-    let paragraph = text.split("\n\n").next().unwrap_or_default();
-    let line: Vec<&str> = paragraph.lines().map(str::trim).collect();
-    let line = line.join(" ");
-    line.strip_prefix("error: ").unwrap_or(&line).to_owned()
 }
 
 #[cfg(test)]

@@ -18,12 +18,15 @@ mod trust;
 mod up;
 
 use crate::args::{Cli, Command};
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::metrics;
+use crate::output::is_closed;
 use crate::program::{self, WatchMode};
 use crate::session::Session;
+use areo_client::place;
 use areo_telemetry::Recorder;
 use clap::CommandFactory;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Does what the command line says.
@@ -42,11 +45,39 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         _ => WatchMode::Some,
     };
     program::perform("areo", global, watching, |session, recorder| {
+        check_domain(session, &command)?;
         if let Some(address) = session.global.metrics {
             metrics::serve(session.out, &command, address, &session.metrics)?;
         }
         perform(session, command, recorder)
     })
+}
+
+/// Finds out before a value is read that its file could not be written.
+fn check_place(path: &Path) -> Outcome {
+    check_open(path)?;
+    place::check(path).map_err(|error| Failure::file("write", path, &error))
+}
+
+/// Refuses a path to a standard stream that is closed: what stands in its place takes everything, and keeps nothing.
+fn check_open(path: &Path) -> Outcome {
+    match place::descriptor_of(path) {
+        Ok(Some(number)) if is_closed(number) => {
+            let path = path.display();
+            Err(Failure::other(format!("cannot write {path}: it is closed")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses `--domain` where it would do nothing.
+fn check_domain(session: &Session, command: &Command) -> Outcome {
+    match (command, &session.global.domain) {
+        (Command::Domain(_), Some(_)) => Err(Failure::usage(
+            "`areo domain` takes no --domain, which names the domain of objects: name the domain after the command, as `areo domain show NAME`",
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn perform(session: &Session, command: Command, recorder: &Recorder) -> Outcome {

@@ -1,10 +1,10 @@
 //! Configuration: flags over environment (`AREO_*`) over one TOML file over defaults.
 //!
 //! The file is the one given by `--config` or `AREO_CONFIG`, else `./areo.toml`, else `areo/config.toml` in
-//! `$XDG_CONFIG_HOME` (`~/.config`); an empty name means none. Its keys are those of [`KEYS`]; a key with a dot is in
+//! `$XDG_CONFIG_HOME` (`~/.config`). An empty name means none: of these two, empty is not the same as unset. Its keys are those of [`KEYS`]; a key with a dot is in
 //! the table before the dot. In the environment, `up.max-object` is `AREO_UP_MAX_OBJECT`. A key that is not known is an
-//! error, in the environment too: a mistyped variable that is silently ignored costs an afternoon. An empty variable is one
-//! that is not set, and those that a container engine makes for a service called `areo` are not meant for this program.
+//! error, in the environment too: a mistyped variable that is silently ignored costs an afternoon. An empty variable of a key
+//! is one that is not set, and those that a container engine makes for a service called `areo` are not meant for this program.
 
 use crate::exit::{Failure, Outcome, plain};
 use areo_trust::key::AccessKey;
@@ -98,8 +98,9 @@ impl Places {
         if let Some(named) = named.or_else(|| self.variable(FILE_VARIABLE)) {
             return (!named.as_os_str().is_empty()).then_some((named, true));
         }
-        let home = || Some(self.variable("HOME")?.join(".config"));
+        // Others lead to the working directory, whose files may be of other users.
         let absolute = |path: &PathBuf| path.is_absolute();
+        let home = || Some(self.variable("HOME").filter(absolute)?.join(".config"));
         let xdg = self.variable("XDG_CONFIG_HOME").filter(absolute);
         let user = xdg.or_else(home).map(|c| c.join("areo/config.toml"));
         let mut places = [Some(self.directory.join("areo.toml")), user].into_iter();

@@ -1,7 +1,9 @@
 //! Ctrl-C, SIGTERM and SIGHUP while a command runs. They are noticed on a thread of their own, so that a command that waits for a
 //! reader of its output, or for an answer of its user, can be ended, too.
 
+use crate::args::asked_for_json;
 use crate::exit::{Code, Failure, Outcome};
+use areo_client::place;
 use areo_server::StopSignals;
 use std::io;
 use std::sync::Mutex;
@@ -39,10 +41,14 @@ impl Interrupt {
         Ok(Interrupt(receiver))
     }
 
-    /// Waits for a signal; at once if one came before.
+    /// Waits for a signal; at once if one came before. Once a local file takes its value, a signal is too late: the command ends
+    /// as it would have ended without.
     pub(crate) async fn asked(&mut self) {
         let came = self.0.wait_for(|came| *came).await;
         came.expect("the thread that watches ends with the process");
+        if place::is_kept() {
+            std::future::pending::<()>().await;
+        }
         NOTICED.store(true, Ordering::Relaxed);
     }
 
@@ -81,13 +87,18 @@ async fn end_at_the_second(mut signals: StopSignals, came: &watch::Sender<bool>)
     came.send_replace(true);
     let unnoticed = async {
         sleep(STUCK).await;
-        if NOTICED.load(Ordering::Relaxed) {
+        if NOTICED.load(Ordering::Relaxed) || place::is_kept() {
             std::future::pending::<()>().await;
         }
     };
     tokio::select! {
         () = signals.next() => {}
         () = unnoticed => {}
+    }
+    for target in place::abandon() {
+        let sentence = format!("interrupted: {} is incomplete", target.display());
+        // The exit code follows.
+        let _ = Failure::new(Code::Interrupted, sentence).report("areo", asked_for_json());
     }
     std::process::exit(Code::Interrupted as i32);
 }

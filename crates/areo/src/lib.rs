@@ -18,13 +18,14 @@ pub mod progress;
 pub mod session;
 pub mod watch;
 
-use clap::Parser;
 use std::process::ExitCode;
+
+pub use output::note_closed_streams;
 
 /// Does what the arguments of this process say.
 pub fn run() -> ExitCode {
-    match args::Cli::try_parse() {
+    match args::parse("areo") {
         Ok(cli) => cmd::run(cli),
-        Err(error) => args::report("areo", &error),
+        Err(ended) => ended,
     }
 }

@@ -6,6 +6,16 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// The runtime of the language opens `/dev/null` in place of a standard stream that is closed. The loader runs this before the runtime
+/// begins (decision record 0057).
+#[allow(
+    unsafe_code,
+    reason = "the section names a function that runs before `main`"
+)]
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEFORE_THE_RUNTIME: extern "C" fn() = areo::note_closed_streams;
+
 fn main() -> ExitCode {
     areo::run()
 }

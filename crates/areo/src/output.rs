@@ -3,7 +3,10 @@
 mod streams;
 mod text;
 
-pub(crate) use streams::{Log, complain, lost_lines, never_wait_for_readers, width, write};
+pub use streams::note_closed_streams;
+pub(crate) use streams::{
+    Log, complain, is_closed, lost_lines, never_wait_for_readers, width, write,
+};
 pub(crate) use text::{json, visible};
 
 use crate::exit::{Code, Failure, Outcome, plain};

@@ -12,7 +12,7 @@ use areo_client::cluster_file::ClusterFile;
 use areo_client::units::parse_timeout;
 use areo_client::{
     Access, Client, ConnectError, ConnectOptions, CreateDomainError, DEFAULT_TIMEOUT, Domain,
-    Error, InvalidChoice, Metrics, ROOT_DOMAIN,
+    Error, InvalidChoice, Metrics, ROOT_DOMAIN, place,
 };
 use areo_trust::key::AccessKey;
 use std::future::Future;
@@ -281,8 +281,9 @@ pub(crate) fn run_until<T>(operation: impl AsyncFnOnce(Interrupt) -> Outcome<T>)
         .build();
     let runtime = runtime.map_err(|error| Failure::other(format!("cannot start: {error}")))?;
     let outcome = runtime.block_on(operation(interrupt));
-    // A thread that still waits for input is not waited for.
+    // A thread that still waits for input is not waited for; one that copies a value into a file is.
     runtime.shutdown_background();
+    place::settle();
     outcome
 }
 

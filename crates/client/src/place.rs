@@ -1,22 +1,28 @@
 //! A local file that a value is written to.
 //!
-//! A file appears complete or not at all: the value is written beside it, under a name that goes away with the process, and then
-//! takes its name. A file that is there keeps what belongs to it: its mode, its owner, its other names and what is mounted on
+//! A file appears complete or not at all: the value is written beside it, under a name that goes away when the process ends (but
+//! for a kill, which leaves no time for it), and then takes its name. A file that is there keeps what belongs to it: its mode, its owner, its other names and what is mounted on
 //! it. Where taking its name would change one of them, the complete value is copied into it. A name of an open descriptor, such
 //! as `/dev/stdout`, is that descriptor, and not the file behind it.
 
 use bytes::Bytes;
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
-use std::io::{self, ErrorKind, Seek, Write};
+use std::io::{self, ErrorKind, Seek};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::NamedTempFile;
 use tokio::task::spawn_blocking;
+use unfinished::Unfinished;
+
+mod unfinished;
+
+pub use unfinished::{abandon, is_kept, settle};
 
 /// Links from one name to the next; more are a circle.
 const LINKS: usize = 40;
@@ -37,7 +43,10 @@ enum Kind {
 #[derive(Debug)]
 struct Beside {
     file: NamedTempFile,
+    /// A second handle of it: a thread that writes does not keep the name.
+    writer: Arc<File>,
     target: PathBuf,
+    unfinished: Unfinished,
     /// The file that is there, and whether the value is copied into it.
     present: Option<(File, bool)>,
 }
@@ -57,7 +66,7 @@ enum Target {
 pub fn check(path: &Path) -> io::Result<()> {
     let refused = |kind, why: &str| Err(io::Error::new(kind, why));
     let target = match follow(path)? {
-        Target::Descriptor(_) => return Ok(()),
+        Target::Descriptor(number) => return inherited(number),
         Target::Path(target) => target,
     };
     match fs::metadata(&target) {
@@ -70,6 +79,17 @@ pub fn check(path: &Path) -> io::Result<()> {
         Err(_) if folder(&target).is_dir() => Ok(()),
         Err(_) => refused(ErrorKind::NotFound, "there is no such directory"),
     }
+}
+
+/// The descriptor of this process that the path names, if it names one.
+///
+/// # Errors
+/// The path leads in a circle.
+pub fn descriptor_of(path: &Path) -> io::Result<Option<i32>> {
+    Ok(match follow(path)? {
+        Target::Descriptor(number) => Some(number),
+        Target::Path(_) => None,
+    })
 }
 
 /// True if the path names a stream, of which nothing can be read again: a descriptor, a pipe or a device.
@@ -108,19 +128,14 @@ impl Place {
         Beside::open(target, about.as_ref()).map(|beside| Place(Kind::File(beside)))
     }
 
-    /// Writes a piece. What may wait for a reader does so on a thread of its own.
+    /// Writes a piece on a thread of its own: a reader may take long, and so may a disk that is behind.
     ///
     /// # Errors
     /// The reader is gone, or the disk has no room.
     pub async fn write(&mut self, piece: Bytes) -> io::Result<()> {
-        match &mut self.0 {
-            Kind::Stream(stream) => {
-                let stream = Arc::clone(stream);
-                let write = move || write_to(&stream, &piece);
-                spawn_blocking(write).await.expect("writing does not panic")
-            }
-            Kind::File(beside) => beside.file.as_file_mut().write_all(&piece),
-        }
+        let file = Arc::clone(self.file());
+        let write = move || write_to(&file, &piece);
+        spawn_blocking(write).await.expect("writing does not panic")
     }
 
     /// Writes a piece, and waits for the reader of a stream meanwhile.
@@ -128,20 +143,28 @@ impl Place {
     /// # Errors
     /// As [`Place::write`].
     pub(crate) fn write_here(&mut self, piece: &[u8]) -> io::Result<()> {
-        match &mut self.0 {
-            Kind::Stream(stream) => write_to(stream, piece),
-            Kind::File(beside) => beside.file.as_file_mut().write_all(piece),
+        write_to(self.file(), piece)
+    }
+
+    fn file(&self) -> &Arc<File> {
+        match &self.0 {
+            Kind::Stream(stream) => stream,
+            Kind::File(beside) => &beside.writer,
         }
     }
 
-    /// Ends a value of which all was written: the target has it from now on.
+    /// Ends a value of which all was written: the target has it from now on. Once begun it goes on without its caller, on a
+    /// thread of its own; a process that ends waits for it with [`settle`].
     ///
     /// # Errors
     /// The target could not be replaced, or not all of the value was copied into it: then the error says *incomplete*.
-    pub fn keep(self) -> io::Result<()> {
+    pub async fn keep(self) -> io::Result<()> {
         match self.0 {
             Kind::Stream(_) => Ok(()),
-            Kind::File(beside) => beside.keep(),
+            Kind::File(beside) => {
+                let kept = spawn_blocking(move || beside.keep());
+                kept.await.expect("keeping does not panic")
+            }
         }
     }
 }
@@ -170,11 +193,7 @@ impl Beside {
     fn open(target: PathBuf, about: Option<&Metadata>) -> io::Result<Beside> {
         let Some(about) = about else {
             let file = beside(Permissions::from_mode(0o666)).tempfile_in(folder(&target))?;
-            return Ok(Beside {
-                file,
-                target,
-                present: None,
-            });
+            return Beside::new(file, target, None);
         };
         let present = open_present(&target, about)?;
         let mode = Permissions::from_mode(about.mode() & 0o777);
@@ -189,14 +208,25 @@ impl Beside {
             Err(_) if present.is_some() => (NamedTempFile::with_prefix(".areo-")?, true),
             Err(error) => return Err(error),
         };
+        Beside::new(file, target, present.map(|file| (file, copied)))
+    }
+
+    fn new(
+        file: NamedTempFile,
+        target: PathBuf,
+        present: Option<(File, bool)>,
+    ) -> io::Result<Beside> {
         Ok(Beside {
+            writer: Arc::new(file.as_file().try_clone()?),
+            unfinished: Unfinished::new(file.path(), &target),
             file,
             target,
-            present: present.map(|file| (file, copied)),
+            present,
         })
     }
 
     fn keep(self) -> io::Result<()> {
+        self.unfinished.keep()?;
         let (mut file, present) = match self.present {
             Some((present, true)) => (self.file, present),
             present => match (self.file.persist(&self.target), present) {
@@ -209,6 +239,7 @@ impl Beside {
         let incomplete =
             |error: io::Error| io::Error::new(error.kind(), format!("it is incomplete: {error}"));
         file.rewind()?;
+        self.unfinished.copy()?;
         present.set_len(0)?;
         let copied = io::copy(&mut file, &mut &present);
         copied.map(drop).map_err(incomplete)
@@ -271,8 +302,22 @@ fn number_of_descriptor(path: &Path) -> Option<i32> {
     is_own.then_some(number)
 }
 
+/// Finds out that a descriptor was handed to this process. One that the process opened itself, such as a connection to a server,
+/// happens to have its number: the system closes those for programs that are run.
+fn inherited(number: i32) -> io::Result<()> {
+    let about = fs::read_to_string(format!("/proc/self/fdinfo/{number}"));
+    let about = about.map_err(|_| Errno::BADF)?;
+    let flags = about.lines().find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+    match flags.is_some_and(|flags| flags & OFlags::CLOEXEC.bits() == 0) {
+        true => Ok(()),
+        false => Err(Errno::BADF.into()),
+    }
+}
+
 /// A descriptor once more, which shares its position: what others write to it before and after stands before and after.
 fn descriptor(number: i32) -> io::Result<File> {
+    inherited(number)?;
     let process = pidfd_open(getpid(), PidfdFlags::empty())?;
     let again = pidfd_getfd(process, number, PidfdGetfdFlags::empty());
     again.map(File::from).map_err(io::Error::from)

@@ -3,7 +3,6 @@
 mod args;
 mod cmd;
 
-use clap::Parser;
 use std::process::ExitCode;
 
 /// As in the product, whose clients run in this process when it is measured (decision record 0005).
@@ -11,8 +10,8 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    match args::Cli::try_parse() {
+    match areo::args::parse(cmd::NAME) {
         Ok(cli) => cmd::run(cli),
-        Err(error) => areo::args::report(cmd::NAME, &error),
+        Err(ended) => ended,
     }
 }

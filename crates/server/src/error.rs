@@ -95,6 +95,16 @@ pub enum ServeError {
         /// Its server keeps nothing on disk.
         memory: bool,
     },
+    /// The directory holds a server of another name.
+    #[error("{} holds server '{name}', which keeps its name: start it without --name {wanted}, or use a new directory for '{wanted}'", .path.display())]
+    OtherName {
+        /// The data directory.
+        path: PathBuf,
+        /// The name of its server.
+        name: String,
+        /// The name that was given.
+        wanted: String,
+    },
     /// The data cannot be opened.
     #[error("{0}")]
     Open(OpenError),
@@ -289,6 +299,7 @@ impl ServeError {
             | ServeError::NotAnAddress { .. }
             | ServeError::NotAdvertised { .. }
             | ServeError::OtherCluster { .. }
+            | ServeError::OtherName { .. }
             | ServeError::Durability { .. } => 2,
             ServeError::NotLetIn { .. } => 6,
             ServeError::Certificate(error) => match error.is_refusal() {

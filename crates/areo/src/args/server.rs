@@ -27,16 +27,16 @@ pub(crate) struct Server {
     #[arg(long, conflicts_with = "join")]
     pub(crate) init: bool,
     /// Who changes the members of the root domain: `auto`, it grows to 3 and 5 members when servers join; `fixed`, people [default: auto]
-    #[arg(long, value_name = "WHO", requires = "init")]
+    #[arg(long, value_name = "WHO", requires = "init", conflicts_with = "join")]
     pub(crate) root: Option<RootWord>,
     /// Join the cluster of a server
     #[arg(long, value_name = "ADDR[,ADDR]", value_delimiter = ',')]
     pub(crate) join: Vec<String>,
     /// File with the join token for a cluster that has keys; `-` for standard input [environment: `AREO_TOKEN` has the token itself]
-    #[arg(long, value_name = "FILE", requires = "join")]
+    #[arg(long, value_name = "FILE", requires = "join", conflicts_with = "init")]
     pub(crate) token: Option<PathBuf>,
     /// Keys for clients, certificates for servers and encrypted connections also on loopback; on other addresses there always are
-    #[arg(long, requires = "init")]
+    #[arg(long, requires = "init", conflicts_with = "join")]
     pub(crate) tls: bool,
     /// File with a certificate for this server from a PKI of your own, and the CAs up to its root, in PEM; read again when it changes [default: a certificate of the cluster's CA]
     #[arg(long, value_name = "FILE")]

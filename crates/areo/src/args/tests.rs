@@ -132,6 +132,9 @@ fn errors_are_one_sentence() {
         ("put a --if-version latest", "'latest' is not a version"),
         ("get a -o f --version-only", "cannot be used with"),
         ("server --init --join a:1", "cannot be used with"),
+        ("server --join a:1 --root fixed", "cannot be used with"),
+        ("server --join a:1 --tls", "cannot be used with"),
+        ("server --init --token f", "cannot be used with"),
         ("ls -v -q", "cannot be used with"),
     ] {
         let sentence = refused(line);

@@ -3,10 +3,10 @@
 use super::statistics;
 use crate::args;
 use crate::exit::{Failure, Outcome};
-use crate::output::Output;
+use crate::output::{Output, visible};
 use crate::progress;
 use crate::session::{self, Session, failure};
-use areo_client::place::{self, Place};
+use areo_client::place::Place;
 use areo_client::units::show_size;
 use areo_client::{Client, Domain, ObjectStream, Statistics};
 use bytes::Bytes;
@@ -39,7 +39,7 @@ pub(super) fn run(session: &Session, args: &args::Get) -> Outcome {
     }
     let file = file.map(|file| file_for(file, &args.key)).transpose()?;
     if let Some(file) = &file {
-        place::check(file).map_err(|error| Failure::file("write", file, &error))?;
+        super::check_place(file)?;
     }
     session::run(get(session, args, file.as_deref()), "")
 }
@@ -120,7 +120,8 @@ async fn value(
             cost,
         });
     }
-    let (path, size) = (path.display(), show_size(read.bytes));
+    let path = visible(&path.display().to_string());
+    let size = show_size(read.bytes);
     out.note(&format!("{path}: {size}, version {}", read.version));
     Ok(())
 }
@@ -207,7 +208,7 @@ async fn write(
         place.write(piece).await.map_err(failed)?;
         bar.inc(bytes);
     }
-    place.keep().map_err(failed)?;
+    place.keep().await.map_err(failed)?;
     bar.finish_and_clear();
     Ok(())
 }

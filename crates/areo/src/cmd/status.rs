@@ -10,7 +10,7 @@ use crate::output::{Column, Output};
 use crate::session::{self, Session, failure};
 use areo_client::units::{show_age, show_count, show_size};
 use areo_client::{
-    Client, ClusterStatus, ClusterSummary, DomainHealth, DomainInfo, Health, ServerHealth,
+    Client, ClusterStatus, ClusterSummary, DomainHealth, DomainInfo, Error, Health, ServerHealth,
 };
 use serde::Serialize;
 use std::time::Duration;
@@ -44,7 +44,14 @@ async fn status(session: &Session, args: &args::Status) -> Outcome {
     print_blocks(out, &client, &names).await?;
     client.close().await;
     // What can be seen was shown; what cannot decides how this ends.
-    status.domains.map(drop).map_err(failure)
+    let domain = session.global.domain.clone();
+    let all = status.all_domains();
+    let missing = domain.filter(|name| all.iter().all(|it| it.name != *name));
+    status.domains.map_err(failure)?;
+    match missing {
+        Some(domain) => Err(failure(Error::NotFound { domain, key: None })),
+        None => Ok(()),
+    }
 }
 
 /// Counts blocks, which takes long where there are many, and says so then.

@@ -75,7 +75,7 @@ fn check_options(out: Output, args: &args::Trace) -> Outcome {
         }
         _ if args.list && !shows_traces => "--list lists the traces of `last`, `slow` or an id",
         _ if args.since.is_some() && args.which != Which::Summary => "--since is for `summary`",
-        Which::Compare if out.json && args.html.is_some() => "either --json or --html",
+        _ if out.json && args.html.is_some() => "either --json or --html",
         _ => return Ok(()),
     };
     Err(Failure::usage(refused))

@@ -53,6 +53,14 @@ fn one_file_is_read_the_nearest() {
     let variables = [("XDG_CONFIG_HOME", xdg)];
     assert_eq!(domain(None, &variables).as_deref(), Some("xdg"));
     assert_eq!(domain(None, &[("HOME", "/nonexistent")]), None);
+    // One that is no place of its own leads to the working directory.
+    let relative = tempfile::tempdir_in(".").unwrap();
+    let below = Path::new(relative.path().file_name().unwrap());
+    fs::create_dir_all(below.join(".config/areo")).unwrap();
+    fs::write(below.join(".config/areo/config.toml"), "domain = 'x'").unwrap();
+    for home in [below.to_str().unwrap(), ""] {
+        assert_eq!(domain(None, &[("HOME", home)]), None);
+    }
     fs::write(here.join("areo.toml"), "domain = 'here'").unwrap();
     assert_eq!(domain(None, &variables).as_deref(), Some("here"));
     fs::write(&named, "domain = 'named'").unwrap();

@@ -3,13 +3,14 @@
 //! server into that of all.
 //!
 //! Bytes go straight to the descriptor. The standard library keeps what follows the last line break until the process ends,
-//! where errors are lost, and takes a closed descriptor for one that has room for everything.
+//! where errors are lost. Its runtime opens `/dev/null` in place of a descriptor that is closed when the process starts, which has
+//! room for everything: the program `areo` looks before the runtime does ([`note_closed_streams`]).
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::io::{Errno, fcntl_getfd};
 use std::io::{self, ErrorKind, IsTerminal};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 /// The time for which a process that others depend on waits for a reader: once, and then not at all until the reader reads
 /// again.
@@ -31,6 +32,28 @@ static STALLED: AtomicBool = AtomicBool::new(false);
 /// Lines in a row for which standard error had no room.
 static LOST: AtomicU64 = AtomicU64::new(0);
 
+/// A bit for each standard stream that was closed when the process started.
+static CLOSED: AtomicU8 = AtomicU8::new(0);
+
+/// Notes which standard streams are closed. To be called before the runtime of the language begins, which opens them: it uses
+/// nothing that the runtime prepares.
+pub extern "C" fn note_closed_streams() {
+    let is_closed = |stream: BorrowedFd<'_>| fcntl_getfd(stream) == Err(Errno::BADF);
+    let closed = [
+        is_closed(io::stdin().as_fd()),
+        is_closed(io::stdout().as_fd()),
+        is_closed(io::stderr().as_fd()),
+    ];
+    let bits = (0..).zip(closed).map(|(bit, it)| u8::from(it) << bit).sum();
+    CLOSED.store(bits, Ordering::Relaxed);
+}
+
+/// True if this descriptor is a standard stream that was closed when the process started.
+pub(crate) fn is_closed(descriptor: i32) -> bool {
+    let closed = CLOSED.load(Ordering::Relaxed);
+    (0..3).contains(&descriptor) && closed & (1 << descriptor) != 0
+}
+
 /// Drops lines from now on where a reader does not take them: it may be stopped, and this process keeps others alive.
 pub(crate) fn never_wait_for_readers() {
     HURRIED.store(true, Ordering::Relaxed);
@@ -46,6 +69,9 @@ pub(crate) fn lost_lines() -> u64 {
 /// # Errors
 /// Standard output does not take all of it.
 pub(crate) fn write(bytes: &[u8]) -> io::Result<()> {
+    if is_closed(1) {
+        return Err(Errno::BADF.into());
+    }
     write_to(io::stdout().lock().as_fd(), bytes)
 }
 

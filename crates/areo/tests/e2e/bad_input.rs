@@ -111,6 +111,13 @@ fn domains_that_cannot_be() {
     cluster
         .run(&["domain", "show", "none"])
         .refused(3, &["'none'"]);
+    let status = cluster.run(&["status", "--domain", "none"]);
+    assert_eq!(status.code, 3, "{status:?}");
+    assert!(status.stderr.contains("there is no domain 'none'"));
+    cluster.run(&["status", "--domain", "default"]).done();
+    cluster
+        .run(&["domain", "ls", "--domain", "none"])
+        .refused(2, &["takes no --domain"]);
     create(&["Not A Name"]).refused(2, &["cannot name a domain"]);
     create(&["x", "--servers", "s1,s2,s9"]).refused(3, &["no server 's9'", "s1, s2, s3"]);
     create(&["x", "--servers", "s1,s2,s1"]).refused(2, &["'s1' is named twice"]);

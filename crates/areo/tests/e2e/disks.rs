@@ -599,10 +599,16 @@ fn a_data_directory_is_private_and_that_of_another_user_is_not_yours() {
         assert_eq!(mode, wanted, "{}", path.display());
     }
 
-    let mut server = command();
     let listen = format!("127.0.0.1:{port}");
-    server.args(["server", "--listen", &listen, "--data"]);
-    server.arg(data.join("s1"));
+    let server = || {
+        let mut server = command();
+        server.args(["server", "--listen", &listen, "--data"]);
+        server.arg(data.join("s1"));
+        server
+    };
+    let renamed = ended(server().args(["--name", "zebra"]), b"");
+    renamed.refused(2, &["holds server 's1'", "--name zebra"]);
+    let mut server = server();
     if rustix::process::geteuid().is_root() {
         // A user who owns nothing.
         server.uid(65_534).gid(65_534);

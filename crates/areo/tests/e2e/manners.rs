@@ -13,6 +13,7 @@ use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
 use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Runs a line in a shell, in which `$A` is the program on this cluster.
@@ -52,6 +53,31 @@ fn output_that_is_lost_is_no_success() {
     ] {
         let full = shell(&cluster, &format!("$A {line} > /dev/full"));
         assert_eq!(full.code, 1, "{line}: {}", full.stderr);
+    }
+    for line in [
+        "get k",
+        "get k -o -",
+        "get large",
+        "get k -o /dev/stdout",
+        "get k /proc/self/fd/1",
+        "ls",
+        "status",
+        "version",
+        "--help",
+        "ls --json",
+    ] {
+        let closed = shell(&cluster, &format!("$A {line} >&-"));
+        assert_eq!(closed.code, 1, "{line}: {}", closed.stderr);
+        assert!(closed.stderr.contains("cannot write"), "{}", closed.stderr);
+    }
+    let closed = shell(&cluster, "$A get k -o /dev/stderr 2>&-");
+    assert_eq!(closed.code, 1, "{closed:?}");
+    // A parent may hand that over on purpose.
+    shell(&cluster, "$A get k 1<>/dev/null").done();
+    // Its number may be that of a connection to a server when the value comes.
+    for number in 3..20 {
+        let line = format!("$A get k -o /dev/fd/{number} {number}>&-");
+        shell(&cluster, &line).refused(1, &["cannot write /dev/fd/"]);
     }
     // A descriptor that cannot be written is none that takes everything.
     shell(&cluster, "$A get k 1</dev/null").refused(1, &["cannot write the output"]);
@@ -236,6 +262,65 @@ fn what_interrupts_a_command() {
     assert_eq!((get.wait().unwrap().code(), &*value), (Some(0), "value\n"));
 }
 
+/// Ends `get large -o TARGET` by these signals when `is_due`, all of which it finds at once. Returns its exit code and what it said.
+fn signalled(
+    cluster: &Cluster,
+    target: &Path,
+    (signals, is_due): (&[Signal], impl Fn() -> bool),
+) -> (Option<i32>, String) {
+    let mut get = hearing_hangups(cluster, &["get", "large", "-o", target.to_str().unwrap()]);
+    let mut get = get.stderr(Stdio::piped()).spawn().unwrap();
+    while !is_due() && get.try_wait().unwrap().is_none() {
+        std::hint::spin_loop();
+    }
+    let id = i32::try_from(get.id()).unwrap();
+    let all = [&[Signal::STOP], signals, &[Signal::CONT]].concat();
+    for it in all {
+        signal(id, it);
+    }
+    let ended = get.wait_with_output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    (ended.status.code(), said)
+}
+
+#[test]
+fn an_interrupted_read_leaves_a_complete_file_or_the_one_before() {
+    let cluster = Cluster::start(&["--durability", "memory", "--servers", "3", "--dap", "abd"]);
+    let value = bytes(24 << 20, 1);
+    cluster.run_with(&["put", "large"], &value).done();
+    let folder = tempfile::tempdir_in(cluster.folder()).unwrap();
+    let beside = || {
+        let entries = fs::read_dir(folder.path()).unwrap();
+        let entry = |entry: Result<fs::DirEntry, _>| Some(entry.unwrap().path());
+        let hidden = |path: &PathBuf| path.to_str().unwrap().contains("/.areo-");
+        entries.filter_map(entry).find(hidden)
+    };
+    let length = |path: &Path| fs::metadata(path).map_or(0, |about| about.len());
+    let (new, linked) = (folder.path().join("new"), folder.path().join("linked"));
+    for signals in [&[Signal::TERM][..], &[Signal::HUP, Signal::INT]] {
+        let is_due = || beside().is_some_and(|path| length(&path) > 0);
+        let (code, said) = signalled(&cluster, &new, (signals, is_due));
+        assert_eq!((code, &*said), (Some(130), ""));
+        assert_eq!((beside(), new.exists()), (None, false));
+    }
+    // Into this one the value is copied, since it has another name.
+    fs::write(&linked, "before").unwrap();
+    fs::hard_link(&linked, folder.path().join("other name")).unwrap();
+    for signals in [&[Signal::TERM][..], &[Signal::HUP, Signal::INT]] {
+        fs::write(&linked, "before").unwrap();
+        let is_due = || length(&linked) != 6;
+        let (code, said) = signalled(&cluster, &linked, (signals, is_due));
+        let is_whole = fs::read(&linked).unwrap() == value;
+        match signals.len() {
+            // Too late: it ends as without the signal.
+            1 => assert!(is_whole && code == Some(0), "{code:?}: {said}"),
+            _ => assert!(is_whole || said.contains("linked is incomplete"), "{said}"),
+        }
+        assert_eq!(said.contains("linked: 24"), code == Some(0), "{said}");
+        assert_eq!(beside(), None);
+    }
+}
+
 /// A command that does not inherit from what runs the tests that SIGHUP is ignored, as `nohup` has it.
 fn hearing_hangups(cluster: &Cluster, arguments: &[&str]) -> Command {
     let command = cluster.command(arguments);
@@ -270,14 +355,30 @@ fn watches_signals(process: u32) -> bool {
     caught.is_some_and(|mask| mask & term != 0)
 }
 
+/// Inputs that are closed, shared, or typed.
+fn check_inputs(cluster: &Cluster) {
+    for source in ["", "-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"] {
+        for closed in ["<&-", "<>/dev/null", "0>/dev/null"] {
+            let refused = shell(cluster, &format!("$A put k {source} {closed}"));
+            refused.refused(2, &["standard input is closed"]);
+        }
+    }
+    let shared =
+        "{ read -r first; $A put rest /dev/stdin > /dev/null; } <<< $'first\nrest'; $A get rest";
+    assert_eq!(shell(cluster, shared).done().text(), "rest");
+    let typed = "$A put typed; read -r rest; echo \"rest:$rest\"; echo \"got:$($A get typed)\"";
+    let typed = Terminal::typing(cluster, typed, b"value\n\x04later\n").end();
+    assert!(
+        typed.contains("rest:later\r\n") && typed.contains("got:value\r\n"),
+        "one Ctrl-D ends it: {typed:?}"
+    );
+}
+
 #[test]
 fn inputs_places_and_variables_of_others() {
     let cluster = Cluster::start(&["--durability", "memory", "--servers", "3", "--dap", "abd"]);
     cluster.run_with(&["put", "k"], b"value\n").done();
-    for closed in ["<&-", "<>/dev/null", "0>/dev/null"] {
-        let refused = shell(&cluster, &format!("$A put k {closed}"));
-        refused.refused(2, &["standard input is closed"]);
-    }
+    check_inputs(&cluster);
     assert_eq!(cluster.run(&["get", "k"]).done().text(), "value");
     shell(&cluster, "$A put empty < /dev/null").done();
     for alias in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "/dev/fd/7"] {
@@ -313,15 +414,23 @@ fn inputs_places_and_variables_of_others() {
         "escaped: {}",
         json.stderr
     );
+    let note = format!("$A get '{key}' .; $A get k --timeout $'5\\e[8m\\nareo: ok'");
     for odd in [key, "tab\there", "\"quoted\""] {
         cluster.run_with(&["put", "--", odd], b"x").done();
     }
+    let said = shell(&cluster, &note).stderr;
+    assert!(said.contains("k\\u{1b}]0;pwned"), "{said}");
+    assert!(
+        !said.contains('\x1b') && !said.contains("\nack"),
+        "{said:?}"
+    );
+    assert!(!said.contains("\nareo: ok"), "{said:?}");
     let listed = cluster.run(&["ls"]).done();
     let listed: Vec<&str> = listed.text().lines().collect();
     let parsed = |line: &&&str| serde_json::from_str::<String>(line).ok();
     let quoted: Vec<String> = listed.iter().filter_map(|line| parsed(&line)).collect();
     assert_eq!(quoted, ["\"quoted\"", key, "tab\there"]);
-    assert_eq!(listed.len(), 5, "{listed:?}");
+    assert_eq!(listed.len(), 7, "{listed:?}");
     let on_terminal = format!("$A ls; $A ls -l; $A get '{key}x'; $A stat '{key}'");
     let shown = Terminal::start(&cluster, &on_terminal).end();
     assert!(shown.contains("pwned"), "{shown:?}");

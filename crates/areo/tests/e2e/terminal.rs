@@ -2,6 +2,7 @@
 
 use crate::cluster::Cluster;
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use tempfile::TempDir;
@@ -15,11 +16,20 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// Starts the line, in which `$A` is the program on this cluster.
     pub(crate) fn start(cluster: &Cluster, line: &str) -> Terminal {
+        Terminal::typing(cluster, line, b"")
+    }
+
+    /// Starts the line, and types this.
+    pub(crate) fn typing(cluster: &Cluster, line: &str, typed: &[u8]) -> Terminal {
         let folder = tempfile::tempdir_in(cluster.folder()).expect("there is room for a directory");
         let file = folder.path().join("line");
         fs::write(&file, line).expect("there is room for a line");
         let program = format!("{} --cluster {}", crate::program(), cluster.file());
-        let script = crate::command::of("script")
+        let stdin = match typed {
+            b"" => Stdio::null(),
+            _ => Stdio::piped(),
+        };
+        let mut script = crate::command::of("script")
             .args(["-qefc", &format!("bash {}", file.display())])
             .arg(typescript(&folder))
             .current_dir(folder.path())
@@ -28,10 +38,14 @@ impl Terminal {
             .env("XDG_STATE_HOME", cluster.folder())
             .env("XDG_CACHE_HOME", cluster.folder())
             .env_remove("NO_COLOR")
-            .stdin(Stdio::null())
+            .stdin(stdin)
             .stdout(Stdio::null())
             .spawn()
             .expect("the program starts");
+        if let Some(keyboard) = &mut script.stdin {
+            let written = keyboard.write_all(typed);
+            written.expect("a pipe has room for a line");
+        }
         Terminal { folder, script }
     }
 

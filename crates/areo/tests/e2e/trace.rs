@@ -454,6 +454,9 @@ fn a_trace_that_nobody_knows_is_said_to_be_unknown() {
         .refused(3, &["no operation of that time"]);
     areo(&["trace", "fast"], b"").refused(2, &["last", "slow", "summary", "32 hexadecimal digits"]);
     cluster
+        .run(&["--json", "trace", "last", "--html", "/nowhere/x.html"])
+        .refused(2, &["either --json or --html"]);
+    cluster
         .run(&["trace", "last", "--html", "/nowhere/x.html"])
         .refused(3, &["no operation"]);
 }

@@ -166,9 +166,7 @@ async fn pull(
     let mut beside = Beside::new((path, place), present, total, told);
     let chain = deliver(context, chain, &mut beside).await?;
     let (fetched, place) = ((beside.fetched, beside.fetched_bytes), beside.place);
-    let kept = spawn_blocking(move || place.keep()).await;
-    let kept = kept.expect("writing does not panic");
-    kept.map_err(local("write", path))?;
+    place.keep().await.map_err(local("write", path))?;
     Ok(pulled(chain, fetched, false))
 }
 

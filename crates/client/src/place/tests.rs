@@ -1,12 +1,15 @@
 use super::*;
 use crate::blocking::wait;
+use std::io::Write;
 
 fn write(path: &Path, value: &'static [u8]) -> io::Result<()> {
     check(path)?;
     let mut place = Place::open(path)?;
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    runtime.block_on(place.write(Bytes::from_static(value)))?;
-    place.keep()
+    runtime.block_on(async {
+        place.write(Bytes::from_static(value)).await?;
+        place.keep().await
+    })
 }
 
 fn names(folder: &Path) -> usize {
@@ -91,6 +94,10 @@ fn devices_are_written_to() {
 fn a_descriptor_is_written_where_others_are_in_it() {
     use std::os::fd::AsRawFd;
     let mut file = tempfile::tempfile().unwrap();
+    let own = format!("/dev/fd/{}", file.as_raw_fd());
+    let refused = write(Path::new(&own), b"value").unwrap_err();
+    assert_eq!(refused.raw_os_error(), Some(Errno::BADF.raw_os_error()));
+    rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty()).unwrap();
     file.write_all(b"header ").unwrap();
     let folder = tempfile::tempdir().unwrap();
     let link = folder.path().join("link");

@@ -152,6 +152,15 @@ fn identity_of(
         }
         (None, None) => return Err(ServeError::NotInitialised { path }),
     };
+    // One that took the place of another has a name of its own.
+    if let Some(wanted) = &options.name
+        && identity.succession.predecessors.is_empty()
+        && !identity.name.is_empty()
+        && identity.name != *wanted
+    {
+        let (name, wanted) = (identity.name, wanted.clone());
+        return Err(ServeError::OtherName { path, name, wanted });
+    }
     if identity.memory != memory {
         let memory = identity.memory;
         return Err(ServeError::Durability { path, memory });

@@ -2,9 +2,10 @@
 
 use super::{base, file_failure, keep, open};
 use crate::args;
-use crate::cmd::statistics;
+use crate::cmd::{check_open, statistics};
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::output::visible;
 use crate::progress;
 use crate::session::{self, Session, failure};
 use areo_client::file::{Progress, PullOptions, PullReport};
@@ -25,6 +26,7 @@ struct Report<'a> {
 }
 
 pub(super) fn run(session: &Session, args: &args::file::Pull) -> Outcome {
+    check_open(&args.path)?;
     session::run_until(async |mut interrupt| {
         tokio::select! {
             outcome = pull(session, args, interrupt.clone()) => outcome,
@@ -86,7 +88,8 @@ async fn pull(session: &Session, args: &args::file::Pull, mut interrupt: Interru
         })?;
     } else {
         statistics::print(out, cost);
-        let (path, size) = (args.path.display(), show_size(pulled.bytes));
+        let path = visible(&args.path.display().to_string());
+        let size = show_size(pulled.bytes);
         let (blocks, fetched) = (show_count(pulled.blocks as u64, "block"), pulled.fetched);
         let sent = show_size(pulled.fetched_bytes);
         if pulled.unchanged {

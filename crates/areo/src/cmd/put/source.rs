@@ -4,7 +4,7 @@ use super::stage::{Stage, StageCell};
 use crate::exit::{Failure, Outcome, plain};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
-use areo_client::limits;
+use areo_client::{limits, place};
 use rustix::fs::{OFlags, fcntl_getfl};
 use std::fs;
 use std::io::{self, IsTerminal, Seek};
@@ -28,6 +28,8 @@ pub(super) struct Source {
     interrupt: Interrupt,
     interrupted: Pin<Box<dyn Future<Output = ()>>>,
     stage: StageCell,
+    /// The end was seen. A terminal would be read on after it.
+    is_at_end: bool,
 }
 
 impl Source {
@@ -37,7 +39,9 @@ impl Source {
         interrupt: &Interrupt,
         stage: &StageCell,
     ) -> Outcome<Source> {
-        let (name, reader) = match path {
+        // By which name it is called makes no difference.
+        let is_standard = |path: &&Path| place::descriptor_of(path).is_ok_and(|it| it == Some(0));
+        let (name, reader) = match path.filter(|path| !is_standard(path)) {
             None => ("standard input".to_owned(), standard_input(out)?),
             Some(path) => {
                 let file = File::open(path).await;
@@ -65,6 +69,7 @@ impl Source {
             interrupt: interrupt.clone(),
             interrupted: Box::pin(async move { waiting.asked().await }),
             stage: stage.clone(),
+            is_at_end: false,
         })
     }
 
@@ -122,12 +127,16 @@ impl AsyncRead for Source {
         if self.interrupt.is_asked() || self.interrupted.as_mut().poll(context).is_ready() {
             return Poll::Ready(Err(io::Error::other("interrupted")));
         }
+        if self.is_at_end {
+            return Poll::Ready(Ok(()));
+        }
         let before = out.filled().len();
         ready!(Pin::new(&mut self.reader).poll_read(context, out))?;
         let read = out.filled().len() - before;
         if read == 0 && out.remaining() > 0 {
             self.check_end()?;
             self.end();
+            self.is_at_end = true;
         }
         self.bytes += read as u64;
         Poll::Ready(Ok(()))

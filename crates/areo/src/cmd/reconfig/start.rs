@@ -5,7 +5,7 @@ use super::{plan, reconfig_failure};
 use crate::args;
 use crate::cmd::domain;
 use crate::exit::{Code, Failure, Outcome};
-use crate::output::Output;
+use crate::output::{Output, visible};
 use crate::progress;
 use crate::session::{Session, failure};
 use areo_client::units::{show_count, show_size};
@@ -133,11 +133,11 @@ async fn leave(
     }
     left.extend(lost.iter().map(|object| (*object).clone()));
     for object in lost {
+        let (key, about) = (visible(&object.key), visible(&object.to_string()));
         match domain.leave_unreadable(object).await.map_err(failure)? {
-            true => out.note(&format!("'{}' is left unreadable: {object}", object.key)),
+            true => out.note(&format!("'{key}' is left unreadable: {about}")),
             false => out.note(&format!(
-                "'{}' has another version, or is readable again",
-                object.key
+                "'{key}' has another version, or is readable again"
             )),
         }
     }
