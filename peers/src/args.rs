@@ -2,7 +2,7 @@
 
 use areo::args::{Common, DapWord, DurabilityWord};
 use areo::exit::{Failure, Outcome};
-use areo::units::{parse_time, parse_timeout};
+use areo_client::units::{parse_time, parse_timeout};
 use areo_bench::load::{Pace, Popularity};
 use areo_bench::peers::{Operation, Options, Watch};
 use areo_bench::target::TargetName;
@@ -28,7 +28,7 @@ pub(crate) struct Cli {
 
 #[derive(Args, Debug)]
 pub(crate) struct Compare {
-    /// The stores: areo; areo-conditional, whose writes have one winner; etcd, redis, redis-wait, whose puts wait for a majority (WAIT); and of what runs already:
+    /// The stores: areo; areo-keys, which encrypts and judges grants; areo-conditional, whose writes have one winner; etcd, redis, redis-wait, whose puts wait for a majority (WAIT); and of what runs already:
     /// s3=http://HOST:PORT/BUCKET, with the credentials of the AWS_* variables, cassandra=HOST:PORT,HOST:PORT,..., also Scylla,
     /// asked at QUORUM, and cassandra-serial=HOST:PORT,..., with lightweight transactions
     #[arg(

@@ -2,7 +2,7 @@
 
 use areo::exit::{Failure, Outcome};
 use areo::output::{Output, columns};
-use areo::units::show_size;
+use areo_client::units::show_size;
 use areo_bench::load::{CounterReport, Measurement};
 use areo_bench::peers::{Operation, Point, Report, Spread};
 use std::fs::File;

@@ -96,6 +96,7 @@ impl Stores {
         let wanted = &self.wanted;
         Ok(match name {
             TargetName::Areo => Box::new(Areo::start(wanted).await?),
+            TargetName::AreoKeys => Box::new(Areo::start_with_keys(wanted).await?),
             TargetName::AreoConditional => Box::new(Areo::start_conditional(wanted).await?),
             TargetName::Etcd => Box::new(etcd::start(wanted).await?),
             TargetName::Redis => Box::new(redis::start(wanted, false).await?),

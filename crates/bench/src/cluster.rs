@@ -28,6 +28,8 @@ pub struct Program {
     pub server: Rc<dyn Fn() -> Command>,
     /// What clients work with; addresses and timeout are those of each.
     pub connect: ConnectOptions,
+    /// Its clusters have keys, so that all connections are encrypted.
+    pub has_keys: bool,
 }
 
 impl Program {
@@ -36,6 +38,7 @@ impl Program {
         Program {
             server: Rc::new(server),
             connect: ConnectOptions::default(),
+            has_keys: false,
         }
     }
 }
@@ -125,7 +128,7 @@ impl Cluster {
         let folder = tempfile::Builder::new().prefix("areo-").tempdir_in(parent);
         let folder = folder.map_err(system(format!("make a folder in {}", parent.display())))?;
         let addresses: Vec<String> = places.iter().map(|p| p.advertise.clone()).collect();
-        let has_trust = places.iter().any(|place| place.namespace.is_some());
+        let has_trust = program.has_keys || places.iter().any(|place| place.namespace.is_some());
         let (mut servers, mut processes) = (Vec::new(), Vec::new());
         for (position, place) in places.into_iter().enumerate() {
             let name = format!("s{}", position + 1);

@@ -25,6 +25,8 @@ words! {
     pub enum TargetName, "store that is known here" {
         /// This store.
         Areo => "areo",
+        /// This store, with keys: connections are encrypted, and servers judge the grants of each request.
+        AreoKeys => "areo-keys",
         /// This store, with a domain in which every write is decided.
         AreoConditional => "areo-conditional",
         /// etcd: Raft, values at a majority, reads linearizable.

@@ -140,10 +140,6 @@ impl Registry {
     /// [`LogError`]. Before the cluster is founded: [`LogError::NotFounded`].
     pub async fn refresh<E: Env>(&self, root: &Root<E>) -> Result<Rc<View>, LogError> {
         self.catch_up(&root.chain(LOG)).await?;
-        if !self.is_complete.replace(true) {
-            *self.kept.borrow_mut() = None;
-            *self.view.borrow_mut() = None;
-        }
         self.view().ok_or(LogError::NotFounded)
     }
 
@@ -298,10 +294,10 @@ impl Registry {
     async fn catch_up<E: Env>(&self, chain: &Chain<E>) -> Result<(), LogError> {
         loop {
             let Some(next) = self.next() else {
-                return Ok(());
+                break;
             };
             let Some(value) = chain.at(next).await.map_err(LogError::Unavailable)? else {
-                return Ok(());
+                break;
             };
             self.take(next, &value)?;
             // There may be many more.
@@ -313,6 +309,11 @@ impl Registry {
                 self.take(link.generation, &link.value)?;
             }
         }
+        if !self.is_complete.replace(true) {
+            *self.kept.borrow_mut() = None;
+            *self.view.borrow_mut() = None;
+        }
+        Ok(())
     }
 
     /// The next generation to read; none if there can be no other one.

@@ -4,6 +4,7 @@ use super::{
     About, Answer, CallError, Caller, Conditional, Cost, Reconfigurer, Target, TargetError,
     TargetName, TargetOptions, start_failed,
 };
+use crate::cluster::Program;
 use crate::error::RunError;
 use crate::load::counter;
 use crate::setup::{Setup, StartedCluster, connected};
@@ -37,6 +38,14 @@ impl Areo {
         Areo::start_as(TargetName::Areo, wanted.dap, wanted).await
     }
 
+    /// Starts a cluster with keys, and waits until it serves.
+    ///
+    /// # Errors
+    /// [`TargetError::Start`].
+    pub async fn start_with_keys(wanted: &TargetOptions) -> Result<Areo, TargetError> {
+        Areo::start_as(TargetName::AreoKeys, wanted.dap, wanted).await
+    }
+
     /// The same with a conditional domain, as many of whose elements make a value.
     ///
     /// # Errors
@@ -53,7 +62,10 @@ impl Areo {
     ) -> Result<Areo, TargetError> {
         let start_failed = start_failed(target);
         let setup = Setup {
-            program: wanted.program.clone(),
+            program: Program {
+                has_keys: target == TargetName::AreoKeys,
+                ..wanted.program.clone()
+            },
             servers: wanted.servers,
             objects: 0,
             size: 0,

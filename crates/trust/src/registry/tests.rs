@@ -151,6 +151,22 @@ fn an_entry_opens_at_its_place_in_its_cluster_with_its_key_alone() {
     }
 }
 
+/// It may lack that a key was revoked.
+#[test]
+fn callers_are_not_judged_by_a_log_that_was_read_in_part() {
+    let key = Secret::random(&system).unwrap();
+    let registry = Registry::new(CLUSTER, key.clone());
+    let founded = entry(What::Founded, Content::Founded(foundation())).encode();
+    let sealed = secret::seal(&key, &registry.purpose(0), &founded, &system).unwrap();
+    registry.take(0, &sealed).unwrap();
+    assert_eq!(registry.view(), None);
+    assert!(registry.keep().is_none());
+    let mut later = state(&foundation());
+    later.generation = 9;
+    registry.recall(&later.keep()).unwrap();
+    assert_eq!(registry.view().unwrap().generation, 9);
+}
+
 #[test]
 fn what_does_not_follow_changes_nothing() {
     let foundation = foundation();
