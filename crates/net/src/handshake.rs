@@ -15,11 +15,17 @@ use areo_wire::hello::{self, Hello, HelloError, PREFIX_BYTES, Welcome};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
+use crate::encryption::Stream;
+
 /// The first byte of a TLS record that refuses plain bytes. The version follows, which begins alike in each version of TLS.
 const TLS_ALERT: u8 = 21;
 /// The first byte of a TLS record with a hello.
 const TLS_HANDSHAKE: u8 = 22;
 const TLS_VERSION: u8 = 3;
+/// A fatal alert of TLS: insufficient security.
+const NO_TLS: [u8; 7] = [TLS_ALERT, TLS_VERSION, 3, 0, 2, 2, 71];
+/// Bytes of the hello of TLS that are read before it is refused; few are longer.
+const MAX_READ_BYTES: usize = 4096;
 
 /// Why no connection came about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -218,6 +224,16 @@ where
     let message = timeout(patience, read_message(stream)).await;
     let bytes = message.map_err(|_| HandshakeError::TimedOut)??;
     Ok(hello::decode_hello(&bytes)?)
+}
+
+/// Says to a caller that began with TLS that there is none here, by an alert of TLS: insufficient security.
+pub(crate) async fn refuse_tls(stream: &mut Stream) {
+    if let Stream::Plain(tcp) = stream {
+        // A connection that is closed before all was read is reset, and the alert with it. What has not come yet is not waited for.
+        let _ = tcp.try_read(&mut [0; MAX_READ_BYTES]);
+        // The caller may be gone.
+        let _ = tcp.write_all(&NO_TLS).await;
+    }
 }
 
 /// Answers a hello, within `patience`.

@@ -88,6 +88,11 @@ pub enum BootstrapError {
         /// Why.
         refusal: Refusal,
     },
+    /// A process answers, and one end does not take the other by TLS.
+    Distrusted {
+        /// Says what is wrong, and what to do.
+        sentence: String,
+    },
     /// No answer came in time.
     TimedOut,
     /// What answered made no sense.
@@ -99,6 +104,7 @@ impl fmt::Display for BootstrapError {
         match self {
             BootstrapError::Unreachable { error } => f.write_str(error),
             BootstrapError::Refused { refusal } => write!(f, "refused: {refusal}"),
+            BootstrapError::Distrusted { sentence } => f.write_str(sentence),
             BootstrapError::TimedOut => f.write_str("timed out"),
             BootstrapError::Malformed => f.write_str("what answers there is no Areo server"),
         }
@@ -209,9 +215,12 @@ impl Network {
         let reply = match timeout(patience, answer).await {
             Ok(Ok(Ok(reply))) => reply,
             Ok(Ok(Err(BootstrapError::Unreachable { .. }))) => {
-                let error = peer.state().last_error;
-                let error = error.unwrap_or_else(|| "no connection".into());
-                return Err(BootstrapError::Unreachable { error });
+                let state = peer.state();
+                let error = state.last_error.unwrap_or_else(|| "no connection".into());
+                return Err(match state.is_distrusted {
+                    true => BootstrapError::Distrusted { sentence: error },
+                    false => BootstrapError::Unreachable { error },
+                });
             }
             Ok(Ok(Err(error))) => return Err(error),
             Ok(Err(_)) | Err(_) => return Err(BootstrapError::TimedOut),

@@ -207,6 +207,8 @@ pub struct PeerState {
     pub silent_for: Duration,
     /// Why the last attempt or connection failed.
     pub last_error: Option<String>,
+    /// The last attempt failed because one end did not take the other by TLS.
+    pub is_distrusted: bool,
     /// The server that answered the last hello; 0 if none has.
     pub server: u128,
     /// Its cluster.
@@ -396,6 +398,7 @@ impl Peer {
             oldest_call_age: oldest.map(|started| now.saturating_duration_since(started)),
             silent_for: self.silent_for(now),
             last_error: calls.last_error().or_else(|| bulk.last_error()),
+            is_distrusted: calls.is_distrusted(),
             server: known.server,
             cluster: known.cluster,
             incarnation: known.incarnation,

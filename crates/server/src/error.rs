@@ -57,6 +57,14 @@ pub enum ServeError {
         /// Its reason, and what to do.
         sentence: String,
     },
+    /// A server that was to be joined takes this one for a stranger, or is taken for one.
+    #[error("cannot join at {address}: {sentence}")]
+    NotJoined {
+        /// The address of that server.
+        address: String,
+        /// The reason, and what to do.
+        sentence: String,
+    },
     /// The key of the administrator of a new cluster cannot be written down.
     #[error("the key of the administrator cannot be kept: {reason}")]
     Administrator {
@@ -301,7 +309,7 @@ impl ServeError {
             | ServeError::OtherCluster { .. }
             | ServeError::OtherName { .. }
             | ServeError::Durability { .. } => 2,
-            ServeError::NotLetIn { .. } => 6,
+            ServeError::NotLetIn { .. } | ServeError::NotJoined { .. } => 6,
             ServeError::Certificate(error) => match error.is_refusal() {
                 true => 6,
                 false => 2,

@@ -13,12 +13,12 @@ use areo_core::config::{Configuration, ServerId};
 use areo_core::dsm::Client;
 use areo_core::gather::join;
 use areo_core::manager::{self, Root, StartError, StartOutcome};
-use areo_core::message::{Request, ServerRecord};
+use areo_core::message::{Refusal, Request, ServerRecord};
 use areo_core::starts::{StartPhase, Starts};
 use areo_net::Tls;
 use areo_net::env::NetEnv;
 use areo_net::metrics::Peers;
-use areo_net::network::Network;
+use areo_net::network::{BootstrapError, Network};
 use areo_wire::hello::Role;
 use tokio::sync::{mpsc, oneshot};
 
@@ -32,6 +32,8 @@ use room::Room;
 
 /// The longest time for one attempt: several times the patience, because an attempt may lead through several configurations.
 const ATTEMPT: Duration = Duration::from_secs(15);
+/// The sentence for a machine that shows no token to a cluster that has keys.
+const NO_TOKEN: &str = "its cluster has keys: have a token made there (`areo token create`), and pass it (--token FILE)";
 /// The wait before addresses that have not answered are asked again.
 const ASK_SEEDS_AGAIN: Duration = Duration::from_millis(300);
 /// The longest wait for the answer of one address.
@@ -317,14 +319,26 @@ pub(crate) async fn find_cluster(
     seeds: &[String],
     network: &Network,
 ) -> Result<areo_net::network::Bootstrap, ServeError> {
-    let mut attempts = Vec::new();
+    let (mut attempts, mut refused) = (Vec::new(), None);
     for seed in seeds {
-        match network.bootstrap(seed, None, PATIENCE).await {
+        let error = match network.bootstrap(seed, None, PATIENCE).await {
             Ok(found) => return Ok(found),
-            Err(error) => attempts.push((seed.clone(), error.to_string())),
+            Err(error) => error,
+        };
+        attempts.push((seed.clone(), error.to_string()));
+        let address = seed.clone();
+        match error {
+            BootstrapError::Distrusted { sentence } => refused = Some((address, sentence)),
+            BootstrapError::Refused {
+                refusal: Refusal::Unauthorised,
+            } => refused = Some((address, NO_TOKEN.to_owned())),
+            _ => {}
         }
     }
-    Err(ServeError::Join { attempts })
+    Err(match refused {
+        Some((address, sentence)) => ServeError::NotJoined { address, sentence },
+        None => ServeError::Join { attempts },
+    })
 }
 
 /// Checks that the servers that answer at these addresses are of one cluster. Those that do not answer are asked again later.

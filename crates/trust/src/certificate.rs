@@ -133,7 +133,7 @@ pub enum CertificateError {
     },
     /// None of the shown certificates has the expected digest.
     #[error(
-        "the server's CA is not the one of the token or cluster file ({expected}): the address is of another cluster, or its CA was rotated since; make a new token, or put the digest that `areo ca ls` shows into the file"
+        "the server's CA is not the one of the token ({expected}): the address is of another cluster, or its CA was rotated since the token was made; have a new one made there (`areo token create`)"
     )]
     OtherDigest {
         /// The digest that was expected.

@@ -143,7 +143,8 @@ fn options(session: &Session, args: args::Server, recorder: Recorder) -> Outcome
         repair_bytes_per_s: repair_rate.unwrap_or(REPAIR_RATE),
         scrub_bytes_per_s: scrub_rate.unwrap_or(SCRUB_RATE),
         tls: args.tls,
-        certificate,
+        // A variable means another server than those of `areo up`.
+        certificate: certificate.filter(|_| !args.supervised),
         replaced_after: REPLACED_AFTER,
         decide_outside: Some(outside::way),
         recorder,
@@ -289,6 +290,34 @@ fn stop_with_supervisor() -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_certificate_has_its_key() {
+        let variables = |names: &[&str]| {
+            let named = names.iter().map(|name| ((*name).into(), "file".into()));
+            let mut settings = Settings::default();
+            settings
+                .read_environment(&named.collect::<Vec<_>>())
+                .unwrap();
+            settings
+        };
+        let both = variables(&["AREO_SERVER_CERT", "AREO_SERVER_CERT_KEY"]);
+        let found = certificate(&both, Some("flag".into()), None).unwrap();
+        let expected = CertificateFiles {
+            certificate: "flag".into(),
+            key: "file".into(),
+        };
+        assert_eq!(found, Some(expected));
+        assert_eq!(certificate(&Settings::default(), None, None), Ok(None));
+        for (name, missing) in [
+            ("AREO_SERVER_CERT", "--cert-key FILE"),
+            ("AREO_SERVER_CERT_KEY", "--cert FILE"),
+        ] {
+            let refused = certificate(&variables(&[name]), None, None).unwrap_err();
+            assert_eq!(refused.code, Code::Usage);
+            assert!(refused.message.contains(missing), "{}", refused.message);
+        }
+    }
 
     #[test]
     fn the_admin_port_is_90_above_on_loopback() {

@@ -85,7 +85,18 @@ fn a_token_lets_one_server_in() {
         &["was used by server", "areo token create"],
     );
     let foreign = KeyedCluster::start();
-    says(&join("s5", &foreign.token()), 1, &["CA"]);
+    let sentence = ["cannot join", "CA is not the one of the token"];
+    says(&join("s5", &foreign.token()), 6, &sentence);
+    let brief = cluster.run(&["token", "create", "--ttl", "1s"]).done();
+    wait_until(|| {
+        cluster
+            .run(&["token", "ls"])
+            .done()
+            .text()
+            .contains("expired")
+    });
+    let sentence = ["expired", "areo token create --ttl"];
+    says(&join("s6", brief.text()), 6, &sentence);
     let revoked = cluster.token();
     let id = revoked.split('.').nth(2).unwrap();
     cluster.run(&["token", "revoke", id]).done();
@@ -141,6 +152,34 @@ fn a_join_whose_answer_is_lost_is_repeated_with_its_token() {
     cluster.serve("s2", 1, &["--join", &seed], Some(&token));
     wait_until(|| cluster.serving() == 2);
     assert!(!data.join("JOIN").exists(), "its key is in TRUST");
+}
+
+/// TLS to a plain port, and plain bytes to one with TLS, of clients and of machines that join.
+#[test]
+fn a_cluster_says_whether_it_has_keys() {
+    let mut cluster = KeyedCluster::start();
+    let token = cluster.token();
+    let plain = cluster.address(9);
+    cluster.serve("plain", 9, &["--init"], None);
+    wait_until(|| cluster.log(1).contains("serving"));
+    let at_plain = with(&cluster.file(), &cluster.address(0), &plain);
+    let asked = cluster.run_as(&at_plain, &["status", "--timeout", "2s"], b"");
+    asked.refused(
+        6,
+        &["not authorised", "has no keys, so leave key and token away"],
+    );
+    let join = |seed: &str, token: Option<&str>| {
+        let mut server = command();
+        let listen = cluster.address(5);
+        server.args(["server", "--join", seed, "--listen", &listen, "--data"]);
+        server.arg(cluster.data("new"));
+        server.envs(token.map(|token| ("AREO_TOKEN", token)));
+        ended(&mut server, b"")
+    };
+    join(&plain, Some(&token)).refused(6, &["cannot join", "has no keys"]);
+    let without = join(&cluster.address(0), None);
+    without.refused(6, &["cannot join", "areo token create", "--token FILE"]);
+    assert!(!cluster.data("new").join("IDENTITY").exists());
 }
 
 /// A service may have `--init` in its unit: what is left of a server is not written over.

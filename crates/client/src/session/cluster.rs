@@ -167,7 +167,7 @@ pub(super) async fn find(
     options: ConnectOptions,
 ) -> Result<Arc<KnownCluster>, ConnectError> {
     if let Some(key) = &world.key {
-        key.prove(&options.addresses, options.timeout).await?;
+        key.begin(&options.addresses, options.timeout).await?;
     }
     let found = first_answer(&world, &options).await?;
     let root = KnownDomain::new(None, found.directory.root);

@@ -6,7 +6,7 @@
 use super::cluster::KnownCluster;
 use super::thread::World;
 use crate::connect::{Attempt, ConnectError};
-use areo_net::network::{Contact, Network, TrustResponse};
+use areo_net::network::{BootstrapError, Contact, Network, TrustResponse};
 use areo_net::{Bearer, Role, Tls};
 use areo_trust::SKEW_SECONDS;
 use areo_trust::key::{AccessKey, Prover};
@@ -47,11 +47,41 @@ pub(crate) struct KeyHolder {
 enum NoTicket {
     /// The cluster does not take the key.
     Refused { sentence: String },
+    /// What answers there speaks no TLS, or is no server of areo.
+    Distrusted { sentence: String },
     /// This server gives none now.
     Passed { reason: String },
 }
 
+/// The outcomes at addresses.
+#[derive(Debug, Default)]
+pub(crate) struct Attempts {
+    /// Of each address the reason for which it gives no ticket now.
+    reasons: Vec<String>,
+    /// The sentence of one where no server of a cluster with keys answers.
+    distrusted: Option<String>,
+}
+
 impl KeyHolder {
+    /// Proves the key for the first time. Where no server of a cluster with keys answers there is no need to look whether it runs.
+    ///
+    /// # Errors
+    /// [`ConnectError::NoServer`], [`ConnectError::Unauthorised`].
+    pub(crate) async fn begin(
+        self: &Rc<Self>,
+        addresses: &[String],
+        time: Duration,
+    ) -> Result<(), ConnectError> {
+        let mut attempts = Attempts::default();
+        let proven = self.prove(addresses, time, &mut attempts).await;
+        proven.map_err(|error| match (error, attempts.distrusted) {
+            (ConnectError::NoServer { .. }, Some(sentence)) => {
+                ConnectError::Unauthorised { sentence }
+            }
+            (error, _) => error,
+        })
+    }
+
     /// Makes the key of this process.
     pub(crate) fn new(key: AccessKey, tls: Tls) -> Result<KeyHolder, secret::NoRandomness> {
         Ok(KeyHolder {
@@ -70,13 +100,14 @@ impl KeyHolder {
         self: &Rc<Self>,
         addresses: &[String],
         time: Duration,
+        attempts: &mut Attempts,
     ) -> Result<(), ConnectError> {
         let begun = Instant::now();
         let network = &proving_network();
-        let mut attempts = vec![String::new(); addresses.len()];
+        attempts.reasons = vec![String::new(); addresses.len()];
         loop {
             let left = time.saturating_sub(begun.elapsed());
-            let round = self.prove_to_one(network, addresses, &mut attempts);
+            let round = self.prove_to_one(network, addresses, attempts);
             match timeout(left, round).await {
                 Ok(Ok(true)) => return Ok(()),
                 Ok(Ok(false)) if begun.elapsed() + AGAIN < time => sleep(AGAIN).await,
@@ -84,6 +115,7 @@ impl KeyHolder {
                 Ok(Ok(false)) | Err(_) => break,
             }
         }
+        let reasons = std::mem::take(&mut attempts.reasons);
         let outcome = |(address, reason): (&String, String)| Attempt {
             address: address.clone(),
             reason: match reason.is_empty() {
@@ -93,7 +125,7 @@ impl KeyHolder {
         };
         Err(ConnectError::NoServer {
             cluster: None,
-            attempts: addresses.iter().zip(attempts).map(outcome).collect(),
+            attempts: addresses.iter().zip(reasons).map(outcome).collect(),
         })
     }
 
@@ -104,7 +136,7 @@ impl KeyHolder {
         self: &Rc<Self>,
         network: &Network,
         addresses: &[String],
-        attempts: &mut [String],
+        attempts: &mut Attempts,
     ) -> Result<bool, String> {
         let mut asked = JoinSet::new();
         let mut next = addresses.iter().enumerate();
@@ -136,7 +168,11 @@ impl KeyHolder {
                 Ok(answered) => doubtful = doubtful.or(Some(answered)),
                 // That end has proven nothing itself: another one may give a ticket.
                 Err(NoTicket::Refused { sentence }) => refused = Some(sentence),
-                Err(NoTicket::Passed { reason }) => attempts[position] = reason,
+                Err(NoTicket::Passed { reason }) => attempts.reasons[position] = reason,
+                Err(NoTicket::Distrusted { sentence }) => {
+                    attempts.reasons[position].clone_from(&sentence);
+                    attempts.distrusted = Some(sentence);
+                }
             }
         }
         match (doubtful, refused) {
@@ -159,7 +195,10 @@ impl KeyHolder {
         };
         let passed = |reason: String| NoTicket::Passed { reason };
         let asked = network.ask_trust(address, PATIENCE, prove).await;
-        let TrustResponse { contact, answer } = asked.map_err(|error| passed(error.to_string()))?;
+        let TrustResponse { contact, answer } = asked.map_err(|error| match error.cause {
+            BootstrapError::Distrusted { sentence } => NoTicket::Distrusted { sentence },
+            cause => passed(cause.to_string()),
+        })?;
         let (proof, site) = sent.expect("it was sent");
         match answer {
             TrustAnswer::Ticket(ticket) => {
@@ -252,7 +291,10 @@ async fn renew(holder: &Rc<KeyHolder>, world: &Weak<World>, known: &KnownCluster
             let Some(network) = world.upgrade().map(|world| world.network.clone()) else {
                 return;
             };
-            match holder.prove(&known.addresses(), PATIENCE).await {
+            match holder
+                .prove(&known.addresses(), PATIENCE, &mut Attempts::default())
+                .await
+            {
                 Ok(()) => {
                     holder.tls.renew_tickets();
                     network.hurry();

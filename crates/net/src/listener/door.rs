@@ -15,7 +15,7 @@ use super::places::{Class, displaceable, stranger_to_go};
 use super::{Service, Shared};
 use crate::connection::CloseReason;
 use crate::encryption::{Origin, Session, Stream, accepted};
-use crate::handshake::{HandshakeError, read_hello, write_welcome};
+use crate::handshake::{HandshakeError, read_hello, refuse_tls, write_welcome};
 
 /// A caller that was taken in.
 pub(super) struct Admitted {
@@ -102,8 +102,11 @@ impl<S: Service> Shared<S> {
     /// TLS if this server encrypts, and the hello.
     async fn hear(&self, tcp: TcpStream) -> Result<(Stream, Hello, Origin), HandshakeError> {
         let (mut stream, origin) = accepted(tcp, self.config.tls.as_ref()).await?;
-        let hello = read_hello(&mut stream, self.config.hello_timeout).await?;
-        Ok((stream, hello, origin))
+        let hello = read_hello(&mut stream, self.config.hello_timeout).await;
+        if hello == Err(HandshakeError::Encrypted) {
+            refuse_tls(&mut stream).await;
+        }
+        Ok((stream, hello?, origin))
     }
 
     /// Judges a caller that showed this certificate, or none: by its ticket, too, if there is one in the hello. A refusal may have a

@@ -192,6 +192,7 @@ fn not_opened(error: HandshakeError) -> BootstrapError {
     match error {
         HandshakeError::Refused { refusal, .. } => BootstrapError::Refused { refusal },
         HandshakeError::Malformed { .. } => BootstrapError::Malformed,
+        HandshakeError::Tls { sentence } => BootstrapError::Distrusted { sentence },
         error => BootstrapError::Unreachable {
             error: error.to_string(),
         },

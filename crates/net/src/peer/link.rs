@@ -38,6 +38,8 @@ pub(crate) struct Link {
     status: Standing,
     connection: RefCell<Option<Connection>>,
     last_error: RefCell<Option<String>>,
+    /// The last attempt failed because one end did not take the other by TLS.
+    is_distrusted: Cell<bool>,
     /// Since when an answer has been owed; forgotten calls are owed one too.
     owed_since: Cell<Option<Instant>>,
     liveness: RefCell<Liveness>,
@@ -62,6 +64,7 @@ impl Link {
             status: Standing::new(),
             connection: RefCell::default(),
             last_error: RefCell::default(),
+            is_distrusted: Cell::default(),
             owed_since: Cell::new(None),
             liveness: RefCell::new(Liveness::new(limit, now())),
             hurry: Notify::new(),
@@ -196,6 +199,10 @@ impl Link {
         self.past.get() + present
     }
 
+    pub(crate) fn is_distrusted(&self) -> bool {
+        self.is_distrusted.get()
+    }
+
     pub(crate) fn last_error(&self) -> Option<String> {
         self.last_error.borrow().clone()
     }
@@ -251,6 +258,8 @@ impl Link {
                 }
                 Err(error) => {
                     tracing::debug!(server = %self.known.address.borrow(), %error, "cannot connect");
+                    let is_distrusted = matches!(error, HandshakeError::Tls { .. });
+                    self.is_distrusted.set(is_distrusted);
                     let status = match error {
                         // There will be another ticket: calls wait for it.
                         HandshakeError::Refused {
@@ -309,6 +318,7 @@ impl Link {
         self.connections_made.set(self.connections_made.get() + 1);
         self.status.set(Status::Connected);
         self.last_error.borrow_mut().take();
+        self.is_distrusted.set(false);
         self.resend(&connection);
         let reason = driver.await;
         self.connection.borrow_mut().take();

@@ -29,6 +29,11 @@ pub fn explain(error: &Error) -> String {
             "the other end does not speak TLS 1.3, and areo speaks nothing older: update its program"
                 .to_owned()
         }
+        // A server without keys answers so.
+        Error::AlertReceived(AlertDescription::InsufficientSecurity) => {
+            "the other end was started without TLS: its cluster has no keys, so leave key and token away, or look whether the address is that of the cluster which is meant"
+                .to_owned()
+        }
         Error::NoApplicationProtocol
         | Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {
             "the other end speaks TLS, and not the protocol of areo: look whether the address is that of an areo server"

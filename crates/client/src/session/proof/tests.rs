@@ -109,7 +109,7 @@ async fn a_client_that_knows_a_ca_takes_others_from_servers_that_it_can_place_al
         let own = ServerKey::create().unwrap();
         let tls = Tls::of_prover(Arc::new(DefaultTimeProvider));
         let holder = Rc::new(KeyHolder::new(key(), tls.clone()).unwrap());
-        let prove = async |at: String| holder.prove(&[at], Duration::from_secs(5)).await;
+        let prove = async |at: String| holder.begin(&[at], Duration::from_secs(5)).await;
         let digests =
             |of: &[&Authority]| -> Vec<_> { of.iter().map(|it| Root::digest(it.root())).collect() };
         // At first contact the key is all that there is.
@@ -122,7 +122,7 @@ async fn a_client_that_knows_a_ca_takes_others_from_servers_that_it_can_place_al
         let other = ServerKey::create().unwrap();
         for also in [Vec::new(), vec![certified(&own)]] {
             let posing = serve(&foreign, &other, (&[&first], also)).await;
-            let refused = holder.prove(&[posing], Duration::from_millis(300)).await;
+            let refused = holder.begin(&[posing], Duration::from_millis(300)).await;
             assert!(matches!(refused, Err(ConnectError::NoServer { .. })));
             assert_eq!(tls.trusted(), digests(&[&first]));
         }
