@@ -1,6 +1,6 @@
 //! A connection to a cluster.
 
-use crate::cluster::{ClusterId, ClusterStatus, DomainInfo, ServerInfo};
+use crate::cluster::{ClusterId, ClusterStatus, DomainInfo, Health, Names, ServerInfo};
 use crate::connect::{ConnectError, ConnectOptions};
 use crate::create::{self, CreateDomainError, DomainOptions};
 use crate::domain::Domain;
@@ -9,12 +9,13 @@ use crate::metrics::Metrics;
 use crate::reconfig::{self, Departure, ForgetError, PlannedDeparture, ReconfigError, Successor};
 use crate::session::{Context, KnownDomain, STATUS_PATIENCE, Session, later_version};
 use crate::trust::Trust;
-use areo_core::config::Configuration;
+use areo_core::config::{Configuration, ServerId};
 use areo_core::env::Env;
 use areo_core::manager::{self, Creation, DomainError, Removal, RemovalError};
 use areo_core::object::DomainId;
 use areo_core::reconfig::ares::AresError;
 use areo_net::Traffic;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -197,7 +198,7 @@ impl Client {
     pub async fn candidates(&self) -> Result<Vec<ServerInfo>, Error> {
         let list = |context: Context| async move {
             let names = context.servers().await?;
-            let gone = create::gone(&context, &names).await;
+            let gone = gone(&context, &names).await;
             Ok(create::candidates(&names, &gone))
         };
         self.session.run_on_root(Operation::ListServers, list).await
@@ -351,7 +352,7 @@ async fn create_domain(
     let env = &context.client.env;
     let id = u128::from(env.random()) << 64 | u128::from(env.random());
     let names = context.servers().await?;
-    let gone = create::gone(context, &names).await;
+    let gone = gone(context, &names).await;
     let first = create::first_configuration(options, &names, &gone, DomainId(id))?;
     match context.root_handle().create_domain(name, &first).await {
         Ok(Creation::Created) => Ok(first),
@@ -361,6 +362,18 @@ async fn create_domain(
         }
         Err(error) => Err(domain_error(context, error).into()),
     }
+}
+
+/// Servers that share their address with another one and do not answer there: they no longer exist, and the address is another one's.
+async fn gone(context: &Context, names: &Names) -> BTreeSet<ServerId> {
+    let shared = create::sharing(names);
+    if shared.is_empty() {
+        return BTreeSet::new();
+    }
+    let patience = context.timeout().min(STATUS_PATIENCE);
+    let health = context.health(&shared, patience).await;
+    let is_silent = |(id, health): (&ServerId, Health)| health.answered().is_none().then_some(*id);
+    shared.iter().zip(health).filter_map(is_silent).collect()
 }
 
 /// The name is taken: by a domain, or by one that is being removed.

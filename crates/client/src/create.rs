@@ -1,10 +1,9 @@
 //! Choosing the first configuration of a domain: from what people say to a descriptor, or why not.
 
 use crate::choice::{self, InvalidChoice};
-use crate::cluster::{Health, Names, ServerInfo};
+use crate::cluster::{Names, ServerInfo};
 use crate::experimental::Experimental;
 use crate::reconfig_kind::ReconfigKind;
-use crate::session::{Context, STATUS_PATIENCE};
 use crate::{ConfigurationInfo, Dap, Decider, Error, NoQuorum};
 use areo_core::config::{Configuration, Descriptor, Members, Membership, Options, ServerId};
 use areo_core::limits;
@@ -108,18 +107,6 @@ impl From<InvalidChoice> for CreateDomainError {
     }
 }
 
-/// Servers that share their address with another one and do not answer there: they no longer exist, and the address is another one's.
-pub(crate) async fn gone(context: &Context, names: &Names) -> BTreeSet<ServerId> {
-    let shared = sharing(names);
-    if shared.is_empty() {
-        return BTreeSet::new();
-    }
-    let patience = context.timeout().min(STATUS_PATIENCE);
-    let health = context.health(&shared, patience).await;
-    let is_silent = |(id, health): (&ServerId, Health)| health.answered().is_none().then_some(*id);
-    shared.iter().zip(health).filter_map(is_silent).collect()
-}
-
 /// The servers of a domain for which none is named, in order.
 pub(crate) fn candidates(names: &Names, gone: &BTreeSet<ServerId>) -> Vec<ServerInfo> {
     let mut servers = names.sorted();
@@ -128,7 +115,7 @@ pub(crate) fn candidates(names: &Names, gone: &BTreeSet<ServerId>) -> Vec<Server
 }
 
 /// Servers that have the address of another one, too.
-fn sharing(names: &Names) -> Members {
+pub(crate) fn sharing(names: &Names) -> Members {
     let shares = |a: &&ServerRecord| {
         let is_other = |b: &ServerRecord| b.id != a.id && b.address == a.address;
         names.servers().any(is_other)
