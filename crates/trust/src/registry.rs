@@ -292,10 +292,7 @@ impl Registry {
 
     /// Reads on until the next change is not decided.
     async fn catch_up<E: Env>(&self, chain: &Chain<E>) -> Result<(), LogError> {
-        loop {
-            let Some(next) = self.next() else {
-                break;
-            };
+        while let Some(next) = self.next() {
             let Some(value) = chain.at(next).await.map_err(LogError::Unavailable)? else {
                 break;
             };
