@@ -1,8 +1,10 @@
 //! Doing troubles to a cluster, lane by lane, until the time is over.
 
 mod changes;
+mod trust;
 
 pub(crate) use changes::{Reconfigurers, changes, finish as finish_changes};
+pub(crate) use trust::trust;
 
 use crate::cluster::Cluster;
 use crate::disk::SmallDisk;

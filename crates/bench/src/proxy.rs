@@ -1,7 +1,8 @@
 //! Between callers and servers: a TCP proxy that holds, delays, slows, closes and resets, link by link.
 //!
 //! A *link* is a caller and a server. The caller is known by the id in its hello, so that one address per server is
-//! enough, as the directory of a cluster has it, and links between servers are among them. What is to happen to links is
+//! enough, as the directory of a cluster has it, and links between servers are among them. Where connections are encrypted, each counts as
+//! that of a caller of its own. What is to happen to links is
 //! said by [`Rule`]s, which come and go while bytes flow; each counts what it touched, so that a trouble that met no
 //! traffic is not taken for one that happened.
 
@@ -10,7 +11,7 @@ mod rule;
 
 pub(crate) use rule::{Active, Direction, Effect, Rule};
 
-use areo_wire::hello::{MAX_BYTES, PREFIX_BYTES, decode_hello};
+use areo_wire::hello::{PREFIX_BYTES, decode_hello, message_bytes};
 use pump::Link;
 use rule::Rules;
 use std::io;
@@ -89,7 +90,8 @@ async fn connection(
 ) -> io::Result<()> {
     caller.set_nodelay(true)?;
     let hello = read_hello(&mut caller).await?;
-    let group = decode_hello(&hello).map_or(0, |hello| rules.group(&hello));
+    let port = caller.peer_addr()?.port();
+    let group = decode_hello(&hello).map_or(rules.group_of(port), |hello| rules.group(&hello));
     let link = Link {
         rules,
         server,
@@ -104,12 +106,12 @@ async fn connection(
     Ok(())
 }
 
-/// The first message of a connection, or what has come of it when it turns out to be something else.
+/// The first message of a connection, or the first bytes where it is something else, as of one that is encrypted.
 async fn read_hello(caller: &mut TcpStream) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; PREFIX_BYTES];
-    caller.read_exact(&mut bytes).await?;
-    let length = usize::from(u16::from_le_bytes([bytes[4], bytes[5]]));
-    bytes.resize(length.clamp(PREFIX_BYTES, MAX_BYTES), 0);
+    let mut prefix = [0; PREFIX_BYTES];
+    caller.read_exact(&mut prefix).await?;
+    let mut bytes = prefix.to_vec();
+    bytes.resize(message_bytes(&prefix).unwrap_or(PREFIX_BYTES), 0);
     caller.read_exact(&mut bytes[PREFIX_BYTES..]).await?;
     Ok(bytes)
 }

@@ -178,7 +178,11 @@ impl Scene {
         let (namespaces, mut places) = network(options, &mut not_run).await;
         let disk = small_disk(options, &mut places, &mut not_run);
         let proxy = proxy_before(&places).await?;
-        let mut cluster = Cluster::make(&options.program, places, &options.data, false)?;
+        let program = Program {
+            has_keys: true,
+            ..options.program.clone()
+        };
+        let mut cluster = Cluster::make(&program, places, &options.data, false)?;
         let path = options.history.clone();
         let path = path.unwrap_or_else(|| cluster.folder().join("history.jsonl"));
         let history = load::History::create(&path);
@@ -248,12 +252,14 @@ impl Scene {
         let schedule = |lane| Schedule::new(lane, &options.kinds, &seed);
         let lanes = async {
             let who = &self.reconfigurers;
-            let (processes, (), packets, disk, ()) = tokio::join!(
+            let administrator = self.cluster.connect(options.timeout);
+            let (processes, (), packets, disk, (), ()) = tokio::join!(
                 nemesis::processes(world, &mut self.cluster, schedule(Lane::Processes)),
                 nemesis::links(world, schedule(Lane::Links)),
                 nemesis::packets(world, schedule(Lane::Packets)),
                 nemesis::disk(world, schedule(Lane::Disk)),
                 nemesis::changes(world, who, schedule(Lane::Configurations)),
+                nemesis::trust(world, administrator, schedule(Lane::Trust)),
             );
             processes?;
             packets.map_err(RunError::Failed)?;

@@ -40,6 +40,12 @@ words! {
         Reconfigure => "reconfigure",
         /// A reconfigurer ends half way, and another client finishes what it left pending.
         Abandon => "abandon",
+        /// A key is revoked, of which a client makes requests.
+        Revoke => "revoke",
+        /// A key is rotated and its older secret retired, while clients with both make requests.
+        RotateKey => "rotate-key",
+        /// The CA is rotated: each server gets another certificate, and the CA before is dropped.
+        RotateCa => "rotate-ca",
     }
 }
 
@@ -52,6 +58,7 @@ impl Trouble {
             Trouble::Loss | Trouble::Silence => Lane::Packets,
             Trouble::FullDisk => Lane::Disk,
             Trouble::Reconfigure | Trouble::Abandon => Lane::Configurations,
+            Trouble::Revoke | Trouble::RotateKey | Trouble::RotateCa => Lane::Trust,
             _ => Lane::Links,
         }
     }
@@ -76,6 +83,7 @@ pub(crate) enum Lane {
     Disk,
     Clients,
     Configurations,
+    Trust,
 }
 
 /// The troubles of one lane, in order: first each kind once, so that none is left out of a short run, then by weight.
@@ -133,6 +141,7 @@ mod tests {
             Lane::Packets,
             Lane::Disk,
             Lane::Configurations,
+            Lane::Trust,
         ] {
             let draw = |seed| {
                 let mut schedule = Schedule::new(lane, &Trouble::ALL, &Random::new(seed));

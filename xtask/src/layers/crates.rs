@@ -62,6 +62,7 @@ const CRATES: &[Crate] = &[
             "areo-etcd",
             "areo-erasure",
             "areo-telemetry",
+            "areo-trust",
         ],
     ),
     layer(

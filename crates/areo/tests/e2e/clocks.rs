@@ -120,8 +120,12 @@ fn a_machine_that_is_three_hours_wrong_is_refused_and_the_others_go_on() {
     };
     for seconds in [3 * HOUR, -3 * HOUR, YEAR] {
         machines.clocks[2].moved_by(seconds);
-        for servers in [&[0][..], &[1], &[2], &[2, 0, 1]] {
+        for servers in [&[0][..], &[1], &[2, 0, 1]] {
             machines.works(0, servers);
+        }
+        // A year ahead the server soon has a certificate that begins then, and by itself it leads nowhere.
+        if seconds != YEAR {
+            machines.works(0, &[2]);
         }
         let status = machines.run(0, &[0], &["status"], b"").done();
         let mut rows = status.text().lines();

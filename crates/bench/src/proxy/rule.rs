@@ -136,6 +136,14 @@ impl Rules {
         self.sites.newcomers.set(Some(site));
     }
 
+    /// The group of a connection that is encrypted, by the port of its caller.
+    pub(crate) fn group_of(&self, port: u16) -> usize {
+        match self.sites.newcomers.get() {
+            None => usize::from(port) % GROUPS,
+            Some(site) => site,
+        }
+    }
+
     /// The group of a caller.
     pub(crate) fn group(&self, hello: &Hello) -> usize {
         match self.sites.newcomers.get() {

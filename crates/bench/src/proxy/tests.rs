@@ -85,6 +85,30 @@ fn bytes_pass_unchanged_where_no_rule_applies() {
     });
 }
 
+/// The first bytes of an encrypted connection say nothing of a length that the proxy could wait for.
+#[test]
+fn an_encrypted_connection_passes_and_is_a_caller_of_its_own() {
+    local(async {
+        let (proxy, front) = echo().await;
+        let mut stream = TcpStream::connect(&front).await.unwrap();
+        let begins = [0x16, 3, 1, 0, 0xe5, 1];
+        exchange(&mut stream, &begins).await;
+        exchange(&mut stream, b"and goes on").await;
+        let group = stream.local_addr().unwrap().port() % 16;
+        let of_others = proxy.apply(Rule {
+            callers: !(1 << group),
+            ..rule(Effect::Close)
+        });
+        exchange(&mut stream, b"beside others").await;
+        assert_eq!(of_others.touched(), 0);
+        proxy.apply(Rule {
+            callers: 1 << group,
+            ..rule(Effect::Close)
+        });
+        assert!(is_closed(&mut stream).await);
+    });
+}
+
 #[test]
 fn held_bytes_wait_until_the_rule_is_lifted() {
     for direction in [Direction::ToServer, Direction::ToCaller] {
