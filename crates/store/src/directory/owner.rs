@@ -77,5 +77,7 @@ fn user_of_new(directory: &Path) -> io::Result<u32> {
     let probe = directory.join(new_name(LOCK));
     let file = fs::File::create(&probe)?;
     fs::remove_file(&probe)?;
-    Ok(file.metadata()?.uid())
+    let about = file.metadata()?;
+    assert!(about.is_file(), "it was made as one");
+    Ok(about.uid())
 }
