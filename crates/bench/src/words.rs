@@ -64,7 +64,7 @@ mod tests {
         }
         assert_eq!(TargetName::RedisWait.word(), "redis-wait");
         let error = "mongo".parse::<TargetName>().unwrap_err();
-        let known = "'mongo' is no store that is known here: there are areo, areo-conditional,";
+        let known = "'mongo' is no store that is known here: there are areo, areo-keys,";
         assert!(error.starts_with(known), "{error}");
     }
 }
