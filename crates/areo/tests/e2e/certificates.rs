@@ -201,8 +201,12 @@ fn a_certificate_of_an_operator_is_renewed_and_joined_by_under_load() {
     );
 
     // The CA of the cluster is another matter. A machine joins by the server with files alone, which then is all that it knows.
+    let own_ones = |cluster: &KeyedCluster| cluster.log(2).matches("was issued again").count();
+    let before = own_ones(&cluster);
     cluster.run(&["ca", "rotate"]).done();
     cluster.run(&["ca", "drop", own]).done();
+    // A rotation waits for no server with files: until it has read of the new CA, it shows no machine a certificate of that.
+    wait_until(|| own_ones(&cluster) > before);
     let (token, seed) = (cluster.token(), cluster.address(1));
     let join = ["--join", &seed, "--name", "s4"];
     cluster.serve("s4", 3, &join, Some(&token));
