@@ -2,10 +2,10 @@
 
 use areo::args::{Common, DapWord, DurabilityWord};
 use areo::exit::{Failure, Outcome};
-use areo_client::units::{parse_time, parse_timeout};
 use areo_bench::load::{Pace, Popularity};
 use areo_bench::peers::{Operation, Options, Watch};
 use areo_bench::target::TargetName;
+use areo_client::units::{parse_time, parse_timeout};
 use areo_lab::shared::{command, data_directory, history, random_seed, size_up_to};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser};

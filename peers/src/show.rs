@@ -2,9 +2,9 @@
 
 use areo::exit::{Failure, Outcome};
 use areo::output::{Output, columns};
-use areo_client::units::show_size;
 use areo_bench::load::{CounterReport, Measurement};
 use areo_bench::peers::{Operation, Point, Report, Spread};
+use areo_client::units::show_size;
 use std::fs::File;
 use std::io::Write;
 

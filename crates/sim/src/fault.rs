@@ -185,6 +185,8 @@ faults! {
     TokenContested = "token shown twice",
     /// A key is proven that was revoked, or a secret that was retired.
     TicketRefused = "ticket refused",
+    /// The root domain did not answer the server that was shown a key, which issued a ticket by what it had read.
+    TicketAsRead = "ticket as read",
 }
 
 /// Counts of everything that fired.
@@ -370,6 +372,7 @@ fn is_drawn_beside(fault: Fault) -> bool {
             | Fault::ObjectLost
             | Fault::TokenContested
             | Fault::TicketRefused
+            | Fault::TicketAsRead
             | Fault::SnapshotRestored
             | Fault::RootGrown
             | Fault::GrowersMeet

@@ -26,6 +26,7 @@ fn each_change_of_the_trust_of_a_cluster_has_one_winner_that_is_found_ever_after
     let met = [
         Fault::TokenContested,
         Fault::TicketRefused,
+        Fault::TicketAsRead,
         Fault::RootMoved,
         Fault::ClientCrash,
     ];

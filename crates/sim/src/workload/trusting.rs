@@ -113,6 +113,8 @@ enum Ended {
     Judged,
     /// The log did not answer in time, or the change may have been made.
     Unknown,
+    /// The log did not answer, and what was read of it before was enough.
+    AsRead,
     /// No rule admits it.
     Broken(String),
 }
@@ -240,7 +242,7 @@ impl Trust<'_> {
             Err(ended) => Err(ended),
         };
         match ended {
-            Ok(()) | Err(Ended::Judged) => End::Done,
+            Ok(()) | Err(Ended::Judged | Ended::AsRead) => End::Done,
             Err(Ended::Unknown) => End::TimedOut,
             Err(Ended::Broken(sentence)) => {
                 self.work.world.violate(format!("trust: {sentence}"));
@@ -433,13 +435,20 @@ impl Trust<'_> {
         });
         let is_refused = before.revoked || secret.retired;
         match issued {
-            Ok(issued) if is_refused => Err(Ended::Broken(format!(
+            Ok(issued) if is_refused && issued.is_by_latest => Err(Ended::Broken(format!(
                 "a ticket {issued:?} for a key that was revoked, or a secret that was retired"
             ))),
             Ok(issued) => {
+                let is_by_latest = issued.is_by_latest;
                 let fact = IssuedFact::new(issued, index, secret);
                 self.facts().issued.push(fact);
-                Ok(())
+                match is_by_latest {
+                    true => Ok(()),
+                    false => {
+                        self.work.world.plan().note(Fault::TicketAsRead);
+                        Err(Ended::AsRead)
+                    }
+                }
             }
             Err(ended) => {
                 if is_refused && matches!(ended, Ended::Judged) {

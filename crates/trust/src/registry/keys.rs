@@ -24,6 +24,8 @@ pub struct IssuedTicket {
     pub ticket: Bytes,
     /// The proof of the server.
     pub answer: [u8; PROOF_BYTES],
+    /// The proof was judged by all changes that were acknowledged before; false: by those that were read last.
+    pub is_by_latest: bool,
 }
 
 impl Registry {
@@ -218,6 +220,11 @@ impl Registry {
             Ok(_) => self.ticket_as_read(exchange, proof, now_seconds),
             Err(LogError::Unavailable(unavailable)) => {
                 let issued = self.ticket_as_read(exchange, proof, now_seconds);
+                let is_by_latest = false;
+                let issued = issued.map(|issued| IssuedTicket {
+                    is_by_latest,
+                    ..issued
+                });
                 issued.map_err(|_| LogError::Unavailable(unavailable).into())
             }
             Err(error) => Err(error.into()),
@@ -244,6 +251,7 @@ impl Registry {
         Ok(IssuedTicket {
             ticket: signer.sign(&ticket),
             answer: proven.answer,
+            is_by_latest: true,
         })
     }
 }
