@@ -442,13 +442,11 @@ impl Trust<'_> {
                 let is_by_latest = issued.is_by_latest;
                 let fact = IssuedFact::new(issued, index, secret);
                 self.facts().issued.push(fact);
-                match is_by_latest {
-                    true => Ok(()),
-                    false => {
-                        self.work.world.plan().note(Fault::TicketAsRead);
-                        Err(Ended::AsRead)
-                    }
+                if !is_by_latest {
+                    self.work.world.plan().note(Fault::TicketAsRead);
+                    return Err(Ended::AsRead);
                 }
+                Ok(())
             }
             Err(ended) => {
                 if is_refused && matches!(ended, Ended::Judged) {
