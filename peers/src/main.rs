@@ -18,7 +18,6 @@ use areo_bench::target::Answer;
 use areo_lab::shared::{create, write};
 use areo_telemetry::{Recorder, SpanRecord, view};
 use args::Cli;
-use clap::Parser;
 use std::process::ExitCode;
 use std::time::Duration;
 use stores::Stores;
@@ -35,14 +34,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    match Cli::try_parse() {
+    match areo::args::parse::<Cli>(NAME) {
         // It looks at some operations by itself.
         Ok(Cli { common, compare }) => {
             program::run(NAME, common, WatchMode::Chosen, |session, recorder| {
                 run(session, recorder, compare)
             })
         }
-        Err(error) => areo::args::report(NAME, &error),
+        Err(code) => code,
     }
 }
 
