@@ -118,7 +118,7 @@ pub struct ListenerConfig {
     pub max_queued_bulk_bytes: usize,
     /// Seconds that a client may be behind [`LEAST_RATE`] with a frame that it has begun, or with answers that wait for it.
     pub stall_timeout: Duration,
-    /// How long a hello may take, and after it the beginning of a proof.
+    /// The longest time for a hello, and after it for the beginning of a proof.
     pub hello_timeout: Duration,
     /// Handshakes of TLS that callers may have.
     pub handshake_allowance: Allowance,

@@ -646,7 +646,7 @@ fn strangers_have_places_of_their_own_and_make_room_for_each_other() {
     });
 }
 
-/// What a stranger may cost was bounded by its time alone.
+/// The cost of a stranger was bounded by its time alone.
 #[test]
 fn a_stranger_pays_for_a_handshake_after_a_few_requests() {
     local(async {

@@ -31,8 +31,8 @@ fn report<C: Parser>(program: &str, mut error: clap::Error) -> ExitCode {
     }
 }
 
-/// The same error in words without the power to command a terminal. They stand in it in many places: also where a parser of a
-/// value quotes it.
+/// An error of the parser in which no word of the user commands a terminal. The arguments are parsed again in visible words, because an error
+/// quotes them in many places.
 fn of_visible_words<C: Parser>(
     words: impl Iterator<Item = std::ffi::OsString>,
     error: clap::Error,

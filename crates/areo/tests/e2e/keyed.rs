@@ -89,7 +89,7 @@ impl KeyedCluster {
         self.serve_by(command(), (name, above), flags, token);
     }
 
-    /// The same by this command.
+    /// Starts a server by a command of the test, such as one with another clock.
     pub(crate) fn serve_by(
         &mut self,
         mut server: Command,
@@ -130,7 +130,7 @@ impl KeyedCluster {
         self.run_by(command(), file, arguments, input)
     }
 
-    /// The same by this command.
+    /// Runs a command of the test with this cluster file.
     pub(crate) fn run_by(
         &self,
         mut program: Command,

@@ -14,7 +14,7 @@ use tokio::time::sleep;
 /// The longest time for which a key still counts that was revoked. It is two seconds where each server reaches the root domain, and other
 /// troubles keep servers from it, or stop them.
 const STILL_COUNTS: Duration = Duration::from_secs(20);
-/// How long one change is tried again: others may leave no quorum for a while.
+/// The longest time for which one change is tried again: other troubles may leave no quorum for a while.
 const TRY: Duration = Duration::from_mins(2);
 /// Between two attempts.
 const AGAIN: Duration = Duration::from_millis(50);
@@ -181,7 +181,7 @@ async fn next_step(
     Ok(false)
 }
 
-/// Whether each server answers, and is so far.
+/// True if each server answers and its standing fits.
 async fn all(client: &Client, trust: &Trust, is_so_far: impl Fn(&Standing) -> bool) -> bool {
     let Ok(servers) = client.servers().await else {
         return false;

@@ -47,7 +47,7 @@ pub(crate) struct KeyHolder {
 enum NoTicket {
     /// The cluster does not take the key.
     Refused { sentence: String },
-    /// What answers there speaks no TLS, or is no server of areo.
+    /// The other end speaks no TLS, or is no server of areo.
     Distrusted { sentence: String },
     /// This server gives none now.
     Passed { reason: String },
@@ -56,7 +56,7 @@ enum NoTicket {
 /// The outcomes at addresses.
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
-    /// Of each address the reason for which it gives no ticket now.
+    /// A reason for each address why it gives no ticket now.
     reasons: Vec<String>,
     /// The sentence of one where no server of a cluster with keys answers.
     distrusted: Option<String>,
@@ -254,7 +254,7 @@ impl KeyHolder {
     }
 }
 
-/// Whether a ticket was issued about now, by the clock of this machine. One that cannot be read is judged by servers alone.
+/// True if a ticket was issued about now, by the clock of this machine. A ticket that cannot be read is judged by servers alone.
 fn is_of_now(ticket: &[u8]) -> bool {
     let now = SystemTime::UNIX_EPOCH.elapsed();
     let now_seconds = now.unwrap_or_default().as_secs();

@@ -44,7 +44,7 @@ impl Room {
     }
 }
 
-/// As `areo status` says it: domains together where it is for the same servers.
+/// The sentences of `areo status`: domains that fail for the same servers are in one.
 fn sentences(domains: &[DomainView], name: impl Fn(&ServerId) -> String) -> Vec<String> {
     let mut by_servers: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for domain in domains.iter().filter(|it| it.lacks_room()) {

@@ -17,7 +17,7 @@ fn planned(
     planned_in("photos", serving, successor, &[on(members)])
 }
 
-/// The same in this domain.
+/// The plan for s1 to leave the domain of this name.
 fn planned_in(
     domain: &str,
     serving: impl IntoIterator<Item = u128>,

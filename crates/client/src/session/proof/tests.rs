@@ -29,7 +29,7 @@ fn key() -> AccessKey {
     }
 }
 
-/// What answers as a server and knows the key: a server, or another holder of the key.
+/// An end that answers as a server and knows the key: a server, or another holder of the key.
 struct Answering {
     roots: Roots,
     also: Vec<CertificateDer<'static>>,
