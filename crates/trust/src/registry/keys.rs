@@ -216,18 +216,16 @@ impl Registry {
         if found != expected {
             return Err(IssueTicketError::OtherCluster { expected, found });
         }
-        match self.refresh(root).await {
-            Ok(_) => self.ticket_as_read(exchange, proof, now_seconds),
-            Err(LogError::Unavailable(unavailable)) => {
-                let issued = self.ticket_as_read(exchange, proof, now_seconds);
-                let is_by_latest = false;
-                let issued = issued.map(|issued| IssuedTicket {
-                    is_by_latest,
-                    ..issued
-                });
-                issued.map_err(|_| LogError::Unavailable(unavailable).into())
-            }
-            Err(error) => Err(error.into()),
+        let unavailable = match self.refresh(root).await {
+            Ok(_) => None,
+            Err(LogError::Unavailable(unavailable)) => Some(unavailable),
+            Err(error) => return Err(error.into()),
+        };
+        let is_by_latest = unavailable.is_none();
+        let issued = self.ticket_as_read(exchange, proof, (now_seconds, is_by_latest));
+        match unavailable {
+            None => issued,
+            Some(unavailable) => issued.map_err(|_| LogError::Unavailable(unavailable).into()),
         }
     }
 
@@ -235,7 +233,7 @@ impl Registry {
         &self,
         exchange: &Exchange,
         proof: &[u8],
-        now_seconds: u64,
+        (now_seconds, is_by_latest): (u64, bool),
     ) -> Result<IssuedTicket, IssueTicketError> {
         let state = self.judging();
         let state = state.as_ref().ok_or(LogError::NotFounded)?;
@@ -251,7 +249,7 @@ impl Registry {
         Ok(IssuedTicket {
             ticket: signer.sign(&ticket),
             answer: proven.answer,
-            is_by_latest: true,
+            is_by_latest,
         })
     }
 }
