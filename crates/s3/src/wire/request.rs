@@ -1,0 +1,295 @@
+//! A request of S3, parsed: one enum of operations, each with what it needs.
+
+use super::etag::{ETagList, WriteCondition};
+use super::range::ByteRange;
+use crate::body::checksum::{Algorithm, Expected};
+
+/// A request, without its body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct S3Request {
+    /// The thing that it is about.
+    pub target: Target,
+    /// The operation.
+    pub operation: Operation,
+    /// The caller's id of the request, which stays while an SDK repeats it (`amz-sdk-invocation-id`); 0 is none.
+    pub invocation: u128,
+}
+
+/// The thing that a request is about.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// The gateway.
+    Service,
+    /// A bucket.
+    Bucket(String),
+    /// An object.
+    Object {
+        /// Its bucket.
+        bucket: String,
+        /// Its key: 1 to 1024 bytes of UTF-8, decoded once.
+        key: String,
+    },
+}
+
+impl Target {
+    /// The bucket, if it is about one.
+    pub fn bucket(&self) -> Option<&str> {
+        match self {
+            Target::Service => None,
+            Target::Bucket(bucket) | Target::Object { bucket, .. } => Some(bucket),
+        }
+    }
+
+    /// The key, if it is about an object.
+    pub fn key(&self) -> Option<&str> {
+        match self {
+            Target::Service | Target::Bucket(_) => None,
+            Target::Object { key, .. } => Some(key),
+        }
+    }
+}
+
+/// An operation. Those that are refused as *not implemented* have no variant: [`super::parse`] refuses them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// `GET /`.
+    ListBuckets,
+    /// `PUT /BUCKET`. The shape of its domain, where the caller names it (`x-areo-kind`, `x-areo-n`, `x-areo-k`).
+    CreateBucket {
+        /// A word for the kind of the domain: `conditional`, or a DAP's name.
+        kind: Option<String>,
+        /// Servers.
+        n: Option<usize>,
+        /// Elements that a value is restored from.
+        k: Option<u8>,
+    },
+    /// `HEAD /BUCKET`.
+    HeadBucket,
+    /// `DELETE /BUCKET`.
+    DeleteBucket,
+    /// `GET /BUCKET?location`.
+    GetBucketLocation,
+    /// `GET /BUCKET?versioning`: never enabled.
+    GetBucketVersioning,
+    /// `GET /BUCKET` and `GET /BUCKET?list-type=2`.
+    ListObjects(ListObjects),
+    /// `GET /BUCKET?versions`: the current versions, as a bucket without versioning shows them.
+    ListObjectVersions(ListObjects),
+    /// `POST /BUCKET?delete`, with a document.
+    DeleteObjects,
+    /// `GET /BUCKET?uploads`.
+    ListMultipartUploads {
+        /// Keys begin so.
+        prefix: String,
+        /// Keys with this behind the prefix are listed once.
+        delimiter: String,
+        /// List on behind this key.
+        key_marker: String,
+        /// And, of this key, behind this upload.
+        upload_id_marker: String,
+        /// Uploads at most.
+        max_uploads: usize,
+        /// Keys are to be percent-encoded.
+        url_encoding: bool,
+    },
+    /// `GET`, `PUT` and `DELETE /BUCKET?cors`; documents.
+    BucketCors(Change),
+    /// `GET`, `PUT` and `DELETE /BUCKET?lifecycle`; documents.
+    BucketLifecycle(Change),
+    /// `GET`, `PUT` and `DELETE /BUCKET?tagging`; documents.
+    BucketTagging(Change),
+    /// `GET /BUCKET/KEY`.
+    GetObject(GetOptions),
+    /// `HEAD /BUCKET/KEY`.
+    HeadObject(GetOptions),
+    /// `GET /BUCKET/KEY?attributes`.
+    GetObjectAttributes {
+        /// The asked attributes, as words of the reference.
+        attributes: Vec<String>,
+    },
+    /// `PUT /BUCKET/KEY`.
+    PutObject(PutHeaders),
+    /// `PUT /BUCKET/KEY` with `x-amz-copy-source`.
+    CopyObject {
+        /// The object to copy.
+        source: CopySource,
+        /// True if content headers and metadata are those of the request, and not of the source.
+        replaces_metadata: bool,
+        /// Headers of the request, with the condition on the destination.
+        headers: PutHeaders,
+    },
+    /// `DELETE /BUCKET/KEY`.
+    DeleteObject {
+        /// The version that is to be deleted.
+        condition: Option<WriteCondition>,
+    },
+    /// `GET`, `PUT` and `DELETE /BUCKET/KEY?tagging`; documents.
+    ObjectTagging(Change),
+    /// `POST /BUCKET/KEY?uploads`.
+    CreateMultipartUpload {
+        /// Headers that the object will have.
+        headers: PutHeaders,
+        /// The checksum of the object is that of all bytes, and not one of the parts' checksums.
+        full_object_checksum: bool,
+    },
+    /// `PUT /BUCKET/KEY?partNumber=N&uploadId=ID`.
+    UploadPart {
+        /// The upload.
+        upload_id: String,
+        /// 1 to 10 000.
+        part: u16,
+        /// Checksums that the caller sent in headers.
+        expected: Expected,
+    },
+    /// The same with `x-amz-copy-source`: a part that is copied.
+    UploadPartCopy {
+        /// The upload.
+        upload_id: String,
+        /// 1 to 10 000.
+        part: u16,
+        /// The object to copy.
+        source: CopySource,
+        /// Bytes of it; all if absent.
+        range: Option<ByteRange>,
+    },
+    /// `POST /BUCKET/KEY?uploadId=ID`, with a document.
+    CompleteMultipartUpload {
+        /// The upload.
+        upload_id: String,
+        /// The version that is to be replaced.
+        condition: Option<WriteCondition>,
+        /// The checksum of the whole object, if the caller sent one.
+        expected: Expected,
+        /// The length of the whole object, if the caller sent it (`x-amz-mp-object-size`).
+        length: Option<u64>,
+    },
+    /// `DELETE /BUCKET/KEY?uploadId=ID`.
+    AbortMultipartUpload {
+        /// The upload.
+        upload_id: String,
+    },
+    /// `GET /BUCKET/KEY?uploadId=ID`.
+    ListParts {
+        /// The upload.
+        upload_id: String,
+        /// List on behind this part.
+        marker: u16,
+        /// Parts at most.
+        max_parts: usize,
+        /// The key is to be percent-encoded.
+        url_encoding: bool,
+    },
+}
+
+/// Asking for a document that a bucket or an object has, replacing it, removing it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// `GET`.
+    Get,
+    /// `PUT`.
+    Put,
+    /// `DELETE`.
+    Delete,
+}
+
+/// The two forms of a listing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListStyle {
+    /// `GET /BUCKET`: pages by `marker`.
+    V1,
+    /// `GET /BUCKET?list-type=2`: pages by an opaque token.
+    V2,
+}
+
+/// A page of a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListObjects {
+    /// Its form.
+    pub style: ListStyle,
+    /// Keys begin so.
+    pub prefix: String,
+    /// Keys with this behind the prefix are listed once, as a common prefix; empty: none.
+    pub delimiter: String,
+    /// `marker`, `key-marker` or `start-after`: keys are larger.
+    pub after: String,
+    /// The token of the page before, as it was sent.
+    pub token: Option<String>,
+    /// Entries at most, 0 to 1000: a larger wish is 1000.
+    pub max_keys: usize,
+    /// Keys are to be percent-encoded.
+    pub url_encoding: bool,
+    /// Entries are to name their owner.
+    pub fetch_owner: bool,
+}
+
+/// How an object is read.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct GetOptions {
+    /// Bytes of it. `None`: all.
+    pub range: Option<ByteRange>,
+    /// Conditions of the read.
+    pub conditions: ReadConditions,
+    /// Headers of the response that the caller sets.
+    pub overrides: ResponseOverrides,
+    /// One part of an object that came in parts.
+    pub part: Option<u16>,
+    /// Checksums are to be shown.
+    pub shows_checksums: bool,
+}
+
+/// Conditions of a read, in the order of RFC 9110.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct ReadConditions {
+    /// `If-Match`.
+    pub if_match: Option<ETagList>,
+    /// `If-None-Match`.
+    pub if_none_match: Option<ETagList>,
+    /// `If-Modified-Since`, in seconds since 1970.
+    pub if_modified_since: Option<i64>,
+    /// `If-Unmodified-Since`, in seconds since 1970.
+    pub if_unmodified_since: Option<i64>,
+}
+
+/// Query parameters `response-*`: headers of the response in place of those of the object.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct ResponseOverrides {
+    /// Pairs of the header's name and its value, as they were sent.
+    pub headers: Vec<(http::HeaderName, String)>,
+}
+
+/// The source of a copy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopySource {
+    /// Its bucket.
+    pub bucket: String,
+    /// Its key.
+    pub key: String,
+    /// `x-amz-copy-source-if-*`.
+    pub conditions: ReadConditions,
+}
+
+/// Headers of the content that are kept with an object and given back.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct ContentHeaders {
+    /// `Content-Type`.
+    pub content_type: Option<String>,
+    /// `Cache-Control`, `Content-Disposition`, `Content-Encoding` (without `aws-chunked`), `Content-Language`, `Expires`, by their names in small letters.
+    pub others: Vec<(String, String)>,
+}
+
+/// Headers of a request that writes an object.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct PutHeaders {
+    /// Headers of the content.
+    pub content: ContentHeaders,
+    /// `x-amz-meta-*`, by the name behind that in small letters.
+    pub user: Vec<(String, String)>,
+    /// Tags (`x-amz-tagging`), decoded.
+    pub tags: Vec<(String, String)>,
+    /// The version that is to be replaced.
+    pub condition: Option<WriteCondition>,
+    /// Checksums that the caller sent in headers, and the MD5 of the body.
+    pub expected: Expected,
+    /// The checksum that the gateway is to compute (`x-amz-sdk-checksum-algorithm`, `x-amz-checksum-algorithm`, or the trailer's name).
+    pub algorithm: Option<Algorithm>,
+}

@@ -1,0 +1,1 @@
+//! Documents: a writer, and a reader with limits.
