@@ -276,11 +276,20 @@ pub fn run<T>(operation: impl Future<Output = Outcome<T>>, interrupted: &str) ->
 /// Those of the operation.
 pub(crate) fn run_until<T>(operation: impl AsyncFnOnce(Interrupt) -> Outcome<T>) -> Outcome<T> {
     let interrupt = Interrupt::watch()?;
+    run_unwatched(operation(interrupt))
+}
+
+/// Runs an operation that a signal ends with the process. A server does something so before it begins: it handles signals itself, and
+/// [`Interrupt`] would end it while it drains.
+///
+/// # Errors
+/// Those of the operation.
+pub(crate) fn run_unwatched<T>(operation: impl Future<Output = Outcome<T>>) -> Outcome<T> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
     let runtime = runtime.map_err(|error| Failure::other(format!("cannot start: {error}")))?;
-    let outcome = runtime.block_on(operation(interrupt));
+    let outcome = runtime.block_on(operation);
     // A thread that still waits for input is not waited for; one that copies a value into a file is.
     runtime.shutdown_background();
     place::settle();

@@ -152,3 +152,35 @@ fn records_that_share_an_address_keep_no_cluster_from_starting() {
         .collect();
     assert_eq!(names, ["s1", "s2", "s3"]);
 }
+
+/// Such a server made its token as a command does, and its drain was cut short as a command's end is.
+#[test]
+fn a_server_that_made_itself_a_token_stops_in_order() {
+    let cluster = Cluster::start(&["--servers", "3", "--durability", "memory"]);
+    let port = cluster.port();
+    let text = format!(
+        "areo server --data ./new --listen 127.0.0.1:{} --admin 127.0.0.1:{} --join 127.0.0.1:7400",
+        port + 10,
+        port + 50
+    );
+    let mut server = join(&cluster, &text, "new");
+    let address = format!("127.0.0.1:{}", port + 10);
+    let serves = || {
+        let lines = cluster.run(&["status", "--json", "--timeout", "2s"]);
+        let is_it = |line: &serde_json::Value| line["address"] == *address;
+        let mut lines = lines.objects().into_iter().filter(is_it);
+        lines.any(|line| line["state"] == "serving")
+    };
+    wait_until(serves);
+    let pid = rustix::process::Pid::from_child(&server.0);
+    let comm = |thread: std::fs::DirEntry| {
+        std::fs::read_to_string(thread.path().join("comm")).unwrap_or_default()
+    };
+    let threads = std::fs::read_dir(format!("/proc/{}/task", server.0.id())).unwrap();
+    let names: Vec<String> = threads.map(|thread| comm(thread.unwrap())).collect();
+    let is_watching = names.iter().any(|name| name.trim() == "signals");
+    assert!(!is_watching, "{names:?}");
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let ended = server.0.wait().unwrap();
+    assert_eq!(ended.code(), Some(0), "{ended:?}");
+}

@@ -56,7 +56,7 @@ pub(in crate::cmd) fn for_a_join(
         client.close().await;
         made.map(Some).map_err(failure)
     };
-    session::run(make, "")
+    session::run_unwatched(make)
 }
 
 async fn create(session: &Session, client: &Client, ttl: Duration) -> Outcome {
