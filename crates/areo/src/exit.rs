@@ -19,7 +19,7 @@ pub enum Code {
     Precondition = 4,
     /// No quorum in time; nothing was applied.
     Unavailable = 5,
-    /// The cluster does not know this user.
+    /// The caller is refused: it has no key, token or certificate that counts, or no grant for the request.
     Unauthorised = 6,
     /// Bytes that should be there are damaged.
     Corrupted = 7,

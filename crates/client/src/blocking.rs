@@ -3,10 +3,10 @@
 //!
 //! ```no_run
 //! use areo_client::blocking::{Local, wait};
-//! use areo_client::{Client, PutOptions};
+//! use areo_client::{Client, ConnectOptions, PutOptions};
 //! use std::fs::File;
 //!
-//! let client = wait(Client::connect("127.0.0.1:7400"))?;
+//! let client = wait(Client::connect(ConnectOptions::of("areo-data/cluster.toml")?))?;
 //! let domain = wait(client.domain("default"))?;
 //! wait(domain.put("greeting", "hello", PutOptions::default()))?;
 //! let film = Local(File::open("film.mp4")?);

@@ -1,10 +1,10 @@
 //! The library for programs that use a cluster: objects, files, domains and their changes.
 //!
 //! ```no_run
-//! use areo_client::{Client, PutOptions};
+//! use areo_client::{Client, ConnectOptions, PutOptions};
 //!
 //! # async fn program() -> Result<(), Box<dyn std::error::Error>> {
-//! let client = Client::connect("127.0.0.1:7400,127.0.0.1:7401").await?;
+//! let client = Client::connect(ConnectOptions::of("areo-data/cluster.toml")?).await?;
 //! let photos = client.domain("default").await?;
 //! let version = photos.put("cats/1", "a cat", PutOptions::default()).await?;
 //! let object = photos.get("cats/1").await?;

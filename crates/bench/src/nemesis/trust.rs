@@ -11,8 +11,8 @@ use areo_trust::roots::RootDigest;
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
-/// The longest time for which a key still counts that was revoked. It is two seconds where each server reaches the root domain, and other
-/// troubles keep servers from it, or stop them.
+/// The longest time for which a request by a key that was revoked may still be answered. The product bounds it where a server reaches the root
+/// domain, by seconds; other troubles keep servers from it, or stop them, for less than this.
 const STILL_COUNTS: Duration = Duration::from_secs(20);
 /// The longest time for which one change is tried again: other troubles may leave no quorum for a while.
 const TRY: Duration = Duration::from_mins(2);

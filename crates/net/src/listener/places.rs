@@ -82,7 +82,7 @@ pub struct Counts {
     pub limited: u64,
     /// Connections that were closed because a frame, or the reading of answers, did not go on ([`super::LEAST_RATE`]).
     pub slow: u64,
-    /// Connections of servers that were closed because their certificates stood on a CA that is trusted no longer.
+    /// Connections that were closed because the certificate of the other end, or its ticket, counts no longer.
     pub distrusted: u64,
     /// Hellos that were refused, by the place of the refusal in [`Refusal::ALL`].
     pub refused: [u64; Refusal::ALL.len()],

@@ -40,7 +40,7 @@ impl Connections {
             ),
             displaced: add.counters(
                 "areo_server_displaced_connections_total",
-                "Idle connections that were closed because others wanted their places.",
+                "Connections that were closed because others wanted their places.",
                 &["class"],
             ),
             refused: add.counters(
@@ -54,7 +54,7 @@ impl Connections {
             ),
             distrusted: add.counter(
                 "areo_server_distrusted_connections_total",
-                "Connections of servers that were closed because their certificates stood on a CA that is trusted no longer.",
+                "Connections that were closed because the certificate or the ticket of the other end counts no longer.",
             ),
         };
         connections.set(&Counts::default(), (0, 0));
