@@ -70,6 +70,7 @@ pub mod units;
 mod view;
 
 pub use areo_core::config::{Dap, Decider, InvalidConfiguration, InvalidDecider, ServerId};
+pub use areo_core::dsm::conditional::Condition;
 pub use areo_core::error::{DeciderError, Response};
 pub use areo_core::limits;
 pub use areo_core::manager::InvalidDomainName;

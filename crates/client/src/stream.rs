@@ -11,7 +11,7 @@ mod whole;
 
 use crate::domain::Domain;
 use crate::error::{Error, Invalid};
-use crate::metrics::{CountedOperation, counted};
+use crate::metrics::{CountedOperation, OperationGauge, counted};
 use crate::object::{Object, PutOptions};
 use crate::{Metadata, Version};
 use areo_core::dsm::conditional::Condition;
@@ -19,7 +19,8 @@ use areo_core::limits;
 use areo_core::span::ErrorType;
 use bytes::{Bytes, BytesMut};
 use std::io;
-use std::ops::{Bound, RangeBounds};
+use std::ops::{Bound, Range, RangeBounds};
+use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 pub(crate) use conflict::{conflict, version_conflict};
@@ -81,11 +82,11 @@ impl Domain {
         counted!(
             self.metrics(),
             CountedOperation::Put,
-            self.write_stream(key, source, options, None)
+            self.write_stream(key, source, options, None, |_, options| options)
         )
     }
 
-    /// The same on a condition, in a conditional domain.
+    /// Writes an object on a condition, in a conditional domain.
     pub(crate) async fn put_stream_on(
         &self,
         key: &str,
@@ -96,21 +97,58 @@ impl Domain {
         counted!(
             self.metrics(),
             CountedOperation::WriteIf,
-            self.write_stream(key, source, options, Some(condition))
+            self.write_stream(key, source, options, Some(condition), |_, options| options)
         )
     }
 
-    async fn write_stream(
+    /// Writes an object from a source that is described only once it has ended, as a checksum does. With a condition the domain must be
+    /// conditional. Otherwise as [`Domain::put_stream`].
+    ///
+    /// `describe` sees the source at its end, and completes `options`: of its result `etag`, `content_type` and `user_metadata` count.
+    ///
+    /// # Errors
+    /// Those of [`Domain::put_stream`], and with a condition those of [`Domain::compare_and_put`].
+    pub async fn put_described<S: AsyncRead + Unpin>(
         &self,
         key: &str,
-        mut source: impl AsyncRead + Unpin,
+        source: S,
         options: PutOptions,
         condition: Option<Condition>,
+        describe: impl FnOnce(S, PutOptions) -> PutOptions,
+    ) -> Result<Version, StreamError> {
+        let counted_as = match condition {
+            Some(_) => {
+                self.require_one_winner()?;
+                CountedOperation::WriteIf
+            }
+            None => CountedOperation::Put,
+        };
+        counted!(
+            self.metrics(),
+            counted_as,
+            self.write_stream(key, source, options, condition, describe)
+        )
+    }
+
+    async fn write_stream<S: AsyncRead + Unpin>(
+        &self,
+        key: &str,
+        mut source: S,
+        options: PutOptions,
+        condition: Option<Condition>,
+        describe: impl FnOnce(S, PutOptions) -> PutOptions,
     ) -> Result<Version, StreamError> {
         let mut upload = Upload::new(self, key, options, condition)?;
         loop {
             match read_block(&mut source, upload.block_bytes()).await {
-                Ok(block) if block.is_empty() => return Ok(upload.finish().await?),
+                Ok(block) if block.is_empty() => {
+                    let described = upload.describe(|options| describe(source, options));
+                    if let Err(error) = described {
+                        upload.give_up().await;
+                        return Err(error.into());
+                    }
+                    return Ok(upload.finish().await?);
+                }
                 Ok(block) => upload.push(block).await?,
                 Err(error) => {
                     upload.give_up().await;
@@ -157,16 +195,25 @@ impl Domain {
     ) -> Result<ObjectStream, Error> {
         let running = self.metrics().begin(CountedOperation::Get);
         let opened = match WantedRange::new(&range) {
-            Ok(range) => ObjectStream::open(self, key, range).await,
+            Ok(range) => ObjectStream::open(self, key, Wanted::Bytes(range)).await,
             Err(error) => Err(error),
         };
-        match opened {
-            Ok(stream) => Ok(stream.counted(running)),
-            failed => {
-                running.end(&failed);
-                failed
-            }
-        }
+        counted_stream(opened, running)
+    }
+
+    /// Reads those bytes of an object that are chosen by its length and metadata. `choose` may be called for several versions, on the
+    /// client's thread; the stream is of the last one. Where it chooses nothing, no bytes come, and none are fetched.
+    ///
+    /// # Errors
+    /// As [`Domain::get_stream`], and [`crate::Invalid::Range`] if what is chosen is not within the value.
+    pub async fn get_chosen(
+        &self,
+        key: &str,
+        choose: impl Fn(u64, &Metadata) -> Range<u64> + Send + Sync + 'static,
+    ) -> Result<ObjectStream, Error> {
+        let running = self.metrics().begin(CountedOperation::Get);
+        let wanted = Wanted::Chosen(Arc::new(choose));
+        counted_stream(ObjectStream::open(self, key, wanted).await, running)
     }
 
     /// Reads an object of any length into a sink. After an error some of it may have come there.
@@ -207,6 +254,20 @@ impl Domain {
     }
 }
 
+/// The stream, counted when it ends; an error is counted at once.
+fn counted_stream(
+    opened: Result<ObjectStream, Error>,
+    running: OperationGauge,
+) -> Result<ObjectStream, Error> {
+    match opened {
+        Ok(stream) => Ok(stream.counted(running)),
+        failed => {
+            running.end(&failed);
+            failed
+        }
+    }
+}
+
 /// The next `block_bytes` of the source, fewer only at its end.
 async fn read_block(
     source: &mut (impl AsyncRead + Unpin),
@@ -223,6 +284,34 @@ async fn read_block(
         }
     }
     Ok(block.freeze())
+}
+
+/// Chooses bytes of a value by its length and metadata.
+type Choice = dyn Fn(u64, &Metadata) -> Range<u64> + Send + Sync;
+
+/// The bytes that a read is for.
+pub(crate) enum Wanted {
+    /// Those of this range.
+    Bytes(WantedRange),
+    /// Those that the reader chooses once it sees how long the value is.
+    Chosen(Arc<Choice>),
+}
+
+impl Wanted {
+    /// The bytes of a value of this length.
+    ///
+    /// # Errors
+    /// [`Invalid::Range`]: they are not within it.
+    fn within(&self, length: u64, metadata: &Metadata) -> Result<Range<u64>, Error> {
+        match self {
+            Wanted::Bytes(range) => range.within(length),
+            Wanted::Chosen(choose) => {
+                let chosen = choose(length, metadata);
+                let range = WantedRange::new(&chosen)?;
+                range.within(length)
+            }
+        }
+    }
 }
 
 /// The requested bytes of a value.
@@ -265,17 +354,13 @@ impl WantedRange {
     }
 
     /// The same of a value of this length.
-    fn within(self, length: u64) -> Result<std::ops::Range<u64>, Error> {
+    fn within(self, length: u64) -> Result<Range<u64>, Error> {
         let end = self.end.unwrap_or(length);
         if self.start <= end && end <= length {
             Ok(self.start..end)
         } else {
             Err(self.invalid(Some(length)))
         }
-    }
-
-    fn is_everything(self) -> bool {
-        self == WantedRange::EVERYTHING
     }
 }
 

@@ -10,6 +10,7 @@ use crate::stream::{StreamError, conflict, version_conflict};
 use areo_core::dsm::conditional::{Condition, Wish, WriteDecision};
 use areo_core::element::Value;
 use areo_core::object::Name;
+use areo_core::tag::{ClientId, Writer};
 use bytes::Bytes;
 use std::time::Duration;
 use tokio::io::AsyncRead;
@@ -80,6 +81,48 @@ impl Domain {
             CountedOperation::Delete,
             self.decide(Operation::Delete, key, tombstone, wish)
         )
+    }
+
+    /// Deletes the object on a condition, with one winner, for the request of this name ([`PutOptions::request`]), and returns the version of
+    /// its tombstone.
+    ///
+    /// # Errors
+    /// As [`Domain::compare_and_put`].
+    pub async fn delete_on(
+        &self,
+        key: &str,
+        condition: Condition,
+        request: u128,
+    ) -> Result<Version, Error> {
+        self.require_one_winner()?;
+        let tombstone = tombstone()?;
+        let wish = (condition, request);
+        counted!(
+            self.metrics(),
+            CountedOperation::Delete,
+            self.decide(Operation::Delete, key, tombstone, wish)
+        )
+    }
+
+    /// The version that the request of this name wrote ([`PutOptions::request`]), while fewer than 16 versions came after it. `None`: it wrote none, or
+    /// more came after it. In a conditional domain.
+    ///
+    /// # Errors
+    /// As [`Domain::compare_and_put`], but for the conflict.
+    pub async fn written_by(&self, key: &str, request: u128) -> Result<Option<Version>, Error> {
+        self.require_one_winner()?;
+        // No object ever has this version, because no client is 0: nothing is written, and an earlier write of the request is found.
+        let nobody = Writer {
+            client: ClientId(0),
+            counter: 1,
+        };
+        let nowhere = Condition::Version(Version::first(nobody));
+        let asked = self.decide(Operation::Stat, key, tombstone()?, (nowhere, request));
+        match asked.await {
+            Ok(version) => Ok(Some(version)),
+            Err(Error::VersionConflict { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Deletes the object if `version` is its newest: with one winner in a conditional domain, otherwise weakly, as
@@ -183,7 +226,7 @@ impl Domain {
         .await;
     }
 
-    fn require_one_winner(&self) -> Result<(), Error> {
+    pub(crate) fn require_one_winner(&self) -> Result<(), Error> {
         if self.has_one_winner() {
             return Ok(());
         }
@@ -224,6 +267,10 @@ fn tombstone_on(version: Version) -> Result<Value, Error> {
         let reason = Invalid::InitialVersion;
         return Err(Error::Invalid { reason });
     }
+    tombstone()
+}
+
+fn tombstone() -> Result<Value, Error> {
     let metadata = Metadata {
         written_at_ms: now_ms(),
         ..Metadata::default()

@@ -1,6 +1,6 @@
 //! The reading of one value in pieces.
 
-use super::{StreamReport, WantedRange};
+use super::{StreamReport, Wanted, WantedRange};
 use crate::Version;
 use crate::checksum;
 use crate::domain::Domain;
@@ -43,6 +43,8 @@ struct OpenValue {
     version: Version,
     metadata: Metadata,
     length: u64,
+    /// True if all of it is wanted.
+    is_whole: bool,
 }
 
 /// Content that was written at once.
@@ -59,7 +61,7 @@ impl ObjectStream {
     pub(super) async fn open(
         domain: &Domain,
         key: &str,
-        wanted: WantedRange,
+        wanted: Wanted,
     ) -> Result<ObjectStream, Error> {
         let name = Name::user(key)?;
         let span = span::read(&name);
@@ -72,14 +74,15 @@ impl ObjectStream {
         key: &str,
         wanted: WantedRange,
     ) -> Result<ObjectStream, Error> {
-        ObjectStream::open_in(Span::none(), domain, Name::user(key)?, wanted).await
+        let (name, wanted) = (Name::user(key)?, Wanted::Bytes(wanted));
+        ObjectStream::open_in(Span::none(), domain, name, wanted).await
     }
 
     async fn open_in(
         span: Span,
         domain: &Domain,
         name: Name,
-        wanted: WantedRange,
+        wanted: Wanted,
     ) -> Result<ObjectStream, Error> {
         let (sender, opened) = oneshot::channel();
         let (parts_sender, parts) = mpsc::channel(1);
@@ -92,7 +95,7 @@ impl ObjectStream {
             let ended = work.end().await;
             return Err(ended.expect_err("it ends before it has begun only for a reason"));
         };
-        let whole = wanted.is_everything();
+        let is_whole = opened.is_whole;
         Ok(ObjectStream {
             domain: domain.clone(),
             key,
@@ -100,7 +103,7 @@ impl ObjectStream {
             parts,
             work: Some(work),
             pieces: VecDeque::new(),
-            digest: whole.then(|| Digest::new(CrcAlgorithm::Crc32Iscsi)),
+            digest: is_whole.then(|| Digest::new(CrcAlgorithm::Crc32Iscsi)),
             bytes: 0,
             running: None,
         })
@@ -241,7 +244,7 @@ impl ObjectStream {
 /// The operation: the newest version, then what is wanted of it.
 async fn run(
     context: Context,
-    wanted: WantedRange,
+    wanted: Wanted,
     opened: oneshot::Sender<OpenValue>,
     parts: mpsc::Sender<Part>,
 ) -> Result<(), Error> {
@@ -257,12 +260,13 @@ async fn run(
             return Err(context.domain.corrupted(context.name().key(), damage));
         }
         let length = value.length();
-        let range = wanted.within(length)?;
+        let range = wanted.within(length, &metadata)?;
         let blocks = metadata.blocks.clone();
         let about = OpenValue {
             version,
             metadata,
             length,
+            is_whole: range == (0..length),
         };
         let Some(blocks) = blocks else {
             let part = Part {

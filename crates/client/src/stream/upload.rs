@@ -76,6 +76,25 @@ impl Upload {
         Ok(upload)
     }
 
+    /// Completes what is kept with the value, before [`Upload::finish`].
+    ///
+    /// # Errors
+    /// It is over the limits.
+    pub(super) fn describe(
+        &mut self,
+        describe: impl FnOnce(PutOptions) -> PutOptions,
+    ) -> Result<(), Error> {
+        let described = describe(self.options.clone());
+        self.options = PutOptions {
+            content_type: described.content_type,
+            user_metadata: described.user_metadata,
+            etag: described.etag,
+            ..self.options.clone()
+        };
+        self.metadata().encode()?;
+        Ok(())
+    }
+
     /// The length of every block that is pushed but the last one.
     pub(super) fn block_bytes(&self) -> usize {
         match self.domain.reconfig_kind() {
@@ -122,7 +141,6 @@ impl Upload {
         self.length += block.len() as u64;
         let metadata = Metadata {
             checksum: Some(checksum::of(std::slice::from_ref(&block))),
-            etag: self.options.etag.clone(),
             written_at_ms: now_ms(),
             ..Metadata::default()
         };
