@@ -24,6 +24,8 @@ fn main() -> io::Result<()> {
     let hello = Hello::new(Role::Client, Channel::Calls, 7);
     write("hello", &[hello::encode_hello(&hello)])?;
     write("admission", &areo_net::fuzzing::good_hellos())?;
+    write("s3_authorization", &areo_s3::fuzzing::signed::good_heads())?;
+    write("s3_chunks", &areo_s3::fuzzing::signed::good_chunks())?;
     let files = data_files()?;
     write("identity", &[files["IDENTITY"].clone()])?;
     write("recovery", &[areo_store::fuzzing::join(&files)])

@@ -16,5 +16,6 @@
 
 pub mod auth;
 pub mod body;
+pub mod fuzzing;
 pub mod gateway;
 pub mod wire;
