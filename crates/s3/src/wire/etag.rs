@@ -74,7 +74,7 @@ impl WriteCondition {
 }
 
 /// An `ETag` without its quotation marks, and without the sign of a weak one.
-fn bare(text: &str) -> Result<String, S3Error> {
+pub(super) fn bare(text: &str) -> Result<String, S3Error> {
     let strong = text.strip_prefix("W/").unwrap_or(text);
     let inside = match strong.strip_prefix('"') {
         Some(rest) => rest.strip_suffix('"'),

@@ -13,6 +13,20 @@ pub struct S3Request {
     pub operation: Operation,
     /// The caller's id of the request, which stays while an SDK repeats it (`amz-sdk-invocation-id`); 0 is none.
     pub invocation: u128,
+    /// Checksums that the caller sent of a body that is a document. Those of an object or a part are in [`Self::operation`], and nothing is here then.
+    pub document: Expected,
+}
+
+impl S3Request {
+    /// A request without an id and without checksums.
+    pub fn new(target: Target, operation: Operation) -> S3Request {
+        S3Request {
+            target,
+            operation,
+            invocation: 0,
+            document: Expected::default(),
+        }
+    }
 }
 
 /// The thing that a request is about.
@@ -71,6 +85,17 @@ pub enum Operation {
     GetBucketLocation,
     /// `GET /BUCKET?versioning`: never enabled.
     GetBucketVersioning,
+    /// `GET /BUCKET?acl` and `GET /BUCKET/KEY?acl`: private, as everything is.
+    GetAcl,
+    /// `OPTIONS`: a browser asks, without a signature, which requests a page of another origin may make. The CORS configuration of the bucket answers.
+    Preflight {
+        /// The origin of the page.
+        origin: String,
+        /// The method of the request that would follow.
+        method: String,
+        /// Names of its headers, in small letters.
+        headers: Vec<String>,
+    },
     /// `GET /BUCKET` and `GET /BUCKET?list-type=2`.
     ListObjects(ListObjects),
     /// `GET /BUCKET?versions`: the current versions, as a bucket without versioning shows them.
@@ -104,8 +129,12 @@ pub enum Operation {
     HeadObject(GetOptions),
     /// `GET /BUCKET/KEY?attributes`.
     GetObjectAttributes {
-        /// The asked attributes, as words of the reference.
+        /// The asked attributes, as words of the reference: at least one.
         attributes: Vec<String>,
+        /// Parts at most, 0 to 1000.
+        max_parts: usize,
+        /// List on behind this part.
+        part_marker: u16,
     },
     /// `PUT /BUCKET/KEY`.
     PutObject(PutHeaders),
@@ -115,6 +144,8 @@ pub enum Operation {
         source: CopySource,
         /// True if content headers and metadata are those of the request, and not of the source.
         replaces_metadata: bool,
+        /// True if the tags are those of the request, and not of the source.
+        replaces_tags: bool,
         /// Headers of the request, with the condition on the destination.
         headers: PutHeaders,
     },
@@ -141,7 +172,7 @@ pub enum Operation {
         /// Checksums that the caller sent in headers.
         expected: Expected,
     },
-    /// The same with `x-amz-copy-source`: a part that is copied.
+    /// `UploadPart` with `x-amz-copy-source`: a part that is copied.
     UploadPartCopy {
         /// The upload.
         upload_id: String,
@@ -158,8 +189,10 @@ pub enum Operation {
         upload_id: String,
         /// The version that is to be replaced.
         condition: Option<WriteCondition>,
-        /// The checksum of the whole object, if the caller sent one.
+        /// The checksum of the whole object, if the caller sent one: no MD5 and no trailer.
         expected: Expected,
+        /// The kind of that checksum, if the caller names it: of all bytes (`true`), or of the parts' checksums.
+        full_object_checksum: Option<bool>,
         /// The length of the whole object, if the caller sent it (`x-amz-mp-object-size`).
         length: Option<u64>,
     },
