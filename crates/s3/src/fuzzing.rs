@@ -2,3 +2,4 @@
 //! good.
 
 pub mod signed;
+pub mod wire;

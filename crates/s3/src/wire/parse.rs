@@ -24,7 +24,6 @@ mod put;
 #[cfg(test)]
 mod tests;
 
-pub(super) use checksums::{ALGORITHMS, checksum};
 pub(super) use object::LAST_PART;
 pub(super) use path::checked_key;
 pub use path::{check_bucket_name, check_new_bucket_name};

@@ -7,34 +7,6 @@ use crate::wire::error::{Code, S3Error};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// The algorithms: the word of their names in headers of S3, and bytes of a checksum.
-pub(crate) const ALGORITHMS: &[(Algorithm, &str, usize)] = &[
-    (Algorithm::Crc32, "crc32", 4),
-    (Algorithm::Crc32c, "crc32c", 4),
-    (Algorithm::Crc64Nvme, "crc64nvme", 8),
-    (Algorithm::Sha1, "sha1", 20),
-    (Algorithm::Sha256, "sha256", 32),
-];
-
-/// The checksum of these words: an algorithm and base64 text.
-///
-/// # Errors
-/// [`Code::InvalidRequest`]: the text is no checksum of that algorithm.
-pub(crate) fn checksum(algorithm: Algorithm, text: &str) -> Result<Checksum, S3Error> {
-    let row = ALGORITHMS.iter().find(|row| row.0 == algorithm);
-    let &(_, word, length) = row.expect("the table has every algorithm");
-    match STANDARD.decode(text.trim()) {
-        Ok(bytes) if bytes.len() == length => Ok(Checksum { algorithm, bytes }),
-        _ => Err(S3Error::new(
-            Code::InvalidRequest,
-            format!(
-                "'{}' is no checksum {word}: send {length} bytes in base64",
-                text.escape_debug()
-            ),
-        )),
-    }
-}
-
 /// Takes the checksums of the body.
 ///
 /// # Errors
@@ -54,15 +26,15 @@ pub(super) fn expected(fields: &mut Fields) -> Result<Expected, S3Error> {
 /// Takes the header `x-amz-checksum-*`.
 ///
 /// # Errors
-/// [`Code::InvalidRequest`]: it cannot be read, or there are two.
+/// [`Code::InvalidDigest`]: it cannot be read. [`Code::InvalidRequest`]: there are two.
 pub(super) fn of_object(fields: &mut Fields) -> Result<Option<Checksum>, S3Error> {
     let mut taken = None;
-    for &(algorithm, word, _) in ALGORITHMS {
-        if let Some(text) = fields.header(&format!("x-amz-checksum-{word}"))? {
+    for algorithm in Algorithm::ALL {
+        if let Some(text) = fields.header(algorithm.header())? {
             if taken.is_some() {
                 return Err(two_checksums());
             }
-            taken = Some(checksum(algorithm, &text)?);
+            taken = Some(Checksum::parse(algorithm, text.trim())?);
         }
     }
     Ok(taken)
@@ -90,10 +62,7 @@ fn trailer(fields: &mut Fields) -> Result<Option<Algorithm>, S3Error> {
     let Some(text) = fields.header("x-amz-trailer")? else {
         return Ok(None);
     };
-    let name = text.trim().to_ascii_lowercase();
-    let word = name.strip_prefix("x-amz-checksum-");
-    let row = ALGORITHMS.iter().find(|row| Some(row.1) == word);
-    let Some(row) = row else {
+    let Some(algorithm) = Algorithm::of_header(text.trim()) else {
         let sentence = format!(
             "the trailer '{}' is not implemented: announce one x-amz-checksum-*",
             text.escape_debug()
@@ -102,7 +71,7 @@ fn trailer(fields: &mut Fields) -> Result<Option<Algorithm>, S3Error> {
     };
     let payload = fields.header("x-amz-content-sha256")?.unwrap_or_default();
     match payload.ends_with("-TRAILER") {
-        true => Ok(Some(row.0)),
+        true => Ok(Some(algorithm)),
         // Nothing would read it.
         false => Err(S3Error::new(
             Code::InvalidRequest,
@@ -125,18 +94,15 @@ pub(super) fn algorithm(
         let Some(text) = fields.header(name)? else {
             continue;
         };
-        let row = ALGORITHMS
-            .iter()
-            .find(|row| row.1.eq_ignore_ascii_case(&text));
-        let Some(row) = row else {
+        let Some(named) = Algorithm::of_word(&text.to_ascii_uppercase()) else {
             let sentence = format!("{name} '{}' is no checksum", text.escape_debug());
             return Err(S3Error::new(Code::InvalidRequest, sentence));
         };
-        if algorithm.is_some_and(|other| other != row.0) {
+        if algorithm.is_some_and(|other| other != named) {
             let sentence = format!("{name} '{text}' is not the checksum that the request has");
             return Err(S3Error::new(Code::InvalidRequest, sentence));
         }
-        algorithm = Some(row.0);
+        algorithm = Some(named);
     }
     Ok(algorithm)
 }

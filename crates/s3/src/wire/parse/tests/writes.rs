@@ -151,7 +151,7 @@ fn a_body_has_one_checksum() {
         for wrong in ["", "AAAA", "AAAAAA", "*", "AAAAAAAAAAAAAAAA"] {
             assert_eq!(
                 code(&[(name, wrong)]),
-                Code::InvalidRequest,
+                Code::InvalidDigest,
                 "{name} {wrong}"
             );
         }

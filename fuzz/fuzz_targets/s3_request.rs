@@ -1,0 +1,5 @@
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    areo_s3::fuzzing::wire::request(input);
+});
