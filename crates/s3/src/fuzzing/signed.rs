@@ -102,12 +102,14 @@ pub fn good_heads() -> Vec<Vec<u8>> {
 
 /// Chunked bodies that are good, of each form.
 pub fn good_chunks() -> Vec<Vec<u8>> {
-    let content = b"some bytes of an object";
+    // Most of a body is content, so that most changes come to a chunk and not to its line.
+    let content = b"some bytes of an object".repeat(10);
+    let content = &content[..];
     let of_form = |number: usize| {
         let payload = FORMS[number];
         let mut chain = payload.has_signed_chunks().then(chain).flatten();
         let mut body = vec![number as u8, content.len() as u8, 7];
-        let mut pieces: Vec<&[u8]> = content.chunks(9).collect();
+        let mut pieces: Vec<&[u8]> = content.chunks(99).collect();
         pieces.push(b"");
         for piece in pieces {
             body.extend(format!("{:x}", piece.len()).bytes());
