@@ -197,6 +197,11 @@ impl Server {
         self.registry.records()
     }
 
+    /// The record of a server of the cluster, if it knows one.
+    pub fn record_of(&self, server: ServerId) -> Option<&ServerRecord> {
+        self.registry.record(server)
+    }
+
     /// Handles one request. What it changes is in the steps; what its reply needs from the store is in `reads`.
     pub(crate) fn receive(
         &mut self,

@@ -1,6 +1,7 @@
 //! The server's task as a member of the root domain: that grows by itself ([`areo_core::manager::growth`]).
 
 use std::convert::Infallible;
+use std::rc::Rc;
 use std::time::Duration;
 
 use areo_core::dsm::Client;
@@ -28,7 +29,7 @@ const DOUBLINGS: u32 = 5;
 
 impl Registrar {
     /// Sees to the members of the root domain, for as long as the server serves. Never returns.
-    pub(crate) async fn grow(&self, identity: &Identity, worker: &Worker) -> Infallible {
+    pub(crate) async fn grow(&self, identity: &Identity, worker: &Rc<Worker>) -> Infallible {
         let network = self.network.clone();
         let env = move || -> NetEnv { network.env(ATTEMPT) };
         // Of its own: another one remembers where domains are, too, and counts its ballots.

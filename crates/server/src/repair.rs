@@ -5,8 +5,10 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use areo_core::manager::repair::{RepairPace, Repairer, Round};
+use areo_core::message::Request;
 use areo_net::env::NetEnv;
 
+use crate::caller::Caller;
 use crate::identity::Identity;
 use crate::registration::{Registrar, learn_own};
 use crate::worker::Worker;
@@ -59,11 +61,18 @@ impl Registrar {
         }
     }
 
-    /// Learns the addresses of servers that have joined since, or have moved.
-    pub(crate) async fn learn_addresses(&self, identity: &Identity, worker: &Worker) {
+    /// Learns the addresses of servers that have joined since, or have moved. A server that was forgotten has no standing at this one from then on.
+    pub(crate) async fn learn_addresses(&self, identity: &Identity, worker: &Rc<Worker>) {
         learn_own(&self.client, worker);
         let client = self.client.with(self.network.env(ATTEMPT));
         if let Ok(servers) = client.root(&self.root).servers().await {
+            let forgotten = servers.values().filter(|record| {
+                record.is_forgotten() && worker.has_forgotten(record.id) != Some(true)
+            });
+            for record in forgotten.cloned().collect::<Vec<_>>() {
+                worker.request(Request::Know(record), Caller::nobody(), None);
+            }
+            worker.turn();
             self.network.learn(identity.cluster, servers.into_values());
         }
     }

@@ -17,6 +17,7 @@
 
 use std::convert::Infallible;
 use std::path::Path;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use areo_client::{
@@ -123,7 +124,7 @@ impl Registrar {
     /// [`ServeError`] if that could not be written.
     pub(crate) async fn give_up_place(
         &self,
-        (identity, worker): (&Identity, &Worker),
+        (identity, worker): (&Identity, &Rc<Worker>),
         directory: &Directory,
         settle: Duration,
     ) -> Result<(), ServeError> {
@@ -154,7 +155,7 @@ impl Registrar {
     /// Returns the reason why no other server can take the place of this one now. `None`: one can.
     async fn obstacle(
         &self,
-        (identity, worker): (&Identity, &Worker),
+        (identity, worker): (&Identity, &Rc<Worker>),
         directory: &Directory,
     ) -> Option<String> {
         self.learn_addresses(identity, worker).await;

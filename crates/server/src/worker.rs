@@ -257,11 +257,8 @@ impl Worker {
     pub(crate) fn name_of(&self, server: ServerId) -> String {
         let node = self.node.borrow();
         let shard = node.as_ref().map(Node::shard);
-        let name = shard.and_then(|shard| {
-            let mut registered = shard.server().registered();
-            registered.find(|record| record.id == server)
-        });
-        name.map_or_else(
+        let record = shard.and_then(|shard| shard.server().record_of(server));
+        record.map_or_else(
             || server.to_string()[..8].into(),
             |record| record.name.clone(),
         )
@@ -270,8 +267,7 @@ impl Worker {
     /// True if this server has it that the other one is forgotten; `None`: it does not know the other one.
     pub(crate) fn has_forgotten(&self, server: ServerId) -> Option<bool> {
         let node = self.node.borrow();
-        let mut registered = node.as_ref()?.shard().server().registered();
-        let record = registered.find(|record| record.id == server)?;
+        let record = node.as_ref()?.shard().server().record_of(server)?;
         Some(record.is_forgotten())
     }
 

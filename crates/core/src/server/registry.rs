@@ -12,6 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Default)]
 pub(super) struct Registry {
     servers: BTreeMap<RegisterKey, (ServerRecord, Handle)>,
+    /// The keys of the records, by server.
+    keys: BTreeMap<ServerId, RegisterKey>,
     /// Servers whose records changed since this server introduced itself.
     met: BTreeSet<ServerId>,
     /// Records that changed since they were taken.
@@ -21,6 +23,13 @@ pub(super) struct Registry {
 impl Registry {
     pub(super) fn records(&self) -> impl Iterator<Item = &ServerRecord> {
         self.servers.values().map(|(record, _)| record)
+    }
+
+    /// The record of a server, if there is one.
+    pub(super) fn record(&self, server: ServerId) -> Option<&ServerRecord> {
+        let (record, _) = self.servers.get(self.keys.get(&server)?)?;
+        assert_eq!(record.id, server, "a key leads to the record of its server");
+        Some(record)
     }
 
     /// The records that changed since this was asked last.
@@ -151,8 +160,8 @@ impl Registry {
         let known = self.servers.get(&key).map(|(known, _)| known.position);
         assert!(known < Some(record.position), "a position rises");
         let handle = ledger.append_aside(Header::Registry(record.clone()));
-        let replaced = self.servers.insert(key, (record, handle));
-        ledger.supersede(replaced.map(|(_, old)| old));
+        let replaced = self.insert(key, record, handle);
+        ledger.supersede(replaced);
     }
 
     pub(super) fn recover(&mut self, record: ServerRecord, handle: Handle, ledger: &mut Ledger) {
@@ -161,10 +170,23 @@ impl Registry {
             Some((known, _)) if rank(known) > rank(&record) => ledger.supersede([handle]),
             _ => {
                 self.met.insert(record.id);
-                let replaced = self.servers.insert(key, (record, handle));
-                ledger.supersede(replaced.map(|(_, old)| old));
+                let replaced = self.insert(key, record, handle);
+                ledger.supersede(replaced);
             }
         }
+    }
+
+    /// Keeps the record under its key. Returns the place of the record that it replaces.
+    fn insert(&mut self, key: RegisterKey, record: ServerRecord, handle: Handle) -> Option<Handle> {
+        let server = record.id;
+        let replaced = self.servers.insert(key.clone(), (record, handle));
+        if let Some((before, _)) = &replaced
+            && self.keys.get(&before.id) == Some(&key)
+        {
+            self.keys.remove(&before.id);
+        }
+        self.keys.insert(server, key);
+        replaced.map(|(_, handle)| handle)
     }
 }
 

@@ -303,12 +303,18 @@ impl Gate {
         match origin {
             Origin::Plain => Standing::Plain,
             Origin::Anonymous => Standing::Stranger,
-            Origin::Server(server) => match self.worker.has_forgotten(*server) {
-                Some(true) => Standing::Forgotten(*server),
-                Some(false) => Standing::Server(*server),
-                None if self.registered.has(*server) => Standing::Server(*server),
-                None => Standing::Unregistered(*server),
-            },
+            Origin::Server(server) => {
+                let known = [
+                    self.worker.has_forgotten(*server),
+                    self.registered.has_forgotten(*server),
+                ];
+                // What is forgotten stays so: of two answers that one is the later.
+                match known.into_iter().flatten().max() {
+                    Some(true) => Standing::Forgotten(*server),
+                    Some(false) => Standing::Server(*server),
+                    None => Standing::Unregistered(*server),
+                }
+            }
             Origin::Key(ticket) => Standing::Key(&ticket.grants),
         }
     }

@@ -1,10 +1,10 @@
 //! What it takes to judge callers, from the root domain: names of domains by their ids, and the servers that are registered.
 //!
 //! Grants are for names, requests have ids. An id that is new is looked up in the root domain, once for all requests that wait for it. A name stays: an id has one name for ever, and
-//! a removed domain keeps it. A server that is new is looked up likewise, and stays registered until it is forgotten.
+//! a removed domain keeps it. A server that is new is looked up likewise: it is registered until it is forgotten.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,31 +57,35 @@ impl Look {
     }
 }
 
-/// The servers that were found to be registered.
+/// The servers in the directory, as it was read last.
 #[derive(Default)]
 pub(crate) struct Registered {
-    known: RefCell<HashSet<ServerId>>,
+    /// True: the server is forgotten.
+    known: RefCell<HashMap<ServerId, bool>>,
     look: Look,
 }
 
 impl Registered {
-    pub(crate) fn has(&self, server: ServerId) -> bool {
-        self.known.borrow().contains(&server)
+    /// True if the server was forgotten. `None`: the directory does not have it, as it was read last.
+    pub(crate) fn has_forgotten(&self, server: ServerId) -> Option<bool> {
+        self.known.borrow().get(&server).copied()
     }
 
-    /// Knows each server afterwards that was registered before this call; the records of those that are new.
+    /// Knows each server afterwards that was registered or forgotten before this call. Returns the records that are new, or of servers that were
+    /// forgotten since the last look.
     ///
     /// # Errors
     /// [`Unavailable`].
     pub(crate) async fn look(&self, root: &Root<NetEnv>) -> Result<Vec<ServerRecord>, Unavailable> {
-        let found = self.look.once(root.servers()).await?;
-        let mut known = self.known.borrow_mut();
-        let records = found.into_iter().flat_map(BTreeMap::into_values);
-        let is_new = |record: &ServerRecord| match record.is_forgotten() {
-            true => known.remove(&record.id),
-            false => known.insert(record.id),
+        let Some(found) = self.look.once(root.servers()).await? else {
+            return Ok(Vec::new());
         };
-        Ok(records.filter(is_new).collect())
+        let now = found
+            .iter()
+            .map(|(id, record)| (*id, record.is_forgotten()));
+        let before = self.known.replace(now.collect());
+        let is_news = |it: &ServerRecord| before.get(&it.id) != Some(&it.is_forgotten());
+        Ok(found.into_values().filter(is_news).collect())
     }
 }
 

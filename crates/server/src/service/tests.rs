@@ -155,6 +155,19 @@ impl Cluster {
         }
     }
 
+    /// A registrar of this server, which knows no address yet.
+    fn registrar(&self, own: &identity::Identity) -> Registrar {
+        let record = ServerRecord::at_address(own.server, "127.0.0.1:1".into());
+        let seeds = Seeds {
+            all: Vec::new(),
+            joined: Vec::new(),
+        };
+        let known = (Vec::new(), own.root.clone());
+        let tls = self.certified(own.server);
+        let shown = (0, Metrics::new().peers(), Some(tls));
+        Registrar::new(own, record, seeds, known, shown)
+    }
+
     fn endpoint(&self) -> Endpoint {
         Endpoint {
             cluster: CLUSTER,
@@ -348,6 +361,77 @@ fn a_certificate_counts_once_its_server_is_registered() {
     });
 }
 
+/// A server that was not a member of the root domain when another one was forgotten gave that the rights of a server until it started again.
+#[test]
+fn a_server_that_was_forgotten_loses_its_standing_at_servers_that_no_one_tells() {
+    run(async {
+        let cluster = Cluster::start(4).await;
+        let other = 3;
+        let worker = &cluster.servers[other].worker;
+        let admin = cluster.client(Some(&["reconfig"]));
+        let admin = admin.root(&configuration(ROOT, 0));
+        let mut clients = Vec::new();
+        for id in [ServerId(0x44), ServerId(0x45)] {
+            let network = Network::with_tls(Role::Server, id.0, Some(cluster.certified(id)));
+            cluster.introduce(&network);
+            let client = Client::new(network.env(ATTEMPT));
+            let record = ServerRecord::at_address(id, "127.0.0.1:1".into());
+            let root = client.root(&configuration(ROOT, 0));
+            let registered = root.register(Enrolment::Register, &record).await;
+            assert_eq!(registered, Ok(Registration::Registered));
+            clients.push((record, client));
+        }
+        let [(known, first), (unknown, second)] = &clients[..] else {
+            unreachable!("there are two")
+        };
+        cluster
+            .ask_directly(other, Request::Know(known.clone()))
+            .await;
+        let answer = cluster.ask(first, other, Request::Status).await;
+        assert!(matches!(answer, Some(Reply::Status(_))), "{answer:?}");
+        for record in [known, unknown] {
+            let forgotten = admin
+                .register(Enrolment::Register, &record.forgotten())
+                .await;
+            assert!(forgotten.is_ok(), "{forgotten:?}");
+        }
+        assert_eq!(worker.has_forgotten(known.id), Some(false));
+
+        // It looks for one that it does not know, and finds out about both.
+        let latest = Request::Latest {
+            domain: ROOT,
+            partition: 0,
+            known: None,
+        };
+        for request in [Request::Status, latest.clone()] {
+            assert_eq!(cluster.ask(second, other, request).await, None);
+        }
+        assert_eq!(worker.has_forgotten(unknown.id), Some(true));
+        assert_eq!(cluster.ask(first, other, latest).await, None);
+    });
+}
+
+/// A server looks at the directory every few seconds, for the addresses of others.
+#[test]
+fn a_look_for_addresses_finds_servers_that_were_forgotten() {
+    run(async {
+        let cluster = Cluster::start(4).await;
+        let other = &cluster.servers[3];
+        let gone = ServerRecord::at_address(ServerId(0x44), "127.0.0.1:1".into());
+        for member in 0..3 {
+            let last = Request::Know(gone.forgotten());
+            cluster.ask_directly(member, last).await;
+        }
+        cluster.ask_directly(3, Request::Know(gone.clone())).await;
+        assert_eq!(other.worker.has_forgotten(gone.id), Some(false));
+        let own = Cluster::identity(other.id, configuration(ROOT, 0));
+        let registrar = cluster.registrar(&own);
+        cluster.introduce(&registrar.network);
+        registrar.learn_addresses(&own, &other.worker).await;
+        assert_eq!(other.worker.has_forgotten(gone.id), Some(true));
+    });
+}
+
 /// A server without a data directory looked for the root domain for ever at members that were gone, as did the growth of that domain at each server.
 #[test]
 fn what_outlives_an_operation_begins_where_the_server_knows_the_root_domain_to_be() {
@@ -363,15 +447,7 @@ fn what_outlives_an_operation_begins_where_the_server_knows_the_root_domain_to_b
         worker.tell_itself(latest).await;
         assert_eq!(worker.root(), Some(moved.clone()));
         let own = Cluster::identity(ServerId(1), configuration(ROOT, 0));
-        let record = ServerRecord::at_address(own.server, "127.0.0.1:1".into());
-        let seeds = Seeds {
-            all: Vec::new(),
-            joined: Vec::new(),
-        };
-        let known = (Vec::new(), own.root.clone());
-        let tls = cluster.certified(own.server);
-        let shown = (0, Metrics::new().peers(), Some(tls));
-        let registrar = Registrar::new(&own, record, seeds, known, shown);
+        let registrar = cluster.registrar(&own);
         // No address is known: nothing is heard.
         let heard = registrar.learn_addresses(&own, worker);
         let _ = tokio::time::timeout(Duration::from_millis(100), heard).await;

@@ -257,3 +257,38 @@ fn clients_keep_what_registers_keep() {
         }
     }
 }
+
+/// Every request of a server looks for the record of its sender.
+#[test]
+fn each_server_is_found_by_its_id_and_one_that_was_replaced_is_not() {
+    let (mut registry, mut ledger) = (Registry::default(), Ledger::default());
+    let at = |position| ServerRecord {
+        position: Some(position),
+        ..record(1, "host:1", None)
+    };
+    let records = [
+        at(1),
+        at(2),
+        record(2, "host:2", Some(0)),
+        record(4, "host:4", Some(0)),
+        record(3, "host:2", Some(1)),
+        record(5, "host:1", None),
+        record(5, "host:1", None).forgotten(),
+        // It has moved, and another one is where it was.
+        record(4, "host:6", Some(0)),
+        record(6, "host:4", Some(1)),
+    ];
+    for record in records {
+        assert!(registry.know(record, &mut ledger).is_ok());
+        let known = content(&registry);
+        let ids: BTreeSet<ServerId> = known.iter().map(|record| record.id).collect();
+        let found = (0..9).filter_map(|id| registry.record(ServerId(id)));
+        let found: Vec<_> = found.collect();
+        assert!(found.iter().all(|record| known.contains(record)));
+        let found: BTreeSet<ServerId> = found.iter().map(|record| record.id).collect();
+        assert_eq!(found, ids);
+    }
+    assert_eq!(registry.record(ServerId(2)), None, "replaced");
+    let forgotten = registry.record(ServerId(5));
+    assert!(forgotten.is_some_and(ServerRecord::is_forgotten));
+}
