@@ -1,12 +1,27 @@
 //! The user to whom a data directory belongs: that of the files in it. The directory itself may be of another one, such as a volume that
 //! is handed to a container.
 
-use super::{DirectoryError, FORMAT, IDENTITY, LOCK, LOST_AND_FOUND, SCRUB, SPARE, TRUST, refused};
+use super::{
+    DirectoryError, FORMAT, IDENTITY, JOIN, LOCK, LOST_AND_FOUND, SCRUB, SPARE, TRUST, refused,
+};
 use crate::disk::new_name;
+use crate::format::EXTENT_NAME;
 use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+
+/// The files of a server in its data directory, beside its logs.
+pub(super) const FILES: [&str; 8] = [
+    LOCK,
+    FORMAT,
+    EXTENT_NAME,
+    IDENTITY,
+    SPARE,
+    TRUST,
+    JOIN,
+    SCRUB,
+];
 
 /// Refuses a directory in which files of a server belong to another user than the files that this process makes there. Leaves it as
 /// it was.
@@ -38,7 +53,6 @@ pub(super) fn check(directory: &Path) -> Result<(), DirectoryError> {
         }
     };
     // Other files may be of other users, but for those of logs.
-    let known = [FORMAT, IDENTITY, SPARE, TRUST, SCRUB, LOCK];
     for entry in fs::read_dir(directory).map_err(failed(directory))? {
         let entry = entry.map_err(failed(directory))?;
         let (path, name) = (entry.path(), entry.file_name());
@@ -57,7 +71,7 @@ pub(super) fn check(directory: &Path) -> Result<(), DirectoryError> {
                     check(&file, &about)?;
                 }
             }
-        } else if known.iter().any(|known| name == *known) {
+        } else if FILES.iter().any(|file| name == *file) {
             check(&path, &about)?;
         }
     }

@@ -100,15 +100,34 @@ fn errors_of_permission_say_so() {
 #[test]
 fn a_directory_with_the_server_of_another_user_is_refused() {
     use std::os::unix::fs::chown;
+
+    const FILES: [&str; 8] = [
+        "LOCK",
+        "FORMAT",
+        "EXTENT",
+        "IDENTITY",
+        "IDENTITY.spare",
+        "TRUST",
+        "JOIN",
+        "SCRUB",
+    ];
+
     if !rustix::process::geteuid().is_root() {
         // Files cannot be given away.
         return;
     }
     let (_parent, path) = temporary_path();
     let directory = Directory::open(&path).unwrap();
-    directory.write_identity(b"identity").unwrap();
+    for _ in 0..2 {
+        directory.write_identity(b"identity").unwrap();
+    }
+    directory.write_trust(b"trust").unwrap();
+    directory.write_join(b"join").unwrap();
+    directory.write_scrub(b"scrub").unwrap();
     drop(directory.disk("log").unwrap());
-    fs::write(path.join("log/segment"), b"records").unwrap();
+    for file in ["EXTENT", "log/segment"] {
+        fs::write(path.join(file), b"records").unwrap();
+    }
     drop(directory);
     // A volume of another user is no server of another user.
     fs::create_dir(path.join("log/lost+found")).unwrap();
@@ -118,7 +137,8 @@ fn a_directory_with_the_server_of_another_user_is_refused() {
     drop(Directory::open(&path).unwrap());
     let entries = || fs::read_dir(&path).unwrap().count();
     let before = entries();
-    for name in ["FORMAT", "IDENTITY", "log/segment"] {
+    assert_eq!(before, FILES.len() + 1, "these files, and the log");
+    for name in FILES.iter().chain(&["log/segment"]) {
         chown(path.join(name), Some(1234), None).unwrap();
         let error = Directory::open(&path).unwrap_err().to_string();
         let file = path.join(name);
