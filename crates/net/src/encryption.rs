@@ -16,6 +16,7 @@ use std::task::{Context, Poll};
 
 use areo_core::config::ServerId;
 use areo_trust::certificate::{CertificateError, ServerIdentity, Usage};
+use areo_trust::roots::RootDigest;
 use areo_trust::ticket::{Ticket, Verifier};
 use areo_trust::tls::{BINDING_BYTES, BINDING_LABEL, Endpoint, Peer, peer, server_name};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -46,6 +47,8 @@ struct Current {
     known: Knowledge,
     calling: Result<Arc<ClientConfig>, Error>,
     called: Result<Arc<ServerConfig>, Error>,
+    /// The CA that issued the certificate of this process: a request does not pay for a verification by each CA.
+    issuer: Option<RootDigest>,
     /// Counts the changes that dropped a root.
     changes: u64,
     /// The ticket that this process shows.
@@ -60,6 +63,7 @@ impl Current {
             // The server that is called is judged after the handshake: one configuration serves for all.
             calling: endpoint.client_config(None),
             called: endpoint.server_config(),
+            issuer: endpoint.issuer(),
             known: Knowledge::Cluster(endpoint),
             changes: 0,
             bearer: None,

@@ -54,6 +54,7 @@ pub use keys::IssuedTicket;
 pub use state::{AuthorityRow, View};
 pub use tokens::Redemption;
 
+use authority::IssuedByOthers;
 use entry::Content;
 pub(crate) use entry::Entry;
 use state::State;
@@ -74,6 +75,8 @@ pub struct Registry {
     kept: RefCell<Option<State>>,
     /// The view of the state, once it was asked for.
     view: RefCell<Option<Rc<View>>>,
+    /// Certificates of this server that were issued for clients.
+    issued_by_others: RefCell<Option<IssuedByOthers>>,
 }
 
 /// One line of the audit record.
@@ -130,6 +133,7 @@ impl Registry {
             is_complete: Cell::default(),
             kept: RefCell::default(),
             view: RefCell::default(),
+            issued_by_others: RefCell::default(),
         }
     }
 
@@ -143,11 +147,9 @@ impl Registry {
         self.view().ok_or(LogError::NotFounded)
     }
 
-    /// The CAs and keys as they were read, secrets included: to be sealed. None before the first look that was complete.
+    /// The CAs and keys by which callers are judged now, secrets included: to be sealed. None before the first look of a new server.
     pub fn keep(&self) -> Option<Secret> {
-        let state = self.state.borrow();
-        let state = state.as_ref().filter(|_| self.is_complete.get());
-        state.map(State::keep)
+        self.judging().as_ref().map(State::keep)
     }
 
     /// Takes in what an earlier process kept. Until the log was read as a whole, callers are judged by it where the root domain does not answer.

@@ -218,13 +218,14 @@ impl Endpoint {
         }
     }
 
-    /// The CA that issued the certificate of this process, if it is one that counts.
+    /// The CA that issued the certificate of this process, if it is one that is trusted. The clock does not matter: the certificate is judged as it
+    /// is in its own last second.
     pub fn issuer(&self) -> Option<RootDigest> {
         let (leaf, others) = self.credentials.as_ref()?.shown.cert.split_first()?;
-        let now = self.clock.current_time()?.as_secs();
+        let until = self.expires_seconds()?;
         let issued = |root: &&Root| {
             let root = std::slice::from_ref(*root);
-            certificate::verify(root, leaf, others, Usage::Server, now).is_ok()
+            certificate::verify(root, leaf, others, Usage::Server, until).is_ok()
         };
         self.roots.all().iter().find(issued).map(Root::digest)
     }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use areo_core::config::{Configuration, Dap, ServerId};
-use areo_trust::authority::{Authority, ServerKey};
+use areo_trust::authority::{Authority, PublicKey, ServerKey};
 use areo_trust::certificate::{Usage, verify};
 use areo_trust::grant::{Grants, Verb};
 use areo_trust::id::{KeyId, TokenId};
@@ -36,6 +36,8 @@ struct Cluster {
     registry: Rc<Registry>,
     sealing_key: Secret,
     admin: AccessKey,
+    /// The key of the server that is asked.
+    key: PublicKey,
 }
 
 /// A request, with what differs between callers.
@@ -95,17 +97,18 @@ impl Cluster {
             registry,
             sealing_key,
             admin,
+            key: ServerKey::create().expect("a key").public(),
         }
     }
 
     fn put(&self, question: Question) -> TrustAnswer {
         let root = self.world.actor(&self.c).client().root(&self.c);
-        let registry = Rc::clone(&self.registry);
+        let (registry, key) = (Rc::clone(&self.registry), self.key);
         let asked = async move {
             let context = AskContext {
                 server: HOST,
                 issuer: Some(RootDigest([1; 32])),
-                key: Some(ServerKey::create().expect("a key").public()),
+                key: Some(key),
                 trusted: &[RootDigest([1; 32]), RootDigest([2; 32])],
                 ticket: question.ticket.as_deref(),
                 address: ADDRESS,
@@ -324,6 +327,36 @@ fn a_proof_has_a_ticket_the_roots_and_a_proof_in_return() {
     let (kind, sentence) = refusal(cluster.put(elsewhere));
     assert_eq!(kind, RefusalKind::Unauthorised);
     assert!(sentence.contains("does not know the key"), "{sentence}");
+}
+
+/// Each proof cost a signature for each CA of the cluster.
+#[test]
+fn certificates_by_other_cas_are_made_once_a_day_and_a_ticket_does_without() {
+    let cluster = Cluster::found();
+    let also = |now_seconds| {
+        let holder = Holder::create().unwrap().public();
+        let proof = KeyProof::create(&cluster.admin, holder, &site(), &system).unwrap();
+        let question = Question {
+            now_seconds,
+            ..Question::of(Ask::Prove(proof), None)
+        };
+        match cluster.put(question) {
+            TrustAnswer::Ticket(answer) => answer.also,
+            other => panic!("no ticket: {other:?}"),
+        }
+    };
+    let first = also(NOW);
+    assert_eq!((first.len(), also(NOW + 3600)), (1, first.clone()));
+    let next = also(NOW + 24 * 3600);
+    assert_ne!(next, first);
+    assert_ne!(also(NOW), next, "a clock that was set back");
+    let admin = cluster.ticket(&cluster.admin);
+    let another = Ask::TrustAuthority { root: None };
+    let trusted = cluster.ask(another, Some(&admin));
+    assert!(matches!(trusted, TrustAnswer::Authority { .. }));
+    assert_eq!(also(NOW).len(), 2);
+    // No certificate can name this time.
+    assert!(also(u64::MAX / 2).is_empty());
 }
 
 #[test]

@@ -81,6 +81,7 @@ impl Tls {
             calling,
             called: Err(Error::General(error.to_owned())),
             known,
+            issuer: None,
             changes: 0,
             bearer: None,
             verifier: None,
@@ -135,7 +136,7 @@ impl Tls {
 
     /// The CA that issued the certificate of this process, if it is one that it trusts.
     pub fn issuer(&self) -> Option<RootDigest> {
-        self.current().known.endpoint()?.issuer()
+        self.current().issuer
     }
 
     /// The last second, since 1970, of the certificate of this process.

@@ -1,12 +1,14 @@
 //! Changes of the CAs of a cluster, and what they issue.
 
+use std::rc::Rc;
+
 use rustls::pki_types::CertificateDer;
 
 use areo_core::config::ServerId;
 use areo_core::env::Env;
 use areo_core::manager::Root;
 
-use crate::authority::{Authority, AuthorityError, PublicKey};
+use crate::authority::PublicKey;
 use crate::roots::RootDigest;
 
 use super::entry::{AuthorityRecord, Content, Entry, Foundation, Origin, What};
@@ -14,6 +16,21 @@ use super::error::{
     DropRootError, FoundError, IssueError, IssueFromError, LogError, TrustRootError,
 };
 use super::{AuthorityRow, LOG, Registry, State, Verdict};
+
+/// The time for which a certificate by another CA is shown, in seconds: a day of the 90 for which it counts.
+const ISSUED_SECONDS: u64 = 24 * 60 * 60;
+
+/// The certificates of a server by the CAs that did not issue the one that it shows.
+pub(super) struct IssuedByOthers {
+    server: ServerId,
+    key: PublicKey,
+    /// The CAs that issued them.
+    by: Vec<RootDigest>,
+    /// The time of their issue.
+    since_seconds: u64,
+    /// One by each CA.
+    certificates: Rc<[CertificateDer<'static>]>,
+}
 
 impl Registry {
     /// Founds the cluster: the first change, made by the server that has this foundation in its data directory. A repetition changes nothing.
@@ -76,20 +93,42 @@ impl Registry {
     }
 
     /// Certificates for the key of a server by each CA of the cluster's own but this one, those that were dropped last included, as the log was read last.
+    /// They are made once a day for each key. A CA that cannot issue is left out: a client that knows another one is not to wait for it.
     pub(super) fn issue_by_others(
         &self,
         server: ServerId,
         (key, issuer): (&PublicKey, Option<RootDigest>),
         now_seconds: u64,
-    ) -> Result<Vec<CertificateDer<'static>>, AuthorityError> {
+    ) -> Rc<[CertificateDer<'static>]> {
         let state = self.state.borrow();
         let records = state.iter().flat_map(State::own);
         let others = records.filter(|record| Some(record.root().digest()) != issuer);
-        let issue = |authority: Result<Authority, AuthorityError>| {
-            authority?.issue(server, key, now_seconds)
+        let others: Vec<&AuthorityRecord> = others.collect();
+        let by: Vec<RootDigest> = others.iter().map(|it| it.root().digest()).collect();
+        let mut issued = self.issued_by_others.borrow_mut();
+        if let Some(before) = issued.as_ref()
+            && (before.server, before.key) == (server, *key)
+            && before.by == by
+            && (before.since_seconds..before.since_seconds.saturating_add(ISSUED_SECONDS))
+                .contains(&now_seconds)
+        {
+            return Rc::clone(&before.certificates);
+        }
+        let issue = |record: &AuthorityRecord| {
+            let authority = record.authority(self.cluster)?.ok()?;
+            authority.issue(server, key, now_seconds).ok()
         };
-        let authorities = others.filter_map(|record| record.authority(self.cluster));
-        authorities.map(issue).collect()
+        let certificates: Rc<[_]> = others.into_iter().filter_map(issue).collect();
+        if certificates.len() == by.len() {
+            *issued = Some(IssuedByOthers {
+                server,
+                key: *key,
+                by,
+                since_seconds: now_seconds,
+                certificates: Rc::clone(&certificates),
+            });
+        }
+        certificates
     }
 
     /// The record of the CA that issued when the log was read last; `None` before that.

@@ -252,7 +252,14 @@ fn a_certificate_of_an_operator_is_for_all_but_servers_that_join() {
     let (ours, operator) = (authority(), authority());
     let [here, there] = [HERE, THERE].map(|id| with_operator(&ours, &operator, id));
     assert_eq!(between(&here, Some(THERE), &there), "agreed");
-    assert_eq!(there.issuer(), Some(operator.root().digest()));
+    let clocks = [NOW, 0, NOW + 10 * crate::authority::CERTIFICATE_SECONDS];
+    for clock in clocks.map(Stopped).map(Arc::new) {
+        let there = Endpoint {
+            clock,
+            ..there.clone()
+        };
+        assert_eq!(there.issuer(), Some(operator.root().digest()));
+    }
     let mut plain = server(&ours, HERE);
     let refused = between(&plain, None, &there);
     assert!(refused.starts_with("caller: the certificate was issued by a CA"));
