@@ -1,7 +1,8 @@
 //! Answers requests about the trust of the cluster, which pass through no algorithm.
 //!
 //! A caller without a ticket may prove a key or show a join token. Each such request costs this server a round of the root domain, so an
-//! address has an allowance of them. A request that succeeds costs nothing of it: what counts is proofs and tokens that fail.
+//! address has an allowance of them. A request that succeeds costs nothing of it, nor one that could not be judged because the root domain was away: what
+//! counts is proofs and tokens that fail.
 
 use std::cell::{OnceCell, RefCell};
 use std::net::SocketAddr;
@@ -57,6 +58,8 @@ pub(crate) struct TrustCaller {
     pub(crate) ticket: Option<Rc<Ticket>>,
     /// Its address.
     pub(crate) remote: SocketAddr,
+    /// The time at which it asks.
+    pub(crate) now: Instant,
     /// The session of TLS; `None` of a plain connection.
     pub(crate) binding: Option<Binding>,
 }
@@ -95,6 +98,7 @@ impl Trusting {
                 Origin::Plain | Origin::Anonymous | Origin::Server(_) => None,
             },
             remote: responder.connection().remote(),
+            now: Instant::now(),
             binding: responder.connection().binding(),
         };
         spawn_local(async move {
@@ -122,7 +126,7 @@ impl Trusting {
         let address = caller.remote.ip();
         let is_limited = ask.needs().is_none();
         if is_limited {
-            let (mut allowances, now) = (self.allowances.borrow_mut(), Instant::now());
+            let (mut allowances, now) = (self.allowances.borrow_mut(), caller.now);
             if !allowances.admits(address, &FAILURES, now) {
                 tracing::info!(%address, "proofs and tokens of an address are not looked at: too many of it, or of all strangers, failed");
                 return too_many();
@@ -140,20 +144,29 @@ impl Trusting {
             now_seconds: (self.clock)(),
         };
         let told = self.registry.answer(root, ask, &context).await;
+        let mut allowances = self.allowances.borrow_mut();
         match &told {
             TrustAnswer::Refused(refusal) => {
                 let (kind, sentence) = (refusal.kind, &refusal.sentence);
                 tracing::info!(%address, ?kind, sentence, "request about trust refused");
+                if is_limited && is_unjudged(kind) {
+                    allowances.refund(address);
+                }
             }
             _ if is_limited => {
-                let mut allowances = self.allowances.borrow_mut();
                 allowances.refund(address);
                 allowances.prove(address);
             }
             _ => {}
         }
+        drop(allowances);
         told
     }
+}
+
+/// True if the proof or token of a request that is refused like this was not found to be wrong.
+fn is_unjudged(kind: RefusalKind) -> bool {
+    matches!(kind, RefusalKind::Unavailable | RefusalKind::Unknown)
 }
 
 fn read(body: &[u8], responder: &Responder) -> Option<Ask> {

@@ -26,6 +26,8 @@ struct Asked {
     root: Arc<Configuration>,
     trusting: Rc<Trusting>,
     admin: AccessKey,
+    /// The time of all requests: allowances do not come back while a test runs.
+    now: Instant,
 }
 
 impl Asked {
@@ -52,6 +54,7 @@ impl Asked {
             root,
             trusting: Rc::new(trusting),
             admin,
+            now: Instant::now(),
         }
     }
 
@@ -67,11 +70,12 @@ impl Asked {
         let ask = Ask::Prove(proof.expect("random bytes"));
         let remote = format!("{address}:4100").parse().expect("an address");
         let root = self.world.actor(&self.root).client().root(&self.root);
-        let trusting = Rc::clone(&self.trusting);
+        let (trusting, now) = (Rc::clone(&self.trusting), self.now);
         let answer = async move {
             let caller = TrustCaller {
                 ticket: None,
                 remote,
+                now,
                 binding: Some(BINDING),
             };
             trusting.answer(&root, &ask, &caller).await
@@ -119,6 +123,27 @@ fn an_address_whose_proofs_fail_is_left_and_no_other_one() {
     assert_eq!(refusal(&answer), Some(RefusalKind::Unauthorised));
 }
 
+/// While the root domain was away, each proof that could not be judged counted as one that failed: clients were refused when it was back.
+#[test]
+fn no_proof_counts_as_failed_while_the_root_domain_is_away() {
+    let asked = Asked::found();
+    let wrong = AccessKey {
+        secret: Secret::random(&system).unwrap(),
+        ..asked.admin.clone()
+    };
+    for number in [0, 1] {
+        asked.world.crash(number);
+    }
+    for number in 0..2 * FAILURES.address.burst {
+        let answer = asked.prove(&wrong, "10.0.0.1");
+        assert_eq!(refusal(&answer), Some(RefusalKind::Unavailable), "{number}");
+    }
+    for number in [0, 1] {
+        asked.world.restart(number, false);
+    }
+    assert_eq!(refusal(&asked.prove(&asked.admin, "10.0.0.1")), None);
+}
+
 /// Strangers with many addresses took from clients whose keys had been proven before.
 #[test]
 fn strangers_that_fail_from_many_addresses_cost_those_nothing_that_have_proven_a_key() {
@@ -127,7 +152,7 @@ fn strangers_that_fail_from_many_addresses_cost_those_nothing_that_have_proven_a
     for number in 0..FAILURES.strangers.burst {
         let address = std::net::Ipv4Addr::from_bits(0x0a01_0000 + number).into();
         let mut allowances = asked.trusting.allowances.borrow_mut();
-        allowances.charge(address, &FAILURES, Instant::now());
+        allowances.charge(address, &FAILURES, asked.now);
     }
     let answer = asked.prove(&asked.admin, "10.0.0.2");
     assert_eq!(refusal(&answer), Some(RefusalKind::Unavailable));
