@@ -260,7 +260,7 @@ pub fn initialise_cluster(
         };
         if let Some(new_trust) = &new_trust {
             let trust = new_trust.of(*id, now);
-            let written = trust.and_then(|trust| trust.write(directory));
+            let written = trust.and_then(|mut trust| trust.write(directory, None));
             written.map_err(trust::at(path))?;
         }
         write(directory, &identity)?;

@@ -35,7 +35,7 @@ use crate::scrubbing;
 use crate::service::NodeService;
 use crate::signals::StopSignals;
 use crate::trust::operator::Follower;
-use crate::trust::{self, Trust, TrustKeeper};
+use crate::trust::{self, TrustFile, TrustKeeper};
 use crate::trusting::Trusting;
 use crate::worker::{Durable, Worker};
 use directory::{Reach, Taken, named, take_directory, with_extent};
@@ -250,7 +250,7 @@ struct Trusted {
 
 impl Trusted {
     fn new(
-        trust: (Trust, Option<Follower>),
+        trust: (TrustFile, Option<Follower>),
         directory: &Rc<Directory>,
         server: ServerId,
     ) -> Trusted {

@@ -16,7 +16,7 @@ use areo_core::config::ServerId;
 use areo_core::tlv::{self, MUST_UNDERSTAND, TlvError};
 use areo_store::{Directory, DirectoryError};
 use areo_trust::authority::{self, AuthorityError, ServerKey};
-use areo_trust::certificate::{self, CertificateDer, ServerIdentity};
+use areo_trust::certificate::{self, CertificateDer, ServerIdentity, Usage};
 use areo_trust::key::AccessKey;
 use areo_trust::operator::OperatorCertificate;
 use areo_trust::protocol::JoinAnswer;
@@ -54,6 +54,8 @@ pub(crate) struct Trust {
     key: ServerKey,
     /// The certificate for it, of the cluster's own CA.
     certificate: CertificateDer<'static>,
+    /// The file has all of this.
+    is_written: bool,
     /// The certificate that is shown instead, to all but servers that join. Not in the file.
     operator: Option<OperatorCertificate>,
     /// The CAs that count, as far as this server has read.
@@ -62,6 +64,12 @@ pub(crate) struct Trust {
     pub(crate) authority: Option<AuthorityRecord>,
     /// The beginning of the log of trust, until the cluster has it.
     pub(crate) foundation: Option<Foundation>,
+}
+
+/// The contents of the file.
+#[derive(Debug)]
+pub(crate) struct TrustFile {
+    pub(crate) trust: Trust,
     /// The CAs and keys by which callers are judged before the log was read again ([`areo_trust::registry::Registry::keep`]).
     pub(crate) kept: Option<Secret>,
 }
@@ -149,7 +157,7 @@ impl NewTrust {
             roots: Roots::new(authority.root().clone()),
             authority: Some(authority.clone()),
             foundation: Some(self.foundation.clone()),
-            kept: None,
+            is_written: false,
         })
     }
 }
@@ -180,7 +188,7 @@ impl Trust {
             roots: answer.roots,
             authority: None,
             foundation: None,
-            kept: None,
+            is_written: false,
         };
         let meant = ServerIdentity { cluster, server };
         let is_meant = certificate::identity(&trust.certificate) == Ok(meant);
@@ -203,32 +211,59 @@ impl Trust {
         }
     }
 
-    /// Issues the certificate of this server again if it is due, is of another CA than the one that issues, or names another server, and writes
-    /// it down. True: it has a new one. Where it cannot be written, the one before stays.
-    pub(crate) fn renew(
-        &mut self,
-        directory: &Directory,
-        server: ServerId,
-        now_seconds: u64,
-    ) -> Result<bool, TrustError> {
-        let named = certificate::identity(&self.certificate);
-        let is_own = named.is_ok_and(|named| named.server == server);
+    /// Issues the certificate of this server again if it is due, is of another CA than the one that issues, or names another server. True: it has a
+    /// new one, which counts before it is written: a start without it issues another one, by the CA that the file has.
+    pub(crate) fn renew(&mut self, server: ServerId, now_seconds: u64) -> Result<bool, TrustError> {
         let chain = [self.certificate.clone()];
-        if is_own && !authority::is_due(&chain, &self.roots, now_seconds) {
+        if self.names(server) && !authority::is_due(&chain, &self.roots, now_seconds) {
             return Ok(false);
         }
         let record = self.authority.as_ref().ok_or(TrustError::NoCertificate)?;
-        let issued = issue(record, self.cluster, server, (&self.key, now_seconds))?;
-        let before = std::mem::replace(&mut self.certificate, issued);
-        let written = self.write(directory);
-        if written.is_err() {
-            self.certificate = before;
-        }
-        written.map(|()| true)
+        self.certificate = issue(record, self.cluster, server, (&self.key, now_seconds))?;
+        self.is_written = false;
+        Ok(true)
     }
 
-    /// The trust in a directory of a server of this cluster.
-    pub(crate) fn read(directory: &Directory, cluster: u128) -> Result<Option<Trust>, TrustError> {
+    fn names(&self, server: ServerId) -> bool {
+        let named = certificate::identity(&self.certificate);
+        named.is_ok_and(|named| named.server == server)
+    }
+
+    /// True if other servers take the certificate as that of this server now.
+    fn counts(&self, server: ServerId, now_seconds: u64) -> bool {
+        let (roots, usage) = (self.roots.all(), Usage::Server);
+        let judged = certificate::verify(roots, &self.certificate, &[], usage, now_seconds);
+        self.names(server) && judged.is_ok()
+    }
+
+    /// Has these CAs count, of which `authority` issues, once they are written down: the next start stands on what is written. Nothing is changed
+    /// otherwise.
+    pub(crate) fn take_in(
+        &mut self,
+        (roots, authority): (Roots, Option<AuthorityRecord>),
+        directory: &Directory,
+        kept: Option<&Secret>,
+    ) -> Result<(), TrustError> {
+        let roots = std::mem::replace(&mut self.roots, roots);
+        let authority = std::mem::replace(&mut self.authority, authority);
+        let written = self.write(directory, kept);
+        if written.is_err() {
+            (self.roots, self.authority) = (roots, authority);
+        }
+        written
+    }
+
+    /// The cluster has its foundation, which the file need not have any more.
+    pub(crate) fn drop_foundation(&mut self) {
+        self.foundation = None;
+        self.is_written = false;
+    }
+
+    /// The contents of the file in a directory of a server of this cluster.
+    pub(crate) fn read(
+        directory: &Directory,
+        cluster: u128,
+    ) -> Result<Option<TrustFile>, TrustError> {
         let bytes = directory.read_trust().map_err(TrustError::Directory)?;
         let bytes = bytes.map(|bytes| Secret::new(bytes.to_vec()));
         bytes
@@ -236,13 +271,31 @@ impl Trust {
             .transpose()
     }
 
-    /// Writes it down, durably.
-    pub(crate) fn write(&self, directory: &Directory) -> Result<(), TrustError> {
-        let written = directory.write_trust(self.encode()?.expose());
-        written.map_err(TrustError::Write)
+    /// Writes it down durably, with the CAs and keys that are kept for the next start.
+    pub(crate) fn write(
+        &mut self,
+        directory: &Directory,
+        kept: Option<&Secret>,
+    ) -> Result<(), TrustError> {
+        let written = directory.write_trust(self.encode(kept)?.expose());
+        written.map_err(TrustError::Write)?;
+        self.is_written = true;
+        Ok(())
     }
 
-    fn encode(&self) -> Result<Secret, TrustError> {
+    /// Writes it down if the file lacks something of it.
+    pub(crate) fn write_missing(
+        &mut self,
+        directory: &Directory,
+        kept: impl FnOnce() -> Option<Secret>,
+    ) -> Result<(), TrustError> {
+        match self.is_written {
+            true => Ok(()),
+            false => self.write(directory, kept().as_ref()),
+        }
+    }
+
+    fn encode(&self, kept: Option<&Secret>) -> Result<Secret, TrustError> {
         let seal = |kind, content: &Secret| {
             let purpose = purpose(self.cluster, kind);
             secret::seal(&self.cluster_key, &purpose, content, &secret::system)
@@ -259,7 +312,7 @@ impl Trust {
             let foundation = seal(FOUNDATION, &foundation.encode())?;
             tlv::put_field(&mut out, FOUNDATION, &foundation);
         }
-        if let Some(kept) = &self.kept {
+        if let Some(kept) = kept {
             tlv::put_field(&mut out, KEPT, &seal(KEPT, kept)?);
         }
         // Last, in a buffer that does not grow, so that no copy of it is left behind.
@@ -272,7 +325,7 @@ impl Trust {
         Ok(written)
     }
 
-    fn decode(bytes: &Secret, cluster: u128) -> Result<Trust, TrustError> {
+    fn decode(bytes: &Secret, cluster: u128) -> Result<TrustFile, TrustError> {
         let (mut cluster_key, mut key, mut certificate) = (None, None, None);
         let (mut roots, mut authority, mut foundation, mut kept) = (None, None, None, None);
         for field in tlv::fields(bytes.expose()) {
@@ -301,10 +354,12 @@ impl Trust {
         let foundation = foundation
             .map(|sealed| open(FOUNDATION, sealed))
             .transpose()?;
-        Ok(Trust {
+        let kept = kept.map(|sealed| open(KEPT, sealed)).transpose()?;
+        let trust = Trust {
             cluster,
             key: ServerKey::load(&key)?,
             certificate: certificate.ok_or(missing(CERTIFICATE))?,
+            is_written: true,
             operator: None,
             roots: roots.ok_or(missing(ROOTS))?,
             authority: authority
@@ -312,9 +367,9 @@ impl Trust {
                 .map(AuthorityRecord::decode)
                 .transpose()?,
             foundation: foundation.as_ref().map(Foundation::decode).transpose()?,
-            kept: kept.map(|sealed| open(KEPT, sealed)).transpose()?,
             cluster_key,
-        })
+        };
+        Ok(TrustFile { trust, kept })
     }
 }
 
@@ -324,21 +379,32 @@ fn purpose(cluster: u128, kind: u16) -> String {
 }
 
 /// The trust of a server that starts in this directory, if its cluster has any. A certificate that is due, or was issued for the server whose place this one
-/// takes, is issued again.
+/// takes, is issued again. Where that is not possible, or it cannot be written, a server with a certificate that counts starts all the same: both are tried again
+/// while it runs.
 pub(crate) fn of_start(
     directory: &Directory,
     (cluster, server): (u128, ServerId),
     (is_expected, now_seconds): (bool, u64),
-) -> Result<Option<Trust>, TrustError> {
-    let Some(mut trust) = Trust::read(directory, cluster)? else {
+) -> Result<Option<TrustFile>, TrustError> {
+    let Some(mut file) = Trust::read(directory, cluster)? else {
         return if is_expected {
             Err(TrustError::Missing)
         } else {
             Ok(None)
         };
     };
-    trust.renew(directory, server, now_seconds)?;
-    Ok(Some(trust))
+    match file.trust.renew(server, now_seconds) {
+        Ok(_) => {}
+        Err(error) if file.trust.counts(server, now_seconds) => {
+            tracing::warn!(%error, "the certificate of this server is due, and is not renewed yet");
+        }
+        Err(error) => return Err(error),
+    }
+    let written = file.trust.write_missing(directory, || file.kept.clone());
+    if let Err(error) = written {
+        tracing::warn!(%error, "the renewed certificate of this server is used, and is not written down yet");
+    }
+    Ok(Some(file))
 }
 
 /// Says where a file of trust is that cannot be used.

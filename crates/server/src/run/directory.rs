@@ -19,7 +19,7 @@ use crate::registration::{self, place};
 use crate::replacement::{self, LOG};
 use crate::trust::joining::{self, Attempt};
 use crate::trust::operator::{self, CertificateFileError, Follower};
-use crate::trust::{self, NewTrust, Trust};
+use crate::trust::{self, NewTrust, Trust, TrustFile};
 use crate::worker::Durable;
 
 /// A data directory whose server is known.
@@ -27,7 +27,7 @@ pub(super) struct Taken {
     pub(super) directory: Rc<Directory>,
     pub(super) identity: Identity,
     /// The keys of the server, if its cluster has any, and the files of an operator's certificate for it.
-    pub(super) trust: Option<(Trust, Option<Follower>)>,
+    pub(super) trust: Option<(TrustFile, Option<Follower>)>,
     /// The record of the server before it starts.
     pub(super) record: ServerRecord,
 }
@@ -85,7 +85,7 @@ pub(super) async fn take_directory(options: &Options, at: &Reach) -> Result<Take
         new = None;
     }
     let directory = Rc::new(directory);
-    if let Some(new) = &new {
+    if let Some(new) = &mut new {
         new.keep_keys(&directory, options)?;
     }
     let is_drawn = new.is_some();
@@ -107,21 +107,21 @@ fn trust_of(
     directory: &Directory,
     identity: &Identity,
     options: &Options,
-) -> Result<Option<(Trust, Option<Follower>)>, ServeError> {
+) -> Result<Option<(TrustFile, Option<Follower>)>, ServeError> {
     let (server, now) = (identity.server, trust::now_seconds());
     let own = (identity.cluster, server);
     let found = trust::of_start(directory, own, (identity.has_trust, now));
-    let Some(mut trust) = found.map_err(trust::at(&options.data))? else {
+    let Some(mut file) = found.map_err(trust::at(&options.data))? else {
         return match options.certificate {
             Some(_) => Err(ServeError::Certificate(CertificateFileError::NoKeys)),
             None => Ok(None),
         };
     };
     let predecessors = &identity.succession.predecessors;
-    let follow = |files| operator::of_start(files, (&mut trust, server), predecessors, now);
+    let follow = |files| operator::of_start(files, (&mut file.trust, server), predecessors, now);
     let follower = options.certificate.as_ref().map(follow).transpose();
     let follower = follower.map_err(ServeError::Certificate)?;
-    Ok(Some((trust, follower)))
+    Ok(Some((file, follower)))
 }
 
 /// True if the directory has a server. Keys and a log of one without an identity are not written over.
@@ -195,9 +195,10 @@ pub(super) async fn named(
 impl NewIdentity {
     /// Writes the keys down, before there is an identity that says that there are some: without them nothing could be done with the
     /// server, or with the cluster.
-    fn keep_keys(&self, directory: &Directory, options: &Options) -> Result<(), ServeError> {
-        if let Some(trust) = &self.trust {
-            trust.write(directory).map_err(trust::at(&options.data))?;
+    fn keep_keys(&mut self, directory: &Directory, options: &Options) -> Result<(), ServeError> {
+        if let Some(trust) = &mut self.trust {
+            let written = trust.write(directory, None);
+            written.map_err(trust::at(&options.data))?;
         }
         if let Some(cluster) = &self.cluster
             && let Start::Init { administrator, .. } = &options.start

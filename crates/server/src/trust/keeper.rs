@@ -17,7 +17,7 @@ use areo_store::Directory;
 use areo_trust::registry::{Actor, FoundError, Origin, Registry, View};
 
 use super::operator::{self, CertificateFileError, Follower};
-use super::{Trust, TrustError, now_seconds};
+use super::{Trust, TrustError, TrustFile, now_seconds};
 use crate::registration::RootAccess;
 
 /// The pause between two looks at the log: a revoked key counts for so long at most where the root domain answers.
@@ -34,19 +34,44 @@ pub(crate) struct TrustKeeper {
     directory: Rc<Directory>,
     tls: Tls,
     registry: Rc<Registry>,
+    /// The certificate is not renewed, or not written, for this reason.
+    unrenewed: LoggedReason,
     /// The files of an operator's own certificate, if the server has any.
     follower: Option<RefCell<Follower>>,
 }
 
+/// A reason for which something does not work, and that is logged once.
+#[derive(Default)]
+struct LoggedReason(RefCell<Option<String>>);
+
+impl LoggedReason {
+    /// True if the reason is another one than before. `None`: it works.
+    fn is_news(&self, reason: Option<String>) -> bool {
+        let mut known = self.0.borrow_mut();
+        let is_news = reason.is_some() && *known != reason;
+        *known = reason;
+        is_news
+    }
+}
+
+/// A look at the log of trust that came to nothing.
+enum LookError {
+    /// The log cannot be read, or what was read cannot be written down: another look may do it.
+    Later(String),
+    /// The cluster does not trust the certificate with which this server was started.
+    Distrusted(CertificateFileError),
+}
+
 impl TrustKeeper {
     pub(crate) fn new(
-        (trust, follower): (Trust, Option<Follower>),
+        (file, follower): (TrustFile, Option<Follower>),
         directory: Rc<Directory>,
         server: ServerId,
     ) -> Rc<TrustKeeper> {
+        let TrustFile { trust, kept } = file;
         let registry = Registry::new(trust.cluster, trust.cluster_key.clone());
         let tls = Tls::new(trust.endpoint());
-        let recalled = trust.kept.as_ref().map(|kept| registry.recall(kept));
+        let recalled = kept.as_ref().map(|kept| registry.recall(kept));
         if let Some(Err(error)) = recalled {
             tracing::warn!(%error, "keys that were kept in TRUST cannot be read, so that callers wait for the log of trust");
         }
@@ -58,6 +83,7 @@ impl TrustKeeper {
             server,
             tls,
             registry: Rc::new(registry),
+            unrenewed: LoggedReason::default(),
             trust: RefCell::new(trust),
             directory,
         })
@@ -76,44 +102,26 @@ impl TrustKeeper {
     /// Reads on in the log again and again. Ends if the cluster does not trust the certificate with which this server was started.
     pub(crate) async fn keep(&self, root: &RootAccess) -> CertificateFileError {
         let (mut generation, mut pause) = (None, SOON);
-        let mut said: Option<String> = None;
+        let behind = LoggedReason::default();
         loop {
-            match self.read_on(&root.within(ATTEMPT), generation).await {
+            let read = self.read_on(&root.within(ATTEMPT), generation).await;
+            pause = match read {
                 Ok(read) => {
-                    if generation.is_none()
-                        && let Err(error) = self.confirm()
-                    {
-                        return error;
-                    }
-                    (generation, said) = (Some(read), None);
-                    pause = PERIOD;
+                    behind.is_news(None);
+                    generation = Some(read);
+                    PERIOD
                 }
-                Err(reason) => {
-                    let is_news = said.as_ref() != Some(&reason);
-                    if is_news {
-                        tracing::info!(%reason, "the log of trust is not read");
+                Err(LookError::Distrusted(error)) => return error,
+                Err(LookError::Later(reason)) => match behind.is_news(Some(reason.clone())) {
+                    true => {
+                        tracing::info!(%reason, "this server has not taken in the log of trust, and tries again");
+                        SOON
                     }
-                    said = Some(reason);
-                    pause = match is_news {
-                        true => SOON,
-                        false => (pause * 2).min(PERIOD),
-                    };
-                }
-            }
+                    false => (pause * 2).min(PERIOD),
+                },
+            };
             tokio::time::sleep(pause).await;
         }
-    }
-
-    /// Judges the certificate of the operator when the log was read for the first time.
-    fn confirm(&self) -> Result<(), CertificateFileError> {
-        if let Some(follower) = &self.follower {
-            let confirmed = follower
-                .borrow()
-                .confirm(&self.trust.borrow(), now_seconds());
-            confirmed?;
-            self.look(follower);
-        }
-        Ok(())
     }
 
     /// Looks at the files of the operator's certificate again and again. Never returns.
@@ -134,18 +142,27 @@ impl TrustKeeper {
         }
     }
 
-    async fn read_on(&self, root: &Root<NetEnv>, before: Option<u32>) -> Result<u32, String> {
+    async fn read_on(&self, root: &Root<NetEnv>, before: Option<u32>) -> Result<u32, LookError> {
         // With a certificate that the others do not take nothing could be read. A server that cannot issue one may still read which CA does.
-        let renewed = self.renew();
-        self.found(root).await?;
+        self.renew();
+        self.found(root).await.map_err(LookError::Later)?;
         let view = self.registry.refresh(root).await;
-        let view = view.map_err(|error| match &renewed {
-            Ok(()) => error.to_string(),
-            Err(renewal) => format!("{error}; {renewal}"),
-        })?;
-        let taken = self.take(&view, before != Some(view.generation));
-        taken.map_err(|error| error.to_string())?;
+        let view = view.map_err(|error| LookError::Later(error.to_string()))?;
+        if before != Some(view.generation) {
+            self.confirm(&view)?;
+            let taken = self.take(&view);
+            taken.map_err(|error| LookError::Later(error.to_string()))?;
+        }
         Ok(view.generation)
+    }
+
+    /// Judges the certificate of the operator with which this server was started, once.
+    fn confirm(&self, view: &View) -> Result<(), LookError> {
+        let Some(follower) = &self.follower else {
+            return Ok(());
+        };
+        let confirmed = follower.borrow_mut().confirm(&view.roots, now_seconds());
+        confirmed.map_err(LookError::Distrusted)
     }
 
     /// Writes down what the cluster begins with, if this server still has that to do.
@@ -168,34 +185,43 @@ impl TrustKeeper {
             Err(error) => return Err(error.to_string()),
         }
         let mut trust = self.trust.borrow_mut();
-        trust.foundation = None;
-        let written = trust.write(&self.directory);
+        trust.drop_foundation();
+        let written = trust.write_missing(&self.directory, || self.registry.keep());
         written.map_err(|error| error.to_string())
     }
 
     /// Takes in what was read.
-    fn take(&self, view: &View, is_new: bool) -> Result<(), TrustError> {
-        if is_new {
-            let mut trust = self.trust.borrow_mut();
-            trust.roots = view.roots.clone();
-            trust.authority = self.registry.issuing();
-            trust.kept = self.registry.keep();
-            self.tls.verify_by(view.verifier.clone());
-            // The next start stands on what is written: no certificate counts before that.
-            trust.write(&self.directory)?;
-            self.show(&trust);
+    fn take(&self, view: &View) -> Result<(), TrustError> {
+        self.tls.verify_by(view.verifier.clone());
+        let mut trust = self.trust.borrow_mut();
+        let authorities = (view.roots.clone(), self.registry.issuing());
+        let kept = self.registry.keep();
+        trust.take_in(authorities, &self.directory, kept.as_ref())?;
+        self.show(&trust);
+        drop(trust);
+        // Another CA may issue from now on.
+        self.renew();
+        if let Some(follower) = &self.follower {
+            self.look(follower);
         }
-        self.renew()
+        Ok(())
     }
 
-    /// Issues the certificate again if it is time.
-    fn renew(&self) -> Result<(), TrustError> {
+    /// Issues the certificate again if it is time, and writes down what is not written.
+    fn renew(&self) {
         let mut trust = self.trust.borrow_mut();
-        if trust.renew(&self.directory, self.server, now_seconds())? {
+        let renewed = trust.renew(self.server, now_seconds());
+        if let Ok(true) = renewed {
             tracing::info!("the certificate of this server was issued again");
             self.show(&trust);
         }
-        Ok(())
+        let written = trust.write_missing(&self.directory, || self.registry.keep());
+        let failed = renewed.err().or(written.err());
+        let reason = failed.map(|error| error.to_string());
+        if self.unrenewed.is_news(reason.clone()) {
+            let reason = reason.unwrap_or_default();
+            tracing::warn!(%reason, "the certificate of this server is not renewed, or not written down: that is tried again");
+        }
     }
 
     fn show(&self, trust: &Trust) {

@@ -26,6 +26,8 @@ use super::Trust;
 
 /// The pause between two looks at the files.
 pub(crate) const PERIOD: Duration = Duration::from_secs(1);
+/// The time, in seconds, after which a certificate is judged again that has not changed: it may have expired.
+const AGAIN_SECONDS: u64 = 60;
 /// The longest file that is read.
 const MAX_FILE_BYTES: usize = 64 << 10;
 /// Rights of users that are neither the owner nor in the group, and rights of the group to write.
@@ -218,8 +220,12 @@ pub(crate) struct Follower {
     files: CertificateFiles,
     needed: ServerIdentity,
     readings: watch::Receiver<Reading>,
+    /// The contents that the files had at the start, until the cluster's CAs are known.
+    at_start: Option<Arc<Contents>>,
     /// The contents that the certificate in use was made of.
     used: Option<Arc<Contents>>,
+    /// The circumstances of the last look.
+    looked: Option<Looked>,
     /// The reason for which the present contents are not used.
     problem: Option<Problem>,
     is_late: bool,
@@ -229,6 +235,13 @@ struct Problem {
     error: CertificateFileError,
     /// A problem is logged if it is still there at the next look: of two files one is changed first.
     is_logged: bool,
+}
+
+/// The circumstances of a look at the files. One in the same circumstances comes to the same.
+struct Looked {
+    reading: Reading,
+    roots: Roots,
+    at_seconds: u64,
 }
 
 /// Reads the files of a server that starts, which uses the certificate in them, and follows them from then on.
@@ -242,23 +255,23 @@ pub(crate) fn of_start(
     now_seconds: u64,
 ) -> Result<Follower, CertificateFileError> {
     let reading = files.read();
+    let at_start = reading.as_ref().ok().cloned();
     let (sender, readings) = watch::channel(reading);
     let cluster = trust.cluster;
     let mut follower = Follower {
         files: files.clone(),
         needed: ServerIdentity { cluster, server },
         readings,
+        at_start,
         used: None,
+        looked: None,
         problem: None,
         is_late: false,
     };
     match follower.certificate(&trust.roots, now_seconds) {
         Ok((certificate, contents)) => follower.take(trust, certificate, contents),
         Err(error) if error.is_distrust() => {}
-        Err(error) if error.is_of_one_of(cluster, predecessors) => {
-            follower.report(error.clone());
-            follower.report(error);
-        }
+        Err(error) if error.is_of_one_of(cluster, predecessors) => follower.log(error),
         Err(error) => return Err(error),
     }
     follower.report_if_late(trust, now_seconds);
@@ -304,13 +317,19 @@ impl Follower {
         Ok((certificate, contents))
     }
 
-    /// Judges the certificate by what the cluster trusts, which this server knows since a moment ago.
+    /// Judges the certificate that the files had at the start by the CAs that the cluster trusts, once. Files that were changed since then end no
+    /// server.
     pub(crate) fn confirm(
-        &self,
-        trust: &Trust,
+        &mut self,
+        roots: &Roots,
         now_seconds: u64,
     ) -> Result<(), CertificateFileError> {
-        match self.certificate(&trust.roots, now_seconds) {
+        let at_start = self.at_start.take();
+        let present = self.readings.borrow().as_ref().ok().cloned();
+        if at_start.is_none() || present != at_start {
+            return Ok(());
+        }
+        match self.certificate(roots, now_seconds) {
             Err(error) if error.is_distrust() => Err(error),
             _ => Ok(()),
         }
@@ -318,6 +337,9 @@ impl Follower {
 
     /// Uses another certificate if the files have a good one, and none that counts no longer. True: it is another one than before.
     pub(crate) fn look(&mut self, trust: &mut Trust, now_seconds: u64) -> bool {
+        if !self.is_due(&trust.roots, now_seconds) {
+            return false;
+        }
         let counts = match &trust.operator {
             Some(certificate) => certificate.judge(self.needed, &trust.roots, now_seconds),
             None => Ok(()),
@@ -332,7 +354,24 @@ impl Follower {
         }
         let is_new = !self.is_used() && self.use_present(trust, now_seconds);
         self.report_if_late(trust, now_seconds);
+        self.looked = Some(Looked {
+            reading: self.readings.borrow().clone(),
+            roots: trust.roots.clone(),
+            at_seconds: now_seconds,
+        });
         has_ended || is_new
+    }
+
+    /// True if a look may come to something else than the last one.
+    fn is_due(&self, roots: &Roots, now_seconds: u64) -> bool {
+        let is_unlogged = |problem: &Problem| !problem.is_logged;
+        let Some(before) = &self.looked else {
+            return true;
+        };
+        self.problem.as_ref().is_some_and(is_unlogged)
+            || before.at_seconds.abs_diff(now_seconds) >= AGAIN_SECONDS
+            || before.roots != *roots
+            || before.reading != *self.readings.borrow()
     }
 
     /// True if the certificate in use is that of the present contents.
@@ -376,18 +415,20 @@ impl Follower {
 
     /// Logs a problem that is there for the second time, once.
     fn report(&mut self, error: CertificateFileError) {
-        match &mut self.problem {
-            Some(problem) if problem.error == error => {
-                if !problem.is_logged {
-                    tracing::warn!(%error, "the certificate files are not used: this server shows the certificate of before");
-                    problem.is_logged = true;
-                }
-            }
+        match &self.problem {
+            Some(problem) if problem.error == error && problem.is_logged => {}
+            Some(problem) if problem.error == error => self.log(error),
             _ => {
                 let is_logged = false;
                 self.problem = Some(Problem { error, is_logged });
             }
         }
+    }
+
+    fn log(&mut self, error: CertificateFileError) {
+        tracing::warn!(%error, "the certificate files cannot be used, and this server keeps the certificate that it has");
+        let is_logged = true;
+        self.problem = Some(Problem { error, is_logged });
     }
 
     /// Logs once that a certificate is about to expire.

@@ -5,6 +5,21 @@ use super::*;
 const NOW: u64 = 2_000_000_000;
 const SERVER: ServerId = ServerId(2);
 
+/// A directory in the place of the file that is written first: TRUST cannot be written, as on a full disk.
+struct Obstacle(std::path::PathBuf);
+
+impl Obstacle {
+    fn new(directory: &Directory) -> Obstacle {
+        let path = directory.path().join("TRUST.new");
+        std::fs::create_dir(&path).unwrap();
+        Obstacle(path)
+    }
+
+    fn remove(self) {
+        std::fs::remove_dir(self.0).unwrap();
+    }
+}
+
 fn new(folder: &Path) -> (Directory, Trust) {
     let directory = Directory::open(folder.join("s1")).unwrap();
     let new = NewTrust::create(7, NOW).unwrap();
@@ -20,10 +35,11 @@ fn a_file_of_trust_survives_and_is_its_users_alone() {
     use std::os::unix::fs::PermissionsExt;
 
     let folder = tempfile::tempdir().unwrap();
-    let (directory, trust) = new(folder.path());
+    let (directory, mut trust) = new(folder.path());
     assert!(Trust::read(&directory, 7).unwrap().is_none());
-    trust.write(&directory).unwrap();
-    let found = Trust::read(&directory, 7).unwrap().unwrap();
+    trust.write(&directory, None).unwrap();
+    let TrustFile { trust: found, kept } = Trust::read(&directory, 7).unwrap().unwrap();
+    assert_eq!(kept, None);
     assert_eq!(found.cluster_key, trust.cluster_key);
     assert_eq!(found.key.private(), trust.key.private());
     assert_eq!(found.certificate, trust.certificate);
@@ -60,11 +76,11 @@ fn a_file_of_trust_survives_and_is_its_users_alone() {
 #[test]
 fn a_damaged_or_missing_file_stops_the_start() {
     let folder = tempfile::tempdir().unwrap();
-    let (directory, trust) = new(folder.path());
+    let (directory, mut trust) = new(folder.path());
     let start = |is_expected| of_start(&directory, (7, SERVER), (is_expected, NOW));
     assert!(start(false).unwrap().is_none(), "a cluster without keys");
     assert!(matches!(start(true), Err(TrustError::Missing)));
-    trust.write(&directory).unwrap();
+    trust.write(&directory, None).unwrap();
     let path = directory.path().join("TRUST");
     let bytes = std::fs::read(&path).unwrap();
     for at in [0, 10, bytes.len() / 2, bytes.len() - 1] {
@@ -84,11 +100,11 @@ fn a_damaged_or_missing_file_stops_the_start() {
 #[test]
 fn a_server_that_was_off_for_long_issues_its_certificate_again() {
     let folder = tempfile::tempdir().unwrap();
-    let (directory, trust) = new(folder.path());
-    trust.write(&directory).unwrap();
+    let (directory, mut trust) = new(folder.path());
+    trust.write(&directory, None).unwrap();
     let at = |server, now| {
         let found = of_start(&directory, (7, server), (true, now));
-        found.unwrap().unwrap().certificate
+        found.unwrap().unwrap().trust.certificate
     };
     assert_eq!(at(SERVER, NOW), trust.certificate);
     let renewed = at(SERVER, NOW + 2 * CERTIFICATE_SECONDS);
@@ -100,19 +116,57 @@ fn a_server_that_was_off_for_long_issues_its_certificate_again() {
     assert_eq!(named.server, ServerId(3));
 }
 
+/// A server that had joined and never read the log did not start in the last month of its certificate.
 #[test]
-fn without_a_ca_a_certificate_that_is_due_stops_the_start() {
+fn without_a_ca_a_certificate_that_counts_no_longer_stops_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let (directory, trust) = new(folder.path());
-    let trust = Trust {
+    let mut trust = Trust {
         authority: None,
         ..trust
     };
-    trust.write(&directory).unwrap();
-    let start = |now| of_start(&directory, (7, SERVER), (true, now));
-    assert!(start(NOW).unwrap().is_some());
-    let late = start(NOW + 2 * CERTIFICATE_SECONDS);
-    assert!(matches!(late, Err(TrustError::NoCertificate)));
+    trust.write(&directory, None).unwrap();
+    let start = |server, now| of_start(&directory, (7, server), (true, now));
+    for now in [NOW, NOW + CERTIFICATE_SECONDS] {
+        let started = start(SERVER, now).unwrap().unwrap();
+        assert_eq!(started.trust.certificate, trust.certificate);
+    }
+    for (server, now) in [
+        (SERVER, NOW + 2 * CERTIFICATE_SECONDS),
+        (ServerId(3), NOW + CERTIFICATE_SECONDS),
+    ] {
+        let refused = start(server, now);
+        assert!(matches!(refused, Err(TrustError::NoCertificate)));
+    }
+}
+
+/// The keys by which a server judges before it has read the log are in its file, and no one reads them there without the cluster's key.
+#[test]
+fn what_is_kept_for_the_next_start_is_sealed_and_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let (directory, mut trust) = new(folder.path());
+    let kept = Secret::new(b"the secrets of all access keys".to_vec());
+    trust.write(&directory, Some(&kept)).unwrap();
+    let bytes = std::fs::read(directory.path().join("TRUST")).unwrap();
+    let checksum = 4;
+    let has_field = |bytes: &[u8]| {
+        let mut fields = tlv::fields(&bytes[checksum..]);
+        fields.any(|field| matches!(field, Ok((KEPT, _))))
+    };
+    assert!(has_field(&bytes));
+    assert!(!is_contained(&bytes, kept.expose()));
+    let read = || Trust::read(&directory, 7).unwrap().unwrap().kept;
+    assert_eq!(read(), Some(kept));
+    // A start that renews its certificate keeps it, and one that has nothing to keep leaves none.
+    let late = NOW + CERTIFICATE_SECONDS;
+    let started = of_start(&directory, (7, SERVER), (true, late));
+    assert_ne!(
+        started.unwrap().unwrap().trust.certificate,
+        trust.certificate
+    );
+    assert!(read().is_some());
+    trust.write(&directory, None).unwrap();
+    assert!(read().is_none());
 }
 
 #[test]
@@ -138,25 +192,61 @@ fn an_answer_for_another_server_or_another_key_lets_no_server_in() {
     assert!(!joined(8, SERVER, true), "another cluster");
 }
 
+/// With a full disk a server did not start, and one that ran lost its certificate in the end.
 #[test]
-fn a_certificate_that_cannot_be_written_is_not_shown_and_tried_again() {
+fn a_certificate_that_cannot_be_written_counts_and_is_written_later() {
     let folder = tempfile::tempdir().unwrap();
     let (directory, mut trust) = new(folder.path());
-    trust.write(&directory).unwrap();
-    // A directory in the place of the file that is written first.
-    let obstacle = directory.path().join("TRUST.new");
-    std::fs::create_dir(&obstacle).unwrap();
-    let (before, late) = (trust.certificate.clone(), NOW + CERTIFICATE_SECONDS);
+    trust.write(&directory, None).unwrap();
+    let obstacle = Obstacle::new(&directory);
+    let (before, late) = (trust.certificate.clone(), NOW + 2 * CERTIFICATE_SECONDS);
+    let start = || of_start(&directory, (7, SERVER), (true, late));
     for _ in 0..2 {
-        let failed = trust.renew(&directory, SERVER, late);
+        let mut started = start().unwrap().unwrap().trust;
+        assert_ne!(started.certificate, before);
+        assert!(started.endpoint().server_config().is_ok());
+        let failed = started.write_missing(&directory, || None);
         assert!(matches!(failed, Err(TrustError::Write(_))));
-        assert_eq!(trust.certificate, before);
     }
-    std::fs::remove_dir(&obstacle).unwrap();
-    assert!(trust.renew(&directory, SERVER, late).unwrap());
-    let written = Trust::read(&directory, 7).unwrap().unwrap();
-    assert_eq!(written.certificate, trust.certificate);
-    assert_ne!(written.certificate, before);
+    assert!(trust.renew(SERVER, late).unwrap());
+    let renewed = trust.certificate.clone();
+    for _ in 0..2 {
+        let failed = trust.write_missing(&directory, || None);
+        assert!(matches!(failed, Err(TrustError::Write(_))));
+        assert!(!trust.renew(SERVER, late).unwrap(), "it has one");
+    }
+    obstacle.remove();
+    trust.write_missing(&directory, || None).unwrap();
+    let written = Trust::read(&directory, 7).unwrap().unwrap().trust;
+    assert_eq!(written.certificate, renewed);
+    // Once is enough.
+    let obstacle = Obstacle::new(&directory);
+    trust.write_missing(&directory, || None).unwrap();
+    obstacle.remove();
+}
+
+/// The next start would not know them, and the cluster would have dropped those that it knows.
+#[test]
+fn no_ca_counts_before_it_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let (directory, mut trust) = new(folder.path());
+    trust.write(&directory, None).unwrap();
+    let next = AuthorityRecord::create(7, NOW).unwrap();
+    let mut roots = trust.roots.clone();
+    roots.trust(next.root().clone()).unwrap();
+    roots.issue_from(next.root().digest()).unwrap();
+    let before = (trust.roots.clone(), trust.authority.clone());
+    let read = (roots.clone(), Some(next.clone()));
+    let obstacle = Obstacle::new(&directory);
+    let failed = trust.take_in(read.clone(), &directory, None);
+    assert!(matches!(failed, Err(TrustError::Write(_))));
+    assert_eq!((&trust.roots, &trust.authority), (&before.0, &before.1));
+    assert!(!trust.renew(SERVER, NOW).unwrap());
+    obstacle.remove();
+    trust.take_in(read, &directory, None).unwrap();
+    assert!(trust.renew(SERVER, NOW).unwrap(), "of the new CA");
+    let written = Trust::read(&directory, 7).unwrap().unwrap().trust;
+    assert_eq!((written.roots, written.authority), (roots, Some(next)));
 }
 
 /// The next attempt had another id and another key, which a used token lets in no more.

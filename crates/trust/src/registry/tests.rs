@@ -165,6 +165,8 @@ fn callers_are_not_judged_by_a_log_that_was_read_in_part() {
     later.generation = 9;
     registry.recall(&later.keep()).unwrap();
     assert_eq!(registry.view().unwrap().generation, 9);
+    // A server that writes before it has read the log keeps what it had.
+    assert_eq!(registry.keep(), Some(later.keep()));
 }
 
 #[test]

@@ -201,13 +201,67 @@ fn a_ca_that_is_not_known_yet_is_judged_when_the_log_was_read() {
     case.write(&case.made(SERVER, NOW));
     let mut follower = case.start().unwrap();
     assert_eq!(case.until(), None);
-    let refused = follower.confirm(&case.trust, NOW).unwrap_err();
+    let refused = follower.confirm(&case.trust.roots, NOW).unwrap_err();
     assert!(refused.is_refusal());
     assert!(refused.to_string().contains("areo ca trust"), "{refused}");
+    let mut follower = case.start().unwrap();
     case.trust.roots.trust(root).unwrap();
-    follower.confirm(&case.trust, NOW).unwrap();
+    follower.confirm(&case.trust.roots, NOW).unwrap();
     assert!(follower.look(&mut case.trust, NOW));
     assert!(case.until().is_some());
+}
+
+/// A server that had run for hours with the certificate of the cluster's CA, because the log could not be read, was ended by files that were changed meanwhile.
+#[test]
+fn files_that_were_changed_after_the_start_end_no_server() {
+    let mut case = Case::new();
+    case.write(&case.made(SERVER, NOW));
+    let trusted = case.trust.roots.clone();
+    case.trust
+        .roots
+        .drop_root(case.authority.root().digest())
+        .unwrap();
+    let distrusted = case.trust.roots.clone();
+    let mut follower = case.start().unwrap();
+    case.write(&case.made(SERVER, NOW));
+    read_again(&mut follower);
+    follower.confirm(&distrusted, NOW).unwrap();
+    // Nor does a CA that is dropped later, which is judged by each look.
+    let mut follower = case.start().unwrap();
+    follower.confirm(&trusted, NOW).unwrap();
+    follower.confirm(&distrusted, NOW).unwrap();
+    assert!(!follower.look(&mut case.trust, NOW));
+}
+
+/// Each look verified a chain twice, every second.
+#[test]
+fn a_look_in_the_same_circumstances_judges_nothing() {
+    let mut case = Case::new();
+    case.write(&case.made(SERVER, NOW));
+    let mut follower = case.start().unwrap();
+    let is_due = |follower: &Follower, case: &Case, now| follower.is_due(&case.trust.roots, now);
+    assert!(is_due(&follower, &case, NOW), "none yet");
+    follower.look(&mut case.trust, NOW);
+    for (now, expected) in [
+        (NOW, false),
+        (NOW + AGAIN_SECONDS - 1, false),
+        (NOW + AGAIN_SECONDS, true),
+        (NOW - AGAIN_SECONDS, true),
+    ] {
+        assert_eq!(is_due(&follower, &case, now), expected, "{now}");
+    }
+    let other = Authority::create(7, NOW).unwrap();
+    case.trust.roots.trust(other.root().clone()).unwrap();
+    assert!(is_due(&follower, &case, NOW), "another CA");
+    follower.look(&mut case.trust, NOW);
+    fs::write(case.files().certificate, "no").unwrap();
+    read_again(&mut follower);
+    for is_logged in [false, true] {
+        assert!(is_due(&follower, &case, NOW), "other files, then a line");
+        follower.look(&mut case.trust, NOW);
+        assert_eq!(self::is_logged(&follower), Some(is_logged));
+    }
+    assert!(!is_due(&follower, &case, NOW));
 }
 
 #[test]
