@@ -78,9 +78,15 @@ impl ClusterFile {
         self.durability == "memory"
     }
 
-    /// Addresses of all servers.
+    /// Addresses of all servers, each once: servers behind a proxy may share one.
     pub fn addresses(&self) -> Vec<String> {
-        self.servers.iter().map(|s| s.address.clone()).collect()
+        let mut addresses: Vec<String> = Vec::new();
+        for server in &self.servers {
+            if !addresses.contains(&server.address) {
+                addresses.push(server.address.clone());
+            }
+        }
+        addresses
     }
 
     /// The file at `path`; `None` if there is none.
@@ -95,7 +101,7 @@ impl ClusterFile {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            // So is a list of addresses: longer than the name of a file may be.
+            // A list of addresses is no file, also where it is longer than the name of a file may be.
             Err(error) if error.kind() == ErrorKind::InvalidFilename => return Ok(None),
             Err(error) if error.kind() == ErrorKind::InvalidData => {
                 return Err(foreign("it is not text".into()));
@@ -115,7 +121,7 @@ impl ClusterFile {
         toml::to_string(self).expect("names and numbers are TOML")
     }
 
-    /// Puts the file at `path`, complete or not at all, through a crash of the machine too. Its owner alone can read it: it may have a key.
+    /// Puts the file at `path`, complete or not at all, also if the machine crashes. Its owner alone can read it: it may have a key.
     ///
     /// # Errors
     /// Those of the operating system.
@@ -181,8 +187,7 @@ pub fn parse(text: &str) -> Result<ClusterFile, String> {
     }
     for (position, server) in file.servers.iter().enumerate() {
         let before = &file.servers[..position];
-        let same =
-            |s: &Server| s.name == server.name || s.id == server.id || s.address == server.address;
+        let same = |s: &Server| s.name == server.name || s.id == server.id;
         if before.iter().any(same) {
             return Err(format!("server {} is there twice", server.name));
         }
@@ -272,6 +277,15 @@ mod tests {
         assert_eq!(ClusterFile::read(&path), Ok(Some(file())));
         let left = std::fs::read_dir(directory.path()).unwrap().count();
         assert_eq!(left, 1, "no other file is left behind");
+    }
+
+    /// One at whose address another server is by now, or two behind a proxy, made the file useless.
+    #[test]
+    fn servers_that_share_an_address_are_read() {
+        let mut shared = file();
+        shared.servers[2].address = shared.servers[0].address.clone();
+        assert_eq!(parse(&shared.text()), Ok(shared.clone()));
+        assert_eq!(shared.addresses(), ["127.0.0.1:7400", "127.0.0.1:7401"]);
     }
 
     #[test]
