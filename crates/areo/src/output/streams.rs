@@ -36,13 +36,13 @@ static LOST: AtomicU64 = AtomicU64::new(0);
 static CLOSED: AtomicU8 = AtomicU8::new(0);
 
 /// Notes which standard streams are closed. To be called before the runtime of the language begins, which opens them: it uses
-/// nothing that the runtime prepares.
+/// numbers of descriptors and system calls alone, and nothing that the runtime prepares.
 pub extern "C" fn note_closed_streams() {
     let is_closed = |stream: BorrowedFd<'_>| fcntl_getfd(stream) == Err(Errno::BADF);
     let closed = [
-        is_closed(io::stdin().as_fd()),
-        is_closed(io::stdout().as_fd()),
-        is_closed(io::stderr().as_fd()),
+        is_closed(rustix::stdio::stdin()),
+        is_closed(rustix::stdio::stdout()),
+        is_closed(rustix::stdio::stderr()),
     ];
     let bits = (0..).zip(closed).map(|(bit, it)| u8::from(it) << bit).sum();
     CLOSED.store(bits, Ordering::Relaxed);
