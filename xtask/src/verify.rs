@@ -1,5 +1,6 @@
 //! `cargo xtask verify`: what must hold before a change is merged. Never writes into the tree.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use crate::workspace::Workspace;
@@ -76,6 +77,9 @@ const STEPS: &[Step] = &[
     Step {
         name: "test",
         run: |workspace| {
+            let skipped = skipped(workspace);
+            // Those of the run before.
+            drop(std::fs::remove_file(&skipped));
             workspace.cargo(
                 &[
                     "test",
@@ -89,7 +93,7 @@ const STEPS: &[Step] = &[
                     "--no-fail-fast",
                     "--locked",
                 ],
-                &[],
+                &[(NOT_RUN, &skipped)],
             )
         },
         advice: "the failing tests are listed above; run one with \
@@ -134,6 +138,21 @@ const STEPS: &[Step] = &[
     },
 ];
 
+/// The variable with the file in which tests note that this machine cannot run them (`areo_fuzzing::not_run`).
+const NOT_RUN: &str = "AREO_NOT_RUN";
+
+fn skipped(workspace: &Workspace) -> String {
+    let file = workspace.root().join("target/not-run");
+    file.to_string_lossy().into_owned()
+}
+
+/// The tests that this machine could not run, with what it lacks; empty if it ran all.
+fn not_run(noted: &str) -> String {
+    let lines: BTreeSet<&str> = noted.lines().collect();
+    let lines = lines.iter().map(|line| format!("\nnot run: {line}"));
+    lines.collect()
+}
+
 /// Other stores beside this one, outside the workspace.
 const PEERS: &str = "peers/Cargo.toml";
 
@@ -154,6 +173,8 @@ fn peers(workspace: &Workspace) -> Result<(), String> {
 pub(crate) fn run(workspace: &Workspace) -> Result<(), String> {
     let (passed, failure) = run_steps(STEPS, workspace);
     println!("\n{}", summary(STEPS, &passed, failure.as_ref()));
+    let noted = std::fs::read_to_string(skipped(workspace)).unwrap_or_default();
+    println!("{}", not_run(&noted));
     match failure {
         None => Ok(()),
         Some(failure) => {
@@ -227,8 +248,16 @@ fn summary(steps: &[Step], passed: &[Duration], failure: Option<&Failure>) -> St
 
 #[cfg(test)]
 mod tests {
-    use super::{STEPS, Step, run_steps, summary};
+    use super::{STEPS, Step, not_run, run_steps, summary};
     use crate::workspace::Workspace;
+
+    #[test]
+    fn tests_that_were_not_run_are_listed_once() {
+        assert_eq!(not_run(""), "");
+        let noted = "b: there is no cc\na: it needs root\nb: there is no cc\n";
+        let listed = "\nnot run: a: it needs root\nnot run: b: there is no cc";
+        assert_eq!(not_run(noted), listed);
+    }
 
     #[test]
     fn a_failing_step_stops_the_run_and_is_told() {

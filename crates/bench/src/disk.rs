@@ -85,7 +85,7 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let disk = match SmallDisk::mount(parent.path()) {
             Ok(disk) => disk,
-            Err(why) => return println!("not run: {why}"),
+            Err(why) => return areo_fuzzing::not_run(&why),
         };
         let file = disk.folder.path().join("file");
         disk.fill().unwrap();

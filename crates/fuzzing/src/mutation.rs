@@ -5,7 +5,7 @@
 pub struct Random(u64);
 
 impl Random {
-    /// The same seed, the same sequence.
+    /// A source whose sequence depends on the seed alone.
     pub fn new(seed: u64) -> Random {
         Random(seed)
     }

@@ -665,7 +665,7 @@ fn a_stranger_pays_for_a_handshake_after_a_few_requests() {
 
 /// A stranger may prove a key or ask who is there, and is not let to hold memory or a place for that.
 #[test]
-fn a_stranger_has_small_frames_and_little_time() {
+fn a_stranger_has_small_frames() {
     local(async {
         let authority = authority();
         let tls = Tls::new(server(&authority, IDENTITY.server, now()));
@@ -684,5 +684,44 @@ fn a_stranger_has_small_frames_and_little_time() {
             until("it is closed", || peer.state().last_error.is_some()).await;
         }
         assert_eq!(called.service.requests.get(), 1);
+    });
+}
+
+/// The certificate of a server is its proof, and a caller without one has the time of a hello to begin its own.
+#[test]
+fn a_stranger_that_begins_no_proof_is_closed() {
+    local(async {
+        let authority = authority();
+        let tls = Tls::new(server(&authority, IDENTITY.server, now()));
+        let service = TestService::new(Manner::Echo);
+        let called = TestServer::start_at(loopback(0), service, |config| {
+            config.tls = Some(tls);
+            config.hello_timeout = Duration::from_secs(2);
+        })
+        .await;
+        let peers = [client(&authority), server(&authority, ANOTHER, now())];
+        let [stranger, proven] = peers.map(|endpoint| {
+            let own_id = ANOTHER;
+            let role = match endpoint.credentials {
+                Some(_) => Role::Server,
+                None => Role::Client,
+            };
+            let config = encrypted(called.address, endpoint);
+            Peer::new(PeerConfig {
+                role,
+                own_id,
+                ..config
+            })
+        });
+        for peer in [&proven, &stranger] {
+            peer.connect();
+            until("it is in", || peer.status() == Status::Connected).await;
+        }
+        until("the stranger is closed", || {
+            stranger.status() != Status::Connected
+        })
+        .await;
+        assert_eq!(proven.status(), Status::Connected);
+        assert_eq!(proven.connections_made(), 1);
     });
 }

@@ -91,7 +91,7 @@ fn a_disk_that_is_too_small_is_full_and_nothing_is_left_behind() {
     options.segment_bytes = 1 << 38;
     let space = rustix::fs::statvfs(parent.path()).unwrap();
     if space.f_bavail * space.f_frsize > options.segment_bytes {
-        println!("not run: the disk has room for the largest segment");
+        areo_fuzzing::not_run("the disk has room for the largest segment");
         return;
     }
     let (mut log, _) = Log::open(disk.clone(), options, |_| ()).unwrap();

@@ -95,7 +95,7 @@ impl Machines {
 }
 
 #[test]
-fn clocks_that_are_an_hour_wrong_lock_nothing_out() {
+fn clocks_that_differ_by_almost_two_hours_lock_nothing_out() {
     let Some(mut machines) = Machines::start([0, 55 * MINUTE, -55 * MINUTE]) else {
         return;
     };

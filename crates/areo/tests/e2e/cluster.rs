@@ -1,11 +1,13 @@
 //! A cluster of real processes in a directory of its own.
 
-use crate::command::{command, ended};
+use crate::command::{command, ended, secrets};
+use crate::leaks;
 use areo_client::ConnectOptions;
 use rustix::process::{Pid, Signal, test_kill_process};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -28,15 +30,19 @@ struct Events {
     starts: BTreeMap<String, usize>,
     ready: bool,
     ended: bool,
+    /// Everything that was on its standard output.
+    printed: String,
 }
 
-/// A running `areo up` and its servers.
+/// A running `areo up` and its servers. At its end it is searched for secrets.
 pub(crate) struct Cluster {
     folder: Arc<TempDir>,
     port: u16,
     up: Child,
     events: Arc<Mutex<Events>>,
     errors: Option<thread::JoinHandle<String>>,
+    /// The logs of servers that a test started itself.
+    logs: TempDir,
     /// Servers that a test started itself.
     own: BTreeMap<String, Child>,
     /// What `areo up` and the commands find in their environment.
@@ -102,12 +108,14 @@ impl Cluster {
         thread::spawn(move || listen(out, &told));
         let errors = Some(thread::spawn(move || collect(err)));
         let own = BTreeMap::new();
+        let logs = tempfile::tempdir().expect("there is room for a directory");
         let mut cluster = Cluster {
             folder,
             port,
             up,
             events,
             errors,
+            logs,
             own,
             variables,
         };
@@ -116,16 +124,17 @@ impl Cluster {
             let ended = cluster.wait();
             panic!("`areo up` ended with {}: {}", ended.code, ended.stderr);
         }
+        leaks::learn_below(cluster.folder());
         cluster
     }
 
-    /// The same directory again, after `areo up` has ended.
+    /// Starts `areo up` again in this directory, after it has ended.
     pub(crate) fn start_again(self, flags: &[&str]) -> Cluster {
         let port = self.port;
         self.start_at(port, flags)
     }
 
-    /// The same directory again, from another port on.
+    /// Starts `areo up` again in this directory, from another port on.
     pub(crate) fn start_at(mut self, port: u16, flags: &[&str]) -> Cluster {
         assert!(
             self.up.try_wait().expect("it can be asked").is_some(),
@@ -250,7 +259,7 @@ impl Cluster {
         self.start_server_with(server, &[]);
     }
 
-    /// The same, with these options more.
+    /// Starts a server that was killed, with these options more.
     pub(crate) fn start_server_with(&mut self, server: &str, options: &[&str]) {
         let file = std::fs::read_to_string(self.file()).expect("the cluster has a file");
         let file: toml::Table = file.parse().expect("it is TOML");
@@ -267,7 +276,7 @@ impl Cluster {
             .args(options)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(self.log(server))
             .spawn()
             .expect("areo starts");
         self.own.insert(server.to_owned(), child);
@@ -300,11 +309,21 @@ impl Cluster {
             .args(["--join", &format!("127.0.0.1:{}", self.port)])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(self.log(server))
             .spawn()
             .expect("areo starts");
         self.own.insert(server.to_owned(), child);
         port + 40
+    }
+
+    /// The log of a server that this test starts, which goes on at its end.
+    fn log(&self, server: &str) -> File {
+        let mut options = File::options();
+        let file = options
+            .create(true)
+            .append(true)
+            .open(self.logs.path().join(server));
+        file.expect("there is room for a log")
     }
 
     /// The options with which the library reaches it.
@@ -345,12 +364,29 @@ impl Cluster {
     /// Waits until `areo up` ends.
     pub(crate) fn wait(&mut self) -> CommandOutput {
         let status = self.up.wait().expect("it is ours");
-        let errors = self.errors.take().expect("waited for once");
         CommandOutput {
             code: status.code().unwrap_or(-1),
             stdout: Vec::new(),
-            stderr: errors.join().expect("the reader does not panic"),
+            stderr: self.errors().expect("waited for once"),
         }
+    }
+
+    /// All that `areo up` and its servers wrote on standard error, once they have ended; none if it was taken before.
+    fn errors(&mut self) -> Option<String> {
+        let errors = self.errors.take()?;
+        let errors = errors.join().expect("the reader does not panic");
+        secrets::check_printed(errors.as_bytes());
+        Some(errors)
+    }
+
+    /// Fails if a secret is in something that was printed, or in a file that is not its own.
+    fn check_secrets(&mut self) {
+        leaks::learn_below(self.folder());
+        self.errors();
+        let printed = self.events().printed.clone();
+        secrets::check_printed(printed.as_bytes());
+        leaks::check_below(self.logs.path());
+        leaks::check_below(self.folder());
     }
 }
 
@@ -365,6 +401,9 @@ impl Drop for Cluster {
             signal(self.up_pid(), Signal::INT);
             // Its exit code was asserted where it matters.
             let _ = self.up.wait();
+        }
+        if !thread::panicking() {
+            self.check_secrets();
         }
     }
 }
@@ -383,6 +422,8 @@ fn listen(out: ChildStdout, events: &Mutex<Events>) {
     for line in BufReader::new(out).lines().map_while(Result::ok) {
         let event: Value = serde_json::from_str(&line).expect("every line is an object");
         let mut events = events.lock().expect("nobody panics with it");
+        events.printed.push_str(&line);
+        events.printed.push('\n');
         let server = || event["server"].as_str().expect("is text").to_owned();
         match event["event"].as_str() {
             Some("started") => {

@@ -10,6 +10,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+#[path = "secrets.rs"]
+pub(crate) mod secrets;
+
 /// How a command ended and what it said.
 #[derive(Debug)]
 pub(crate) struct CommandOutput {
@@ -73,6 +76,7 @@ pub(crate) fn ended(command: &mut Command, input: &[u8]) -> CommandOutput {
     let writer = thread::spawn(move || drop(stdin.write_all(&input)));
     let output = child.wait_with_output().expect("the program ends");
     writer.join().expect("the writer does not panic");
+    secrets::check_command(&output.stdout, &output.stderr);
     CommandOutput {
         code: output.status.code().unwrap_or(-1),
         stdout: output.stdout,
@@ -96,7 +100,7 @@ pub(crate) fn command() -> Command {
     of(crate::program())
 }
 
-/// The same of another binary.
+/// Another binary, untouched likewise.
 pub(crate) fn of(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     let known = |name: &OsString| {

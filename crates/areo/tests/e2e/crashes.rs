@@ -343,7 +343,7 @@ fn a_server_that_was_away_repairs_itself() {
     repair_itself("ec");
 }
 
-/// The same where a round says which versions are complete.
+/// A server repairs itself where a round says which versions are complete.
 #[test]
 fn a_server_with_coded_atomic_storage_repairs_itself() {
     repair_itself("cas");
@@ -427,7 +427,7 @@ fn a_server_that_is_killed_while_it_repairs_itself_goes_on() {
     }
 }
 
-/// The same, by a client, for a server that does not.
+/// A client repairs a server that does not repair itself.
 #[test]
 fn a_client_repairs_all_servers() {
     let mut cluster = Cluster::start(&["--servers", "5"]);

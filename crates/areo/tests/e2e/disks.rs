@@ -7,6 +7,7 @@ use crate::command::{command, ended, of};
 use crate::lifecycle::ask;
 use crate::metrics::{metrics, value};
 use crate::values::bytes;
+use areo_fuzzing::not_run;
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 use serde_json::json;
 use std::fs::{self, File, Permissions};
@@ -250,7 +251,7 @@ impl Drop for SmallDisk {
 #[test]
 fn a_full_disk_refuses_writes_keeps_what_it_has_and_recovers() {
     let Some(disk) = SmallDisk::mount("500m") else {
-        println!("not run: mounting a small file system needs root");
+        not_run("mounting a small file system needs root");
         return;
     };
     let cluster = Cluster::start_below(disk.0.path(), &["--servers", "3", "--dap", "abd"]);
@@ -399,7 +400,7 @@ fn fill_up(cluster: &Cluster, disks: &[SmallDisk], smallest: usize) -> Vec<PathB
 fn an_object_takes_puts_again_when_full_disks_have_room() {
     let servers = ["--servers", "6"];
     let Some((cluster, disks)) = on_small_disks(&["s4", "s5", "s6"], &servers) else {
-        println!("not run: mounting a small file system needs root");
+        not_run("mounting a small file system needs root");
         return;
     };
     let value = |number: u64| bytes(100_000, number);
@@ -427,7 +428,7 @@ fn an_object_takes_puts_again_when_full_disks_have_room() {
 #[test]
 fn a_put_that_full_disks_refused_leaves_the_object_readable() {
     let Some((mut cluster, disks)) = on_small_disks(&["s4", "s5"], &["--servers", "5"]) else {
-        println!("not run: mounting a small file system needs root");
+        not_run("mounting a small file system needs root");
         return;
     };
     let (old, new) = (bytes(100_000, 1), bytes(100_000, 2));
@@ -461,7 +462,7 @@ fn a_put_that_full_disks_refused_leaves_the_object_readable() {
 #[test]
 fn a_server_that_starts_on_a_full_disk_reads_and_refuses_writes() {
     let Some(disk) = SmallDisk::mount("900m") else {
-        println!("not run: mounting a small file system needs root");
+        not_run("mounting a small file system needs root");
         return;
     };
     let mut cluster = Cluster::start_below(disk.0.path(), &["--servers", "3", "--dap", "abd"]);

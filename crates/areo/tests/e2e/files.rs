@@ -174,7 +174,7 @@ fn two_people_edit_one_file() {
         desk.pull("shared", path);
         assert!(fs::read(desk.path(name)).unwrap() == both);
     }
-    // The same block: one push succeeds, the other reports the conflict and keeps its text.
+    // Both edit one block: one push succeeds, the other reports the conflict and keeps its text.
     edit("a", 100_000, 4);
     edit("b", 100_000, 8);
     desk.push("shared", &a);

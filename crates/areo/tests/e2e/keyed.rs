@@ -3,17 +3,21 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::cluster::{CommandOutput, free_ports, wait_until};
-use crate::command::{command, ended};
+use crate::command::{command, ended, secrets};
+use crate::leaks;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
 use tempfile::TempDir;
 
-/// A server process; its log is kept.
+/// A server process; its cluster keeps its log.
 pub(crate) struct Server {
     child: Child,
     log: Arc<Mutex<String>>,
+    /// Reads the log to its end.
+    reader: Option<JoinHandle<()>>,
 }
 
 impl Drop for Server {
@@ -21,15 +25,32 @@ impl Drop for Server {
         // It may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if let Some(reader) = self.reader.take() {
+            // A panic of its thread was printed.
+            let _ = reader.join();
+        }
     }
 }
 
-/// A cluster with keys on loopback, and all that was printed in it.
+/// A cluster with keys on loopback, and all that was printed in it. At its end it is searched for secrets.
 pub(crate) struct KeyedCluster {
     folder: TempDir,
     port: u16,
     pub(crate) servers: Vec<Server>,
+    /// Logs of all servers, also of those that have ended.
+    logs: Vec<Arc<Mutex<String>>>,
     printed: Mutex<String>,
+}
+
+impl Drop for KeyedCluster {
+    fn drop(&mut self) {
+        self.servers.clear();
+        if !thread::panicking() {
+            leaks::learn_below(self.folder());
+            secrets::check_printed(self.written().as_bytes());
+            leaks::check_below(self.folder());
+        }
+    }
 }
 
 impl KeyedCluster {
@@ -44,6 +65,8 @@ impl KeyedCluster {
         let init = ["--init", "--tls", "--name", "s1"];
         cluster.serve_by(first, ("s1", 0), &init, None);
         wait_until(|| cluster.file().exists() && cluster.serving() == 1);
+        let keys = leaks::learn_below(cluster.folder());
+        assert_eq!(keys, 2, "that of the server and that of the CA");
         cluster
     }
 
@@ -61,8 +84,14 @@ impl KeyedCluster {
             folder: tempfile::tempdir().unwrap(),
             port: free_ports(),
             servers: Vec::new(),
+            logs: Vec::new(),
             printed: Mutex::default(),
         }
+    }
+
+    /// The first one of its ports.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
     }
 
     /// The folder of the cluster.
@@ -110,17 +139,19 @@ impl KeyedCluster {
         let mut stderr = child.stderr.take().unwrap();
         let log = Arc::<Mutex<String>>::default();
         let written = Arc::clone(&log);
-        std::thread::spawn(move || {
+        let reader = thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(count @ 1..) = stderr.read(&mut bytes) {
                 let text = String::from_utf8_lossy(&bytes[..count]).into_owned();
                 written.lock().unwrap().push_str(&text);
             }
         });
-        self.servers.push(Server { child, log });
+        self.logs.push(Arc::clone(&log));
+        let reader = Some(reader);
+        self.servers.push(Server { child, log, reader });
     }
 
-    /// The log of a server.
+    /// The log of a server that runs.
     pub(crate) fn log(&self, server: usize) -> String {
         self.servers[server].log.lock().unwrap().clone()
     }
@@ -180,9 +211,8 @@ impl KeyedCluster {
 
     /// Everything that servers and commands have written so far, but for what was to be shown once.
     pub(crate) fn written(&self) -> String {
-        let logs = self.servers.iter().map(|server| server.log.lock().unwrap());
-        let logs: String = logs.map(|log| log.clone()).collect();
-        logs + &self.printed.lock().unwrap()
+        let logs = self.logs.iter().map(|log| log.lock().unwrap().clone());
+        logs.collect::<String>() + &self.printed.lock().unwrap()
     }
 }
 

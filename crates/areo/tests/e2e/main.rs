@@ -18,6 +18,7 @@ mod if_version;
 mod joining;
 mod keyed;
 mod large;
+mod leaks;
 mod leaving;
 mod lifecycle;
 mod logs;

@@ -262,25 +262,44 @@ fn what_interrupts_a_command() {
     assert_eq!((get.wait().unwrap().code(), &*value), (Some(0), "value\n"));
 }
 
-/// Ends `get large -o TARGET` by these signals when `is_due`, all of which it finds at once. Returns its exit code and what it said.
+/// The state of a process that was not waited for, as `/proc` has it.
+fn process_state(id: u32) -> char {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
+    let (_, after_name) = stat.rsplit_once(") ").unwrap();
+    after_name.chars().next().unwrap()
+}
+
+/// Ends `get large -o TARGET` by these signals when `is_due`, all of which it finds at once: it is stopped when they are sent. Returns its exit code
+/// and its sentences; none if it ended before it was stopped.
 fn signalled(
     cluster: &Cluster,
     target: &Path,
-    (signals, is_due): (&[Signal], impl Fn() -> bool),
-) -> (Option<i32>, String) {
+    (signals, is_due): (&[Signal], &dyn Fn() -> bool),
+) -> Option<(Option<i32>, String)> {
     let mut get = hearing_hangups(cluster, &["get", "large", "-o", target.to_str().unwrap()]);
-    let mut get = get.stderr(Stdio::piped()).spawn().unwrap();
-    while !is_due() && get.try_wait().unwrap().is_none() {
+    let get = get.stderr(Stdio::piped()).spawn().unwrap();
+    let has_ended = || process_state(get.id()) == 'Z';
+    while !is_due() && !has_ended() {
         std::hint::spin_loop();
     }
     let id = i32::try_from(get.id()).unwrap();
-    let all = [&[Signal::STOP], signals, &[Signal::CONT]].concat();
-    for it in all {
+    signal(id, Signal::STOP);
+    wait_until(|| ['T', 'Z'].contains(&process_state(get.id())));
+    let is_stopped = !has_ended();
+    for it in [signals, &[Signal::CONT]].concat() {
         signal(id, it);
     }
     let ended = get.wait_with_output().unwrap();
     let said = String::from_utf8(ended.stderr).unwrap();
-    (ended.status.code(), said)
+    is_stopped.then_some((ended.status.code(), said))
+}
+
+/// The first attempt in which the signals came in time.
+#[track_caller]
+fn in_time<T>(attempt: impl FnMut() -> Option<T>) -> T {
+    let mut attempts = std::iter::repeat_with(attempt).take(50);
+    let first = attempts.find_map(|it| it);
+    first.expect("one of fifty attempts is in time")
 }
 
 #[test]
@@ -299,7 +318,11 @@ fn an_interrupted_read_leaves_a_complete_file_or_the_one_before() {
     let (new, linked) = (folder.path().join("new"), folder.path().join("linked"));
     for signals in [&[Signal::TERM][..], &[Signal::HUP, Signal::INT]] {
         let is_due = || beside().is_some_and(|path| length(&path) > 0);
-        let (code, said) = signalled(&cluster, &new, (signals, is_due));
+        let attempt = || {
+            fs::remove_file(&new).ok();
+            signalled(&cluster, &new, (signals, &is_due))
+        };
+        let (code, said) = in_time(attempt);
         assert_eq!((code, &*said), (Some(130), ""));
         assert_eq!((beside(), new.exists()), (None, false));
     }
@@ -307,9 +330,11 @@ fn an_interrupted_read_leaves_a_complete_file_or_the_one_before() {
     fs::write(&linked, "before").unwrap();
     fs::hard_link(&linked, folder.path().join("other name")).unwrap();
     for signals in [&[Signal::TERM][..], &[Signal::HUP, Signal::INT]] {
-        fs::write(&linked, "before").unwrap();
         let is_due = || length(&linked) != 6;
-        let (code, said) = signalled(&cluster, &linked, (signals, is_due));
+        let (code, said) = in_time(|| {
+            fs::write(&linked, "before").unwrap();
+            signalled(&cluster, &linked, (signals, &is_due))
+        });
         let is_whole = fs::read(&linked).unwrap() == value;
         match signals.len() {
             // Too late: it ends as without the signal.

@@ -269,7 +269,7 @@ fn promtool_finds_nothing_wrong() {
         .args(["check", "rules", rules])
         .output();
     let Ok(checked) = checked else {
-        eprintln!("not run: promtool is not installed");
+        areo_fuzzing::not_run("there is no promtool on the PATH");
         return;
     };
     assert!(checked.status.success(), "{checked:?}");

@@ -6,6 +6,7 @@ use crate::cluster::wait_until;
 use crate::command;
 use crate::file_history::judged;
 use crate::keyed::{KeyedCluster, key_in};
+use crate::metrics::{metrics, value};
 use crate::reconfig::traffic::Traffic;
 use areo_check::Verdict;
 use areo_client::blocking::wait;
@@ -78,8 +79,15 @@ fn keys_and_cas_are_rotated_while_clients_read_and_write() {
     let rotated = cluster.run_by(bounded, &cluster.file(), &["ca", "rotate"], b"");
     rotated.done();
     second.goes_on();
+    let distrusted = || -> f64 {
+        let ports = (40..43).map(|above| cluster.port() + above);
+        let series = "areo_server_distrusted_connections_total";
+        ports.map(|port| value(&metrics(port), series)).sum()
+    };
+    let before = distrusted();
     cluster.run(&["ca", "drop", &old]).done();
     // Connections whose certificates stand on the old one are closed when their servers look next.
+    wait_until(|| distrusted() > before);
     second.goes_on();
     wait_until(|| cluster.serving() == 3);
     second.goes_on();

@@ -58,7 +58,9 @@ impl Terminal {
     /// All that the line writes until it ends.
     pub(crate) fn end(mut self) -> String {
         self.script.wait().expect("it is our own");
-        self.shown()
+        let shown = self.shown();
+        crate::command::secrets::check_printed(shown.as_bytes());
+        shown
     }
 }
 

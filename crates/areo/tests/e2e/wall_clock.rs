@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::command::{command, on_the_path};
+use areo_fuzzing::not_run;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -25,7 +26,7 @@ impl WallClock {
     /// None where there is no compiler for C, after it said so.
     pub(crate) fn right() -> Option<WallClock> {
         if library().is_none() {
-            eprintln!("not run: there is no C compiler 'cc', which makes wrong clocks");
+            not_run("there is no C compiler 'cc', which makes wrong clocks");
             return None;
         }
         let clock = WallClock {

@@ -97,7 +97,7 @@ fn collection_leads_from_the_first_configuration_to_the_last() {
     assert_eq!(points, 18, "{report}");
     let measured = csv.lines().filter(|line| line.starts_with("measured,"));
     assert_eq!(measured.count(), 5 * points, "{csv}");
-    // The same page from what was printed.
+    // The printed report makes an equal page.
     let (printed, again) = (file("printed.json"), file("again.html"));
     std::fs::write(&printed, serde_json::to_vec(&report).unwrap()).unwrap();
     line("bench report", &[&printed, "--html", &again]).done();
@@ -144,6 +144,7 @@ fn etcd_decides_where_the_experiment_has_an_external_service() {
     if !on_the_path("etcd") {
         let said = variants.map(|variant| format!("{variant}: not run: no etcd on the PATH"));
         assert_eq!(report["not_run"], serde_json::json!(said));
+        areo_fuzzing::not_run("there is no etcd on the PATH");
         return;
     }
     assert_eq!(report["not_run"], serde_json::json!([]));

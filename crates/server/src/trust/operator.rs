@@ -275,12 +275,17 @@ pub(crate) fn of_start(
         Err(error) => return Err(error),
     }
     follower.report_if_late(trust, now_seconds);
-    read_on(files.clone(), sender);
+    if let Err(error) = read_on(files.clone(), sender) {
+        tracing::error!(%error, "no thread can be had: the certificate files are not read again");
+    }
     Ok(follower)
 }
 
-/// Reads the files again and again, until the receiver is gone.
-fn read_on(files: CertificateFiles, sender: watch::Sender<Reading>) {
+/// Reads the files again and again, on a thread that ends when the receiver is gone.
+fn read_on(
+    files: CertificateFiles,
+    sender: watch::Sender<Reading>,
+) -> io::Result<thread::JoinHandle<()>> {
     let read = move || {
         while !sender.is_closed() {
             thread::sleep(PERIOD);
@@ -294,12 +299,9 @@ fn read_on(files: CertificateFiles, sender: watch::Sender<Reading>) {
             });
         }
     };
-    let spawned = thread::Builder::new()
+    thread::Builder::new()
         .name("certificate".into())
-        .spawn(read);
-    if let Err(error) = spawned {
-        tracing::error!(%error, "no thread can be had: the certificate files are not read again");
-    }
+        .spawn(read)
 }
 
 impl Follower {

@@ -4,6 +4,7 @@
 use super::{shown, variables};
 use crate::cluster::{Cluster, wait_until};
 use crate::command::on_the_path;
+use areo_fuzzing::not_run;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -38,7 +39,7 @@ impl Phoenix {
     /// One that serves; none where it is not installed.
     fn start() -> Option<Phoenix> {
         if !on_the_path("phoenix") {
-            eprintln!("not run: there is no phoenix on the PATH");
+            not_run("there is no phoenix on the PATH");
             return None;
         }
         let folder = tempfile::tempdir().expect("there is room");

@@ -54,7 +54,7 @@ fn changes_at_once_are_all_made() {
     }
 }
 
-/// The same in a coded domain, by SM: members that stay keep their fragments, and any one may be away.
+/// Changes of a coded domain at once, by SM: members that stay keep their fragments, and any one may be away.
 #[test]
 fn changes_of_a_coded_domain_at_once_are_all_made() {
     let mut cluster = Cluster::start(&["--servers", "7", "--durability", "memory"]);

@@ -38,7 +38,7 @@ impl Etcd {
         command.arg("--initial-cluster").arg(format!("e={peer}"));
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let Ok(process) = command.spawn() else {
-            eprintln!("not run: there is no etcd on the PATH");
+            areo_fuzzing::not_run("there is no etcd on the PATH");
             return None;
         };
         let address = format!("{host}:{number}");

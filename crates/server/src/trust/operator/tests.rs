@@ -280,7 +280,7 @@ fn the_files_are_read_again_until_no_server_follows_them() {
     let case = Case::new();
     case.write(&case.made(SERVER, NOW));
     let (sender, mut readings) = watch::channel(case.files().read());
-    read_on(case.files(), sender);
+    let reader = read_on(case.files(), sender).unwrap();
     let next = case.made(SERVER, NOW);
     case.write(&next);
     let runtime = tokio::runtime::Builder::new_current_thread().build();
@@ -291,4 +291,7 @@ fn the_files_are_read_again_until_no_server_follows_them() {
         };
         readings.wait_for(has_next).await.unwrap();
     });
+    assert!(!reader.is_finished());
+    drop(readings);
+    reader.join().unwrap();
 }
