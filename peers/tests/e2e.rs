@@ -96,7 +96,7 @@ fn stores_are_measured_in_turn_and_the_page_is_drawn_again() {
     assert_eq!(lines.lines().count(), 1 + points.len());
     // Nothing is left of the clusters.
     assert!(std::fs::read_dir(&data).unwrap().next().is_none());
-    // The same page from what was printed.
+    // The printed report makes an equal page.
     let (printed, again) = (file("printed.json"), file("again.html"));
     std::fs::write(&printed, serde_json::to_vec(&report).unwrap()).unwrap();
     lab(&["bench", "report", &printed, "--html", &again]).done();

@@ -6,7 +6,7 @@
 pub(crate) struct Source {
     /// The text with comments, strings and characters replaced by spaces: same length, same lines.
     pub(crate) code: String,
-    /// The same, with every item under `#[cfg(test)]` blanked out too.
+    /// The code with every item under `#[cfg(test)]` blanked out too.
     pub(crate) shipped: String,
     /// Names of `mod name;` items under `#[cfg(test)]`: their files are tests.
     pub(crate) test_modules: Vec<String>,

@@ -155,7 +155,7 @@ pub enum DapWord {
     /// Erasure-code as Ares does, to compare with: reads always write back, and wait behind more than delta writers
     #[value(hide = true)]
     EcPublished,
-    /// The same with the optimisation of `CoAres`: clients remember what they wrote
+    /// Erasure-code as `CoAres` does, to compare with: clients remember what they wrote
     #[value(hide = true)]
     EcOptimized,
     /// Replicate as MW-ABD does, to compare with: reads always write back
@@ -163,10 +163,10 @@ pub enum DapWord {
     AbdPublished,
     /// Erasure-code by CAS: a read that meets writers sends tags and no values; every version stays
     Cas,
-    /// The same, and versions that are superseded go
+    /// Code as CAS does, and drop versions that are superseded
     #[value(name = "casgc")]
     CasGc,
-    /// The same, bounded, with gossip of servers: state that no run produces is written over and not reported. For caches,
+    /// Code as CASGC does, bounded, with gossip of servers: state that no run produces is written over and not reported. For caches,
     /// not for data that must not change unnoticed
     #[value(name = "casss")]
     CasSs,

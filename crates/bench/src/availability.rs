@@ -74,7 +74,7 @@ pub struct Report {
     pub longest_gap_ms: f64,
     /// p99 of reads from the failure on, beyond one read without it, divided by p99 without it.
     pub read_p99_ratio: f64,
-    /// The same of writes.
+    /// The ratio of the p99 of writes.
     pub write_p99_ratio: f64,
     /// With all servers.
     pub without: PhaseReport,

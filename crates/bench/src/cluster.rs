@@ -179,7 +179,7 @@ impl Cluster {
         self.start_with(server, &[])
     }
 
-    /// The same, with these options of `areo server` beside those that all have.
+    /// Starts a server with these options of `areo server` beside those that all have.
     ///
     /// # Errors
     /// [`RunError::System`].

@@ -131,7 +131,7 @@ fn repeat(time: Duration, mut step: impl FnMut() -> io::Result<usize>) -> io::Re
     })
 }
 
-/// The same in microseconds.
+/// A cost in microseconds.
 fn in_microseconds(taken: UnitCost) -> UnitCost {
     UnitCost {
         elapsed: taken.elapsed / 1e3,

@@ -102,7 +102,7 @@ pub async fn fill(
     .await
 }
 
-/// The same by these clients, of a store that a history calls by this name.
+/// Fills a store by these clients; a history calls the store by this name.
 ///
 /// # Errors
 /// [`RunError`].
@@ -207,7 +207,7 @@ impl Load {
         Ok(load.beside(reconfigurers, plan))
     }
 
-    /// The same with these clients, of a store that a history calls by this name.
+    /// A load by these clients on a store that a history calls by this name.
     pub(crate) fn of(
         callers: Vec<AnyCaller>,
         plan: &Plan,
@@ -300,7 +300,7 @@ impl Load {
         self.stop_within(Duration::MAX).await
     }
 
-    /// The same, but gives up what has not ended soon: it may wait for what was killed until it is too late.
+    /// Stops the load and drops operations that have not ended by then: they may wait for a killed server for ever.
     pub(crate) async fn stop_within(mut self, time: Duration) -> LoadEnd {
         self.shared.stop();
         let all = async {

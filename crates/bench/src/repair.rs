@@ -68,7 +68,7 @@ pub struct Report {
     pub with: PhaseReport,
     /// p99 of reads: with repair divided by without.
     pub read_p99_ratio: f64,
-    /// The same of writes.
+    /// The ratio of the p99 of writes.
     pub write_p99_ratio: f64,
     /// Verification of the member's records.
     pub verified: Copied,

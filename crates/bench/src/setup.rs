@@ -70,7 +70,7 @@ impl Setup {
         self.start_at(loopback_places(self.servers, false)).await
     }
 
-    /// The same behind a proxy. `site`: where its callers are at first, if they are grouped by that.
+    /// Starts a cluster behind a proxy. `site`: where its callers are at first, if they are grouped by that.
     pub(crate) async fn start_behind_proxy(
         &self,
         site: Option<usize>,
@@ -84,7 +84,7 @@ impl Setup {
         Ok((proxy, started))
     }
 
-    /// The same, with the servers at these places.
+    /// Starts a cluster with its servers at these places.
     pub(crate) async fn start_at(&self, places: Vec<Place>) -> Result<StartedCluster, RunError> {
         let mut cluster = Cluster::make(&self.program, places, &self.data, self.memory)?;
         cluster.start_all()?;

@@ -153,11 +153,11 @@ impl std::error::Error for TargetError {}
 pub enum CallError {
     /// It had no effect, and will have none.
     NotApplied(String),
-    /// The same: conditional writes do not have one winner there, or no longer.
+    /// It had no effect: conditional writes have no single winner there, or no longer.
     NotConditional(String),
     /// It may have had its effect, or have it later.
     Unknown(String),
-    /// The same, and it should not happen at all.
+    /// It may have had its effect, or have it later, and should not happen at all.
     Unexpected(String),
 }
 

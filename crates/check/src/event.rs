@@ -71,7 +71,7 @@ pub enum EventKind {
 pub enum Kind {
     /// Returns the value; no value means absent.
     Read,
-    /// The same, but it need not agree with other reads about the order of concurrent writes.
+    /// Reads a value, and need not agree with other reads about the order of concurrent writes.
     RegularRead,
     /// Writes a value.
     Write,

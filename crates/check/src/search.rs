@@ -16,7 +16,7 @@ pub(crate) fn search(steps: &[Step], states_max: usize) -> Option<bool> {
     search_on(steps, |_, _| true, states_max)
 }
 
-/// The same where a write may take effect on some values only: `may` decides whether a step does on a value.
+/// Searches an order where a write may take effect on some values only: `may` decides whether a step does on a value.
 pub(crate) fn search_on(
     steps: &[Step],
     may: impl Fn(usize, Option<u32>) -> bool,

@@ -257,7 +257,7 @@ impl Names {
             .is_some_and(ServerRecord::is_leaving)
     }
 
-    /// The same in the order in which people count: s2 before s10.
+    /// All servers in the order in which people count: s2 before s10.
     pub(crate) fn sorted(&self) -> Vec<ServerInfo> {
         let mut servers: Vec<ServerInfo> = self.servers().map(ServerInfo::from).collect();
         servers.sort_by_cached_key(|server| (counting_key(&server.name), server.id));

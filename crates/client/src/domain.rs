@@ -45,7 +45,7 @@ impl Domain {
         }
     }
 
-    /// The same domain, for writes and deletions that leave the blocks of large values that they replace to a later
+    /// A handle of this domain for writes and deletions that leave the blocks of large values that they replace to a later
     /// [`Domain::sweep`], so that readers under way can finish. Otherwise such a reader starts again if it was handed
     /// nothing yet, and ends with [`Error::VersionConflict`](crate::Error::VersionConflict) if it was.
     #[must_use]
@@ -56,7 +56,7 @@ impl Domain {
         }
     }
 
-    /// The same domain, and what the operations through it cost.
+    /// A handle of this domain that counts, and the cost of the operations through it.
     #[must_use]
     pub fn measured(&self) -> (Domain, Arc<Statistics>) {
         let statistics = Arc::new(Statistics::default());

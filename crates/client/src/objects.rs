@@ -82,7 +82,7 @@ impl Domain {
         self.whole(key, found).await
     }
 
-    /// The same without writing back: regular, not atomic, for experiments (`[R-28 regular-reads]`). A later read may find an older
+    /// Reads as [`Domain::get`] does, without writing back: regular, not atomic, for experiments (`[R-28 regular-reads]`). A later read may find an older
     /// version. One round.
     ///
     /// # Errors
@@ -127,7 +127,7 @@ impl Domain {
         )
     }
 
-    /// The same, and asks every member what it holds ([`Placement::holds`](crate::Placement::holds)). Waits for silent members, a
+    /// The information of [`Domain::stat`], and what each member holds ([`Placement::holds`](crate::Placement::holds)). Waits for silent members, a
     /// second at most.
     ///
     /// # Errors
@@ -223,7 +223,7 @@ impl Domain {
         self.list_with(options).await
     }
 
-    /// The same, with common prefixes where [`ListOptions::delimiter`] asks for them: the servers pass over the keys of each.
+    /// A page of keys as [`Domain::list`] gives it, with common prefixes where [`ListOptions::delimiter`] asks for them: the servers pass over the keys of each.
     /// One round, unless servers differ about a prefix, because writes are under way or a server missed some.
     ///
     /// # Errors

@@ -220,7 +220,7 @@ impl Domain {
         self.work(Operation::ReadSequence, None, read).await
     }
 
-    /// The same configurations, and which of them is known to come after which. In a domain that is reconfigured over a lattice
+    /// The configurations of [`Domain::sequence`], and which of them is known to come after which. In a domain that is reconfigured over a lattice
     /// several may come after one.
     ///
     /// # Errors
@@ -252,7 +252,7 @@ async fn entries(context: &Context, path: &[Arc<Configuration>]) -> Vec<Sequence
     path.iter().enumerate().map(entry).collect()
 }
 
-/// The same, counted.
+/// Counts the transfers of a change, and passes its progress on.
 fn counting(
     metrics: &Metrics,
     progress: impl Fn(Progress) + Send + 'static,

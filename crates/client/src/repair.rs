@@ -139,7 +139,7 @@ impl Domain {
         self.look_at_all(true, progress).await
     }
 
-    /// The same, and repairs nothing.
+    /// Compares the members as [`Domain::repair`] does, and repairs nothing.
     ///
     /// # Errors
     /// As [`Domain::repair`].

@@ -83,7 +83,7 @@ impl Session {
         Ok(Session { shared, timeout })
     }
 
-    /// The same connection with another timeout.
+    /// This session with another timeout.
     pub(crate) fn with_timeout(&self, timeout: Duration) -> Session {
         Session {
             shared: self.shared.clone(),

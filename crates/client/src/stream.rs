@@ -353,7 +353,7 @@ impl WantedRange {
         Error::Invalid { reason }
     }
 
-    /// The same of a value of this length.
+    /// The range within a value of this length.
     fn within(self, length: u64) -> Result<Range<u64>, Error> {
         let end = self.end.unwrap_or(length);
         if self.start <= end && end <= length {

@@ -146,7 +146,7 @@ pub async fn get_data<E: Env>(
     Ok(found.expect("a read that passes nothing over asks again"))
 }
 
-/// The same, but for the versions that are passed over. `None`: the answers do not show that an older one may be returned.
+/// The newest version as [`get_data`] finds it, but for those that are passed over. `None`: the answers do not show that an older one may be returned.
 ///
 /// # Errors
 /// As [`get_data`].
@@ -305,7 +305,7 @@ pub async fn put_data<E: Env>(
     put(env, at, name, (tag, value), store).await
 }
 
-/// The same of a new version, which no member is known to hold. Where members have no room, those that are silent are waited
+/// Puts a new version, which no member is known to hold. Where members have no room, those that are silent are waited
 /// for as long as `grace`.
 ///
 /// # Errors

@@ -93,7 +93,7 @@ impl<E: Env> Client<E> {
         }
     }
 
-    /// The same client, for another operation.
+    /// This client, for another operation.
     #[must_use]
     pub fn with(&self, env: E) -> Client<E> {
         Client {
@@ -104,7 +104,7 @@ impl<E: Env> Client<E> {
         }
     }
 
-    /// The same client, whose reconfigurations wait for a leader as long as it gets on within this time.
+    /// This client, whose reconfigurations wait for a leader as long as it gets on within this time.
     #[must_use]
     pub fn waiting_for_leaders(&self, patience: Duration) -> Client<E> {
         Client {
@@ -186,7 +186,7 @@ impl<E: Env> Client<E> {
         self.next_writer().as_upload()
     }
 
-    /// The same client for an operation that leaves the blocks of what it replaces to a later sweep.
+    /// This client for an operation that leaves the blocks of what it replaces to a later sweep.
     #[must_use]
     pub fn keeping_replaced(&self) -> Client<E> {
         Client {

@@ -106,7 +106,7 @@ pub trait Env: Clone + 'static {
         self.sleep(Duration::from_micros(self.random() % most))
     }
 
-    /// The same of a proposer whose attempt has failed; its next one begins then (`[R-9 random-backoff]`).
+    /// The pause of a proposer whose attempt has failed; its next one begins then (`[R-9 random-backoff]`).
     fn back_off(&self, back_off: &mut BackOff) -> impl Future<Output = ()> {
         async move {
             self.pause(back_off.failed(self.now())).await;

@@ -207,7 +207,7 @@ pub async fn survey<E: Env>(env: &E, to: &Members, request: Request) -> Vec<Opti
     survey_for(env, to, request, None).await
 }
 
-/// The same, but waits no longer than `patience` for servers that are silent.
+/// Surveys servers, but waits no longer than `patience` for servers that are silent.
 pub async fn survey_for<E: Env>(
     env: &E,
     to: &Members,

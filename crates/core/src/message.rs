@@ -292,7 +292,7 @@ impl Reply {
         }
     }
 
-    /// The same, to look at.
+    /// The answers of an access, to look at.
     pub fn answers(&self) -> Option<&Vec<Answer>> {
         match self {
             Reply::Access(answers) => Some(answers),

@@ -28,7 +28,7 @@ pub struct Writer {
 const UPLOAD: u64 = 1 << 63;
 
 impl Writer {
-    /// The same writer as one of a value in blocks: its tag then says that the version has blocks, to whoever writes over it.
+    /// This writer as one of a value in blocks: its tag shows the next writer that the version has blocks.
     #[must_use]
     pub fn as_upload(self) -> Writer {
         assert!(self.counter > 0, "writers count their writes from 1");

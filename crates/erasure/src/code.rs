@@ -54,7 +54,7 @@ impl Code {
         })
     }
 
-    /// The same code on another kernel, for tests and comparisons.
+    /// This code on another kernel, for tests and comparisons.
     ///
     /// # Errors
     ///

@@ -251,7 +251,7 @@ impl Connection {
         }
     }
 
-    /// The same as [`Connection::send`] without the bound on the queue, for a resend of calls that a table bounds.
+    /// Sends as [`Connection::send`] does, without the bound on the queue, for a resend of calls that a table bounds.
     pub(crate) fn send_bounded_elsewhere<'a>(
         &self,
         header: &Header,

@@ -108,13 +108,13 @@ pub struct ListenerConfig {
     pub places: Places,
     /// Requests of one connection of small calls that are taken and not answered.
     pub max_unanswered_calls: usize,
-    /// The same for a bulk connection.
+    /// Requests of one bulk connection that are taken and not answered.
     pub max_unanswered_bulk: usize,
     /// Above this many bytes of unread answers no further request is read.
     pub pause_above_bytes: usize,
     /// Above this many bytes of unread answers a connection of small calls is closed.
     pub max_queued_calls_bytes: usize,
-    /// The same for a bulk connection.
+    /// Above this many bytes of unread answers a bulk connection is closed.
     pub max_queued_bulk_bytes: usize,
     /// Seconds that a client may be behind [`LEAST_RATE`] with a frame that it has begun, or with answers that wait for it.
     pub stall_timeout: Duration,

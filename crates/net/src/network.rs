@@ -398,7 +398,7 @@ impl Network {
         CoreInstant(u64::try_from(nanos).expect("585 years of uptime do not happen"))
     }
 
-    /// The same point in time as the runtime names it; one that never comes is far away.
+    /// This point in time by the runtime's clock; one that never comes is far away.
     pub(crate) fn instant(&self, at: CoreInstant) -> Instant {
         let time = Duration::from_nanos(at.0);
         self.shared.started + time.min(FAR)

@@ -16,7 +16,7 @@ const PROBES: u32 = 3;
 pub(crate) async fn connect(address: &str) -> Result<TcpStream, HandshakeError> {
     let found = match lookup_host(address).await {
         Ok(found) => found,
-        // The system refuses what it would need to look the name up.
+        // The system lacks something for the look-up, such as a descriptor: the error is not about the name.
         Err(error) if error.raw_os_error().is_some() => return Err(error.into()),
         Err(_) => return Err(HandshakeError::Unresolved),
     };

@@ -72,7 +72,7 @@ impl Cluster {
         }
     }
 
-    /// The same with disks, and with two servers at least.
+    /// This cluster with disks, and with two servers at least.
     pub(crate) fn on_disks(self) -> Cluster {
         Cluster {
             servers: self.servers.max(2),

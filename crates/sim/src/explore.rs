@@ -252,7 +252,7 @@ impl Operation {
         })
     }
 
-    /// The same operation, which gives up when it wants to pause more often than that.
+    /// This operation, which gives up when it wants to pause more often than that.
     #[must_use]
     pub fn with_pauses(self, pauses: usize) -> Operation {
         let Operation { label, kind, run } = self;

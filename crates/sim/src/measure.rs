@@ -72,7 +72,7 @@ pub struct Row {
     pub read_ms: f64,
     /// The longest read of a client, mean over clients and runs.
     pub read_max_ms: f64,
-    /// The same, the 95th percentile.
+    /// The p95 of these reads.
     pub read_max_p95_ms: f64,
     /// Reads that met several configurations: what they took longer than others, summed for each client and run.
     pub overhead_ms: f64,
@@ -111,7 +111,7 @@ impl Experiment {
         WAYS.len() * self.reconfigurers.len()
     }
 
-    /// The same at a scale.
+    /// This experiment at a scale.
     fn at(&self, scale: Scale) -> Experiment {
         let (runs, longest) = match scale {
             Scale::Full => (self.runs, Duration::MAX),
@@ -146,7 +146,7 @@ pub fn run(
     }
 }
 
-/// The same, where `one` makes the runs: processes can, too.
+/// Runs an experiment by `one`, which makes the runs: processes can, too.
 ///
 /// # Errors
 /// Those of a run; the count that is not what it has to be.

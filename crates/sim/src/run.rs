@@ -48,7 +48,7 @@ pub enum Work {
     /// Everything, as much of each as the seed says.
     #[default]
     Drawn,
-    /// The same, but domains are never reconfigured.
+    /// All operations, but domains are never reconfigured.
     Settled,
     /// Registers and their names at all servers: neither files nor values in blocks, nor reconfigurations, until everything
     /// is done once at the end. It says what the simulator itself costs.

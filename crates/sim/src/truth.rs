@@ -127,7 +127,7 @@ pub(crate) struct Truth {
     marks: BTreeMap<ObjectId, (Tag, Tag)>,
     /// Of each domain the highest configuration that was ever known here to be final.
     finals: BTreeMap<Domain, u32>,
-    /// The same of the servers that were on the machine before.
+    /// Final configurations of the servers that were on the machine before.
     finals_before: BTreeMap<Domain, u32>,
     /// Of each object the last fence that was ever durable here.
     fences: BTreeMap<ObjectId, Fence>,

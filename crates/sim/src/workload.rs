@@ -137,7 +137,7 @@ fn configuration(
 
 /// Tells the draw of regular reads apart from others.
 const REGULAR: u64 = 0x4e61;
-/// The same of clients that are called by their hardware.
+/// Tells the draw of clients that are called by their hardware apart.
 const HARDWARE: u64 = 0xca55;
 /// Drawn beside all else, so that other draws stay: whether a seed has operations on the trust of the cluster.
 const TRUST: u64 = 0x7245;

@@ -31,7 +31,7 @@ fn lines(history: &str, parts: &[&str]) -> Vec<usize> {
         .collect()
 }
 
-/// The same history with one line put in another way.
+/// This history with one line put in another way.
 fn with(history: &str, at: usize, lie: impl Fn(&str) -> String) -> String {
     let lines = history.lines().enumerate();
     let told = lines.map(|(place, line)| match place == at {

@@ -255,7 +255,7 @@ pub struct TicketAnswer {
     pub roots: Roots,
     /// Certificates of the server by other CAs of the cluster, for the key that it shows on this connection: a client that knows one of these CAs, and not the
     /// one of the connection, takes the new one from no one else.
-    pub also: Vec<CertificateDer<'static>>,
+    pub other_certificates: Vec<CertificateDer<'static>>,
 }
 
 /// The answer to a machine that is a server from now on.

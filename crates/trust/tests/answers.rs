@@ -303,7 +303,7 @@ fn a_proof_has_a_ticket_the_roots_and_a_proof_in_return() {
         ticket,
         answer,
         roots,
-        also,
+        other_certificates: also,
     } = answer;
     // The certificate of this server is of none of the CAs.
     let [also] = &also[..] else {
@@ -341,7 +341,7 @@ fn certificates_by_other_cas_are_made_once_a_day_and_a_ticket_does_without() {
             ..Question::of(Ask::Prove(proof), None)
         };
         match cluster.put(question) {
-            TrustAnswer::Ticket(answer) => answer.also,
+            TrustAnswer::Ticket(answer) => answer.other_certificates,
             other => panic!("no ticket: {other:?}"),
         }
     };
@@ -472,7 +472,11 @@ fn a_rotation_leads_from_one_ca_to_the_next_and_the_audit_tells_it() {
     let known = |root: &Root| {
         let roots = std::slice::from_ref(root);
         let counts = |also| verify(roots, also, &[], Usage::Server, NOW).is_ok();
-        answer.also.iter().filter(|also| counts(also)).count()
+        answer
+            .other_certificates
+            .iter()
+            .filter(|also| counts(also))
+            .count()
     };
     let roots = answer.roots.all().iter().chain([&first]);
     let roots = roots.map(|root| (root.digest(), known(root)));

@@ -8,7 +8,7 @@ use crate::tree::Tree;
 
 /// A file has fewer lines than this.
 const LINES_MAX: usize = 500;
-/// The same for a file that holds only tests: tables of cases are long and easy to read.
+/// The longest file that holds only tests: tables of cases are long and easy to read.
 const TEST_LINES_MAX: usize = 800;
 
 /// Files with too many lines.

@@ -143,7 +143,7 @@ fn options(session: &Session, args: args::Server, recorder: Recorder) -> Outcome
         repair_bytes_per_s: repair_rate.unwrap_or(REPAIR_RATE),
         scrub_bytes_per_s: scrub_rate.unwrap_or(SCRUB_RATE),
         tls: args.tls,
-        // A variable means another server than those of `areo up`.
+        // AREO_SERVER_CERT is for a server that a person starts: it cannot name each server of `areo up`.
         certificate: certificate.filter(|_| !args.supervised),
         replaced_after: REPLACED_AFTER,
         decide_outside: Some(outside::way),

@@ -208,7 +208,7 @@ fn chosen(mut traces: Vec<Trace>, args: &args::Trace) -> Vec<Trace> {
         Which::Compare => {
             traces.retain(|trace| args.both.contains(&trace.id));
             traces.sort_by_key(|trace| args.both.iter().position(|id| *id == trace.id));
-            // The same one twice is allowed, and dull.
+            // A trace may be compared with itself.
             if let ([one], true) = (&traces[..], args.both[0] == args.both[1]) {
                 traces.push(one.clone());
             }

@@ -53,7 +53,7 @@ fn one_file_is_read_the_nearest() {
     let variables = [("XDG_CONFIG_HOME", xdg)];
     assert_eq!(domain(None, &variables).as_deref(), Some("xdg"));
     assert_eq!(domain(None, &[("HOME", "/nonexistent")]), None);
-    // One that is no place of its own leads to the working directory.
+    // A relative `HOME` would lead to a file below the working directory.
     let relative = tempfile::tempdir_in(".").unwrap();
     let below = Path::new(relative.path().file_name().unwrap());
     fs::create_dir_all(below.join(".config/areo")).unwrap();

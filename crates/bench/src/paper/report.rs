@@ -52,7 +52,7 @@ pub struct Point {
     pub algorithm: String,
     /// Where: size, and what else is varied.
     pub at: String,
-    /// The same in figures.
+    /// The setting in figures.
     pub setting: Setting,
     /// Latency of a read as published, at the nearest size that was.
     pub published_read_ms: Option<f64>,
@@ -98,7 +98,7 @@ pub struct Comparison {
     pub at: String,
     /// is this, run by run.
     pub ratio: Spread,
-    /// The same of the published figures.
+    /// The ratio of the published figures.
     pub published: Option<f64>,
     /// The size that they were measured at.
     pub published_at: Option<String>,

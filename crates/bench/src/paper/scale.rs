@@ -62,7 +62,7 @@ impl Parameters {
         runs: 3,
     };
 
-    /// The same with this value of one of them.
+    /// These parameters with another value of one of them.
     fn with(&self, what: Parameter, value: usize) -> Parameters {
         let mut with = self.clone();
         match what {
@@ -150,7 +150,7 @@ pub(super) fn steps(experiment: &Experiment, scale: Scale) -> Vec<(String, Param
     steps_with(experiment, scale, parameters(experiment, scale))
 }
 
-/// The same with these parameters.
+/// The steps of an experiment with these parameters.
 pub(super) fn steps_with(
     experiment: &Experiment,
     scale: Scale,

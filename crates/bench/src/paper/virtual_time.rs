@@ -1,4 +1,4 @@
-//! The same experiments in virtual time ([`areo_sim::measure`]), with the same report.
+//! The papers' experiments in virtual time ([`areo_sim::measure`]), with the same report.
 
 use super::compare::{self, MeasuredPoint};
 use super::experiment::{Experiment, Procedure};
@@ -202,7 +202,7 @@ fn laws_of(point: &MeasuredPoint, runs: &[VirtualRun]) -> Vec<Law> {
         parameters.servers - parameters.parity,
         point.size,
     );
-    // The same in every run, so that the first one that differs is shown.
+    // Equal in every run, so that the first one that differs is shown.
     let of_run = |run: &VirtualRun| {
         let (write, read) = run.quiet?;
         let costs = (write.cost, read.cost);

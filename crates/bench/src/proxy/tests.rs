@@ -247,7 +247,7 @@ fn clients_are_told_apart_by_where_they_came_from() {
         let mut here = caller(&front, 8).await;
         proxy.newcomers_are_at(1);
         let mut there = caller(&front, 9).await;
-        // The same client, who is where it was.
+        // The client of before, from its place of before.
         let mut again = caller(&front, 8).await;
         let hold = proxy.apply(Rule {
             callers: 1 << 1,

@@ -13,17 +13,17 @@ use std::time::{Duration, Instant};
 /// Domains that are asked at once what is pending in them.
 const DOMAINS_AT_ONCE: usize = 64;
 
-/// The state of every known server, and the domains that there are, within `patience`: servers that say nothing take all of what they get,
-/// so that the questions are asked side by side, or share the time.
+/// The state of every known server and of all domains, within `patience`. Servers that say nothing use up the time of their question, so that
+/// questions are asked side by side, or share the time.
 pub(super) async fn status(context: &Context, patience: Duration) -> ClusterStatus {
-    // Servers that it knows answer while it asks which others there are.
+    // The known servers answer while the directory is asked for others.
     let asked = context.cluster().names().sorted();
     let (begun, known) = (Instant::now(), health_of(context, asked.clone(), patience));
     let found = async {
         // Takes half of the time at most.
         context.refresh_within(patience / 4).await;
         let mut others = context.cluster().names().sorted();
-        // One that has moved is asked at its new place.
+        // A server that has moved is asked at its new address.
         others.retain(|it| !asked.contains(it));
         let left = patience.saturating_sub(begun.elapsed());
         tokio::join!(
@@ -51,7 +51,7 @@ pub(super) async fn status(context: &Context, patience: Duration) -> ClusterStat
     status
 }
 
-/// All domains with what is pending in them.
+/// All domains, each with its pending configurations.
 async fn domains_in_full(context: &Context, patience: Duration) -> Result<Vec<DomainInfo>, Error> {
     let client = context.within(patience);
     let domains = client.root(context.root()).domains().await;

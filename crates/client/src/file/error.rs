@@ -139,7 +139,7 @@ pub(super) fn explain(context: &Context, error: file::FileError) -> FileError {
     }
 }
 
-/// The same, after a look whether an object has the name of the file that is missing.
+/// The error of a file operation, after a look whether an object has the name of the file that is missing.
 pub(super) async fn missing_or(context: &Context, error: file::FileError) -> FileError {
     if matches!(error, file::FileError::NotFound { .. })
         && let Err(is_object) = check_no_object(context).await

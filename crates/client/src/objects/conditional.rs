@@ -51,7 +51,7 @@ impl Domain {
         })
     }
 
-    /// The same from a source of any length.
+    /// Puts a value from a source of any length, on a condition.
     ///
     /// # Errors
     /// As [`Domain::compare_and_put`], and those of the source.

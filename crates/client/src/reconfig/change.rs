@@ -26,9 +26,9 @@ pub enum DapKind {
     EcOptimized,
     /// Coded atomic storage.
     Cas,
-    /// The same, and versions that are superseded go.
+    /// CAS whose superseded versions are dropped.
     CasGc,
-    /// The same, and servers gossip, so that it recovers by itself from what no execution produces.
+    /// CASGC with gossip of servers, so that it recovers by itself from what no execution produces.
     CasSs,
 }
 
@@ -142,7 +142,7 @@ pub(super) fn wanted(
     Ok(wanted)
 }
 
-/// The same in a domain whose configurations are a lattice.
+/// The configuration that a change leads to where configurations are a lattice.
 fn merged(
     change: &Change,
     last: &Configuration,

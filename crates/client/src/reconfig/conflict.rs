@@ -47,7 +47,7 @@ impl fmt::Display for Contradiction {
 }
 
 impl Contradiction {
-    /// The same with the names of servers.
+    /// A contradiction with the names of servers.
     pub(super) fn named(about: merging::Contradiction, names: &Names) -> Contradiction {
         match about {
             merging::Contradiction::Servers => Contradiction::Servers,

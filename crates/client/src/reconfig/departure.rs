@@ -37,7 +37,7 @@ pub enum Successor {
     /// A server that serves and is no member yet: of several the one that is in the fewest domains. A root domain that grows by itself
     /// may have all of them: it goes on as with [`Successor::FreeOrNone`].
     Free,
-    /// The same; where there is none, the domain goes on with one server less if it still tolerates a crash.
+    /// A free server; where there is none, the domain goes on with one server less if it still tolerates a crash.
     FreeOrNone,
 }
 
@@ -59,7 +59,7 @@ struct Step {
     new: ConfigurationInfo,
 }
 
-/// The same without a handle of the domain.
+/// A planned departure without a handle of its domain.
 pub(crate) struct PlannedDeparture {
     pub(crate) name: Option<String>,
     pub(crate) known: Arc<Configuration>,
@@ -419,7 +419,7 @@ impl SuccessorChoice<'_> {
         if let Some(found) = chosen.find_map(Result::ok) {
             return Ok(found);
         }
-        // What its own task has just filled with every free server may have fewer again.
+        // The root domain grows by itself: its task may have just added every free server, so that one of them may be dropped again.
         let grows = domain == ROOT_DOMAIN && !last.descriptor().fixed;
         let fewer = match self.successor {
             Successor::Server(_) => None,

@@ -61,7 +61,7 @@ impl Context {
         }
     }
 
-    /// The same for a step of the operation that fails as another one: a listing within a reconfiguration.
+    /// The context of a step that fails as another operation: a listing within a reconfiguration.
     pub(crate) fn during(&self, operation: Operation) -> Context {
         Context {
             operation,
@@ -179,7 +179,7 @@ impl Context {
 
 /// Errors of the operation.
 impl Context {
-    /// The same operation, on another domain.
+    /// The context of this operation on another domain.
     pub(crate) fn on(&self, domain: Arc<KnownDomain>) -> Context {
         Context {
             domain,

@@ -166,7 +166,7 @@ impl KeyHolder {
                     return Ok(true);
                 }
                 Ok(answered) => doubtful = doubtful.or(Some(answered)),
-                // That end has proven nothing itself: another one may give a ticket.
+                // The server that refuses has not proven the key itself, so that its word is not final: another server may give a ticket.
                 Err(NoTicket::Refused { sentence }) => refused = Some(sentence),
                 Err(NoTicket::Passed { reason }) => attempts.reasons[position] = reason,
                 Err(NoTicket::Distrusted { sentence }) => {
@@ -209,7 +209,7 @@ impl KeyHolder {
                     return Err(passed("it does not know the key itself".to_owned()));
                 }
                 // Other holders of the key know it, too: once there is a CA to judge by, a server has a certificate that counts.
-                contact.judge(&self.tls, &ticket.also).map_err(|error| {
+                contact.judge(&self.tls, &ticket.other_certificates).map_err(|error| {
                     tracing::warn!(%address, %error, "not believed, although it knows the access key");
                     passed(error.to_string())
                 })?;

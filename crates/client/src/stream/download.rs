@@ -109,7 +109,7 @@ impl ObjectStream {
         })
     }
 
-    /// The same, counted when it ends.
+    /// This stream, which is counted when it ends.
     pub(super) fn counted(self, running: OperationGauge) -> ObjectStream {
         ObjectStream {
             running: Some(running),

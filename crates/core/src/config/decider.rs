@@ -19,7 +19,7 @@ pub enum Decider {
     /// Its members, in a domain whose configurations are a lattice: by lattice agreement, as in SM. Changes that are made at
     /// the same time are merged.
     Agreement,
-    /// The same by a speculating snapshot, as in SpSn-Store.
+    /// Its members, in a lattice, by a speculating snapshot, as in SpSn-Store.
     Speculation,
     /// Its members, in a lattice, by a weak snapshot, as in DynaStore. Of changes that are made at the same time each may become a
     /// successor, beside the others.

@@ -18,7 +18,7 @@ pub(super) const DECIDER: u16 = MUST_UNDERSTAND | 11;
 pub(super) const OPTIONS: u16 = MUST_UNDERSTAND | 9;
 /// The version of each server of the membership, by id; left out in a sequence.
 const LATTICE: u16 = MUST_UNDERSTAND | 13;
-/// The same where versions say slots: a client that does not know that would take slots for comings.
+/// A membership whose versions say slots: a client that does not know that would take slots for comings.
 const SLOTS: u16 = MUST_UNDERSTAND | 23;
 /// Left out where it is 0. A client that does not know it would number first versions too low.
 const ERA: u16 = MUST_UNDERSTAND | 19;

@@ -44,7 +44,7 @@ impl Membership {
         }
     }
 
-    /// The same in a coded domain: versions say slots (`[R-32 slots-stay]`).
+    /// This membership in a coded domain: versions say slots (`[R-32 slots-stay]`).
     #[must_use]
     pub fn with_slots(self) -> Membership {
         Membership {
@@ -278,7 +278,7 @@ impl Configuration {
         self.members.iter().copied().min()
     }
 
-    /// The same, proposed by a leader: `owner` alone may propose at ballot 0 what comes after it (`[R-11 owned-ballot]`).
+    /// A configuration that a leader proposes: `owner` alone may propose at ballot 0 what comes after it (`[R-11 owned-ballot]`).
     ///
     /// # Errors
     /// As [`Configuration::with_membership`].

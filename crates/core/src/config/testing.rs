@@ -15,17 +15,17 @@ pub(crate) fn configuration(n: usize, dap: Dap) -> Arc<Configuration> {
     Configuration::new(descriptor).unwrap()
 }
 
-/// The same with replication.
+/// A configuration with replication.
 pub(crate) fn replicated(n: usize) -> Arc<Configuration> {
     configuration(n, Dap::Abd)
 }
 
-/// The same with erasure coding.
+/// A configuration with erasure coding.
 pub(crate) fn coded(n: usize, k: u8) -> Arc<Configuration> {
     configuration(n, Dap::Ec { k })
 }
 
-/// The same with ranked registers, which are replicated.
+/// A configuration with ranked registers, which are replicated.
 pub(crate) fn conditional(n: usize) -> Arc<Configuration> {
     configuration(n, Dap::Conditional { k: 1 })
 }

@@ -102,19 +102,19 @@ impl Store {
         }
     }
 
-    /// The same; waits so long for members that are silent.
+    /// This call, which waits so long for members that are silent.
     pub(super) fn waiting(self, grace: Duration) -> Store {
         Store { grace, ..self }
     }
 
-    /// The same for a version that is at a quorum, and is to come to all members.
+    /// This call for a version that is at a quorum, and is to come to all members.
     pub(super) fn completing(self) -> Store {
         assert!(self.arrival == Arrival::WriteBack, "its holders are known");
         let completes = true;
         Store { completes, ..self }
     }
 
-    /// The same for a version that was decided to be kept.
+    /// This call for a version that was decided to be kept.
     pub(super) fn keeping(self) -> Store {
         Store {
             arrival: Arrival::Kept,

@@ -444,7 +444,7 @@ impl Versions {
         self.held_with(self.largest(), want, have)
     }
 
-    /// The same, with the element of this version.
+    /// The held versions, with the element of this one.
     pub fn held_with(&self, newest: Option<&StoredVersion>, want: Want, have: Tag) -> HeldVersions {
         let newest = newest.filter(|newest| newest.tag > have);
         let carried = |newest: &StoredVersion| Some((newest.tag, newest.carried(want)?));

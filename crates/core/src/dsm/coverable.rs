@@ -76,7 +76,7 @@ impl<E: Env> Domain<E> {
         span::watch!(span::of_object!(span::CVR_WRITE, name), write)
     }
 
-    /// The same with a tombstone, as the first version of the next era ([`Tag::next_era`]): a client that writes at the same time on a
+    /// Writes a tombstone, as the first version of the next era ([`Tag::next_era`]): a client that writes at the same time on a
     /// version of this era cannot prevail any more. Otherwise `[V-1 weak-coverability]` would let a file come back whose blocks
     /// are gone.
     ///
@@ -116,7 +116,7 @@ impl<E: Env> Domain<E> {
         Ok(decided.into())
     }
 
-    /// The same of an object that is no register.
+    /// Covers a version of an object that is no register.
     async fn cover(
         &self,
         name: &Name,

@@ -43,7 +43,7 @@ impl<E: Env> Domain<E> {
         self.holdings_at(c, c.members(), name, tag).await
     }
 
-    /// The same of some members.
+    /// The holdings of some members.
     pub(super) async fn holdings_at(
         &self,
         c: &Arc<Configuration>,

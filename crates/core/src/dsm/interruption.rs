@@ -75,7 +75,7 @@ impl From<NumbersUsedUp> for Interruption {
 }
 
 impl PutInterruption {
-    /// The same as the first phase ended, in which nothing is sent.
+    /// The interruption of a first phase, in which nothing is sent.
     pub(super) fn from_first_phase(ended: Interruption) -> PutInterruption {
         match ended {
             Interruption::Unavailable(failed) => {

@@ -177,7 +177,7 @@ impl<E: Env> Domain<E> {
         self.compared(c, request).await
     }
 
-    /// The same of one object. `None`: no member has heard of it.
+    /// The redundancy of one object. `None`: no member has heard of it.
     ///
     /// # Errors
     /// As [`Domain::redundancy`].

@@ -16,7 +16,7 @@ use std::ops::Range;
 /// What one step of the way from the old sequence to the new one does; the ranges are those of old and new.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Opcode {
-    /// The same.
+    /// Equal blocks of both lists.
     Equal(Range<usize>, Range<usize>),
     /// These instead of those; neither is empty.
     Replace(Range<usize>, Range<usize>),

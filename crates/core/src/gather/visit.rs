@@ -177,7 +177,7 @@ pub async fn gather<E: Env, T: ConfiguredTally + 'static>(
     call(env, at, Thrifty::new(env, at, tally, false)).await
 }
 
-/// The same of a call that writes nothing, which may ask fewer members ([`Thrift`](crate::config::Thrift)).
+/// A call that writes nothing, which may ask fewer members ([`Thrift`](crate::config::Thrift)).
 ///
 /// # Errors
 /// As [`gather`].

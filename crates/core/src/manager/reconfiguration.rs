@@ -29,7 +29,7 @@ impl<E: Env> Domain<E> {
         walk::path(&self.client.env, self.client.sequences(), &self.known).await
     }
 
-    /// The same, and which of these configurations is known to come after which.
+    /// The configurations of [`Domain::path`], and which of them is known to come after which.
     ///
     /// # Errors
     /// As [`Domain::path`].

@@ -80,7 +80,7 @@ impl Change {
         })
     }
 
-    /// The same, of which the servers are all that there are to be.
+    /// This change, whose servers are all that there are to be.
     #[must_use]
     pub fn naming_all(self) -> Change {
         Change {

@@ -224,7 +224,7 @@ impl Restarting {
         is_complete.then(|| (0..self.told.len()).map(of_object).collect())
     }
 
-    /// The same, if that is to be carried out now.
+    /// The decided restart, if it is to be carried out now.
     pub(super) fn take_decided(&mut self) -> Option<Vec<Vec<ObjectReport>>> {
         self.decided.take()
     }

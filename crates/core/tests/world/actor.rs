@@ -35,7 +35,7 @@ impl Actor {
         }
     }
 
-    /// The same with a time of day that is ahead by so much.
+    /// This actor with a time of day that is ahead by so much.
     pub fn ahead(&self, ahead: Duration) -> Actor {
         Actor {
             ahead,
@@ -43,7 +43,7 @@ impl Actor {
         }
     }
 
-    /// The same, but that it leaves blocks of what it replaces to a sweep.
+    /// This actor, which leaves blocks of what it replaces to a sweep.
     pub fn keeping_replaced(&self) -> Actor {
         Actor {
             client: self.client.keeping_replaced(),
@@ -51,7 +51,7 @@ impl Actor {
         }
     }
 
-    /// The same, whose reconfigurations wait for a leader.
+    /// This actor, whose reconfigurations wait for a leader.
     pub fn waiting_for_leaders(&self, patience: Duration) -> Actor {
         Actor {
             client: self.client.waiting_for_leaders(patience),

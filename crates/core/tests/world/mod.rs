@@ -119,7 +119,7 @@ pub fn configuration(n: usize, dap: Dap, delta: u16, copy_bytes: u32) -> Arc<Con
     .expect("a valid descriptor")
 }
 
-/// The same configuration with these options.
+/// This configuration with these options.
 pub fn with(c: &Configuration, options: Options) -> Arc<Configuration> {
     let descriptor = Descriptor {
         options,

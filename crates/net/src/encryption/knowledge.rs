@@ -88,7 +88,7 @@ impl Tls {
         })
     }
 
-    /// Has these CAs count, and the servers of this cluster alone, from the next connection on. A caller that knew a digest alone knows them by this.
+    /// Trusts these CAs, and the servers of this cluster alone, from the next connection on. A caller that knew only a digest knows the CAs from then on.
     ///
     /// # Errors
     /// The configuration cannot be made. Nothing is changed.

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 /// Addresses of which an allowance is remembered. Further ones share one.
 const MAX_ADDRESSES: usize = 4096;
 
-/// So many at once, and so many more each second.
+/// The number of uses in a row, and the number that comes back each second.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rate {
     /// The number in a row.
@@ -64,7 +64,7 @@ pub(super) fn party(address: IpAddr) -> IpAddr {
 #[derive(Default)]
 pub struct Allowances {
     used: BTreeMap<IpAddr, Used>,
-    /// That of all strangers together.
+    /// The used part of the allowance that all strangers share.
     used_by_strangers: Option<Used>,
     /// Parties of which a caller has proven a key, or that it is a server.
     proven: BTreeSet<IpAddr>,
@@ -85,7 +85,8 @@ impl Used {
         (self.count - seconds * f64::from(rate.per_second)).max(0.0)
     }
 
-    /// One more. Callers that are heard at once may be more than there is room for: an allowance does not pay for longer.
+    /// One more use. The count stays within the burst although callers that are heard at the same moment may be more: so the wait until
+    /// there is room again stays as short as it is.
     fn and_one(known: Option<Used>, rate: Rate, now: Instant) -> Used {
         let before = known.map_or(0.0, |known| known.at(rate, now));
         let count = (before + 1.0).min(f64::from(rate.burst));
@@ -113,7 +114,7 @@ impl Allowances {
                 || has_room(self.used_by_strangers.as_ref(), allowance.strangers, now))
     }
 
-    /// A caller from there is heard.
+    /// Uses the allowance of this address once, and that of strangers if it is one.
     pub fn charge(&mut self, address: IpAddr, allowance: &Allowance, now: Instant) {
         let rate = allowance.address;
         if self.used.len() >= MAX_ADDRESSES {

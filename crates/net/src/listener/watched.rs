@@ -84,7 +84,7 @@ impl WatchedConnection {
         })
     }
 
-    /// True if its caller has proven nothing for too long, one more period included. It has this time to begin.
+    /// Counts one more period of a caller that has proven nothing. True: its time is over, which is `to_begin` while it asks nothing.
     pub(super) fn overstays(&mut self, period: Duration, to_begin: Duration) -> bool {
         if self.origin != Origin::Anonymous {
             return false;

@@ -304,7 +304,7 @@ pub async fn serving(manner: Manner) -> (TestServer, Peer, Rc<Record>) {
     (server, peer, Record::new())
 }
 
-/// The same with a server in the hands of the test, which has to accept.
+/// A peer of a server that the test plays itself, which has to accept.
 pub async fn listening() -> (TcpListener, Peer, Rc<Record>) {
     let listener = TcpListener::bind(loopback(0)).await.unwrap();
     let peer = Peer::new(peer_config(listener.local_addr().unwrap()));

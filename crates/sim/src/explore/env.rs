@@ -260,7 +260,7 @@ impl Env for ExploreEnv {
         Instant::default()
     }
 
-    /// The same numbers in every run, different for every client.
+    /// Numbers that are equal in every run, and different for every client.
     fn random(&self) -> u64 {
         let World { client, drawn, .. } = &*self.0;
         drawn.set(drawn.get() + 1);

@@ -46,7 +46,7 @@ pub enum Place {
 pub enum Reads {
     /// As published, each call to one quorum: two rounds.
     Thrifty,
-    /// The same, in single contact mode.
+    /// As published, in single contact mode.
     SingleContact,
     /// As published, each call to all members.
     Published,

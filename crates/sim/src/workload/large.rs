@@ -142,7 +142,7 @@ impl One<'_> {
         }
     }
 
-    /// The same on a condition, with one winner.
+    /// Puts a large value on a condition, with one winner.
     pub(super) async fn put_large_if(&self, (kind, condition): (Kind, Condition)) -> End {
         let upload = self.any_upload();
         let operation = self.begin(kind, Some(upload.hash));

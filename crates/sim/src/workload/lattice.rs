@@ -12,9 +12,9 @@ use std::time::Duration;
 
 /// Tells this draw apart from others.
 const LATTICE: u64 = 0x1a77;
-/// The same of the patience with leaders.
+/// Tells the draw of the patience with leaders apart.
 const PATIENCE: u64 = 0x1a78;
-/// The same of the coded domain.
+/// Tells the draw of the coded domain apart.
 const CODED: u64 = 0xc0de;
 
 /// How successors are established, in a quarter of all seeds: by Rambo, L-Rambo, SM, SpSn or DynaStore. `None`: configurations are a

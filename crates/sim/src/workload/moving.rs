@@ -223,7 +223,7 @@ impl Workload {
         })
     }
 
-    /// The same with one server more or less, or with another one in the place of one of them, or with another slack of lists: a
+    /// A descriptor with one server more or less, or with another one in the place of one of them, or with another slack of lists: a
     /// change that goes together with those of others.
     fn any_step(&self, like: &Configuration) -> Descriptor {
         let random = self.world.random();

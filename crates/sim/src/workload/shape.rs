@@ -55,7 +55,7 @@ pub(super) fn drawn_members(world: &World, is_coded: bool) -> (Vec<usize>, Dap) 
     (Cluster::members(random, all, n, &[]), dap)
 }
 
-/// The same of the conditional domain: replicated or coded.
+/// The drawn shape of the conditional domain: replicated or coded.
 pub(super) fn drawn_conditional(world: &World) -> (Vec<usize>, Dap) {
     let is_coded = world.random().chance(500);
     let (members, dap) = drawn_members(world, is_coded);

@@ -72,7 +72,7 @@ impl SimEnv {
         SimEnv { deadline, ..self }
     }
 
-    /// The same, which finds servers by names.
+    /// This environment, which finds servers by names.
     pub(super) fn by_name(self) -> SimEnv {
         let is_by_name = true;
         SimEnv { is_by_name, ..self }
@@ -105,7 +105,7 @@ impl SimEnv {
         }
     }
 
-    /// The same under somebody's eyes.
+    /// This environment with a watch on its calls.
     pub(crate) fn watched(&self, watch: Rc<dyn Watch>) -> SimEnv {
         SimEnv {
             watch: Some(watch),

@@ -97,7 +97,7 @@ impl World {
         losses.wanted.contains(members)
     }
 
-    /// The same as [`World::want`] where the changes of clients are joined; `there`: the members that it begins with.
+    /// [`World::want`] where the changes of clients are joined; `there`: the members that it begins with.
     pub(crate) fn want_joined(&self, there: &[ServerId], members: &[ServerId]) -> bool {
         let tolerated = self.cluster().tolerated();
         let losses = &mut self.0.machines.borrow_mut().losses;

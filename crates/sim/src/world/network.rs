@@ -72,7 +72,7 @@ impl Content {
 const FIRST_LINK: usize = SERVERS_MAX;
 
 impl Message {
-    /// The same link carries this instead.
+    /// A message of this link with another content.
     pub(super) fn with(self, content: Content) -> Message {
         Message { content, ..self }
     }

@@ -285,7 +285,7 @@ fn of_two_decisions_of_lattice_agreement_one_contains_the_other() {
     }
 }
 
-/// The same where elements are fragments, and what is decided is announced.
+/// Agreement where elements are fragments, and the decision is announced.
 #[test]
 fn decisions_meet_announcements_at_the_quorums_of_the_code() {
     let explored = holds("sm-4-2");

@@ -78,7 +78,7 @@ impl<D: Disk> Log<D> {
         };
     }
 
-    /// The same from a record that `number` chooses, any number.
+    /// Goes on from a record that `number` chooses, any number.
     pub fn scrub_from(&mut self, number: u64) {
         let used = u64::from(self.index.used()).max(1);
         let slot = u32::try_from(number % used).expect("there are fewer than 2^32 records");

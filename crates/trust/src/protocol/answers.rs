@@ -45,7 +45,7 @@ impl TrustAnswer {
                     .put(PROOF, &answer.answer)
                     .put(ROOTS, &answer.roots.encode());
                 let put = |out: Writer, also: &CertificateDer<'_>| out.put(CERTIFICATE, also);
-                answer.also.iter().fold(out, put)
+                answer.other_certificates.iter().fold(out, put)
             }
             TrustAnswer::Joined(answer) => Writer::new(JOINED)
                 .put(SECRET, answer.cluster_key.expose())
@@ -104,7 +104,7 @@ fn read(kind: u8, fields: &mut Fields<'_>) -> Result<TrustAnswer, ProtocolError>
             ticket: Bytes::copy_from_slice(fields.one(TICKET)?),
             answer: fields.number(PROOF)?,
             roots: Roots::decode(fields.one(ROOTS)?)?,
-            also: {
+            other_certificates: {
                 let also = fields.all(CERTIFICATE).into_iter();
                 also.map(certificate).collect::<Result<_, _>>()?
             },

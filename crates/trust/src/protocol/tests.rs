@@ -133,7 +133,7 @@ fn answers() -> Vec<TrustAnswer> {
             ticket: Bytes::from_static(b"ticket"),
             answer: [8; PROOF_BYTES],
             roots: Roots::new(root()),
-            also: vec![root().certificate().clone(), root().certificate().clone()],
+            other_certificates: vec![root().certificate().clone(), root().certificate().clone()],
         }),
         TrustAnswer::Standing {
             issuer: Some(root().digest()),

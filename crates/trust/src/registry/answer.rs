@@ -126,7 +126,7 @@ impl Registry {
             ticket: issued.ticket,
             answer: issued.answer,
             roots: view.roots.clone(),
-            also: also.map_or_else(Vec::new, |also| also.to_vec()),
+            other_certificates: also.map_or_else(Vec::new, |also| also.to_vec()),
         }))
     }
 

@@ -35,7 +35,7 @@ pub struct AuthorityRow {
     pub is_own: bool,
 }
 
-/// CAs of before that are remembered.
+/// The number of dropped CAs that are remembered.
 const PAST: usize = 4;
 
 /// A root that is trusted.

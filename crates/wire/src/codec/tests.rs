@@ -136,7 +136,7 @@ proptest! {
     fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300), kind in 0..16_u8) {
         for decode in [fuzzing::request, fuzzing::reply, fuzzing::note] {
             decode(&bytes);
-            // The same behind a kind that exists.
+            // These bytes behind a kind that exists.
             decode(&fuzzing::join(&[&[kind, 0], &*bytes].concat(), &[2]));
         }
     }

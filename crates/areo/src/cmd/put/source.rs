@@ -28,7 +28,7 @@ pub(super) struct Source {
     interrupt: Interrupt,
     interrupted: Pin<Box<dyn Future<Output = ()>>>,
     stage: StageCell,
-    /// The end was seen. A terminal would be read on after it.
+    /// True once the end was read: another read would make a terminal wait for more input.
     is_at_end: bool,
 }
 

@@ -32,7 +32,7 @@ fn key() -> AccessKey {
 /// An end that answers as a server and knows the key: a server, or another holder of the key.
 struct Answering {
     roots: Roots,
-    also: Vec<CertificateDer<'static>>,
+    other_certificates: Vec<CertificateDer<'static>>,
 }
 
 impl Service for Answering {
@@ -57,7 +57,7 @@ impl Service for Answering {
             ticket: Bytes::from_static(b"x"),
             answer: exchange.prove(&key().secret, Prover::Server),
             roots: self.roots.clone(),
-            also: self.also.clone(),
+            other_certificates: self.other_certificates.clone(),
         });
         let reply = [&[REPLY, 0][..], &answer.encode()].concat();
         responder.reply(&reply[..], &[]);
@@ -92,7 +92,7 @@ async fn serve(
     };
     let answering = Rc::new(Answering {
         roots: trusted,
-        also,
+        other_certificates: also,
     });
     let address = "127.0.0.1:0".parse().unwrap();
     let listener = Listener::bind(address, config, answering).await.unwrap();

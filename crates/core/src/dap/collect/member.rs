@@ -35,9 +35,9 @@ pub(super) enum Asks {
 pub(super) const REFUSED: Asks = Asks::Fetch(Tag::INITIAL);
 /// Ticks after which a member that did not answer a query is late.
 pub(super) const QUERY_PATIENCE: u32 = 1;
-/// The same for a fetch: what is fetched is large, or rare.
+/// The patience with a fetch: what is fetched is large, or rare.
 pub(super) const FETCH_PATIENCE: u32 = 7;
-/// The same for a query to a member that is known to hold what the reader is after.
+/// The patience with a query to a member that is known to hold the version that the reader needs.
 pub(super) const AWAITED_PATIENCE: u32 =
     (timing::HOLDINGS_PATIENCE.as_millis() / timing::HEDGE.as_millis()) as u32;
 

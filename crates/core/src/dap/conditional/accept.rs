@@ -46,7 +46,7 @@ pub enum AcceptOutcome {
     Chosen,
     /// A larger ballot was promised. The version may be chosen all the same, by others who find it.
     Overtaken(Ballot),
-    /// The same, and it is never chosen (`[W-15 conclusive-refusal]`).
+    /// A larger ballot was promised, and the proposal is never chosen (`[W-15 conclusive-refusal]`).
     Void(Ballot),
     /// A configuration comes after this one.
     Closed,

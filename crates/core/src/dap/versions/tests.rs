@@ -183,7 +183,7 @@ fn every_lost_version_is_remembered_whatever_the_order_of_discovery() {
             .collect();
         assert_eq!(gone, [Handle(2)], "the record of the largest stays");
         assert_eq!(versions.damaged(), Some(tag(3)));
-        // The same version again: the smaller one that was lost must not be forgotten by that.
+        // This version again: the smaller one that was lost must not be forgotten by that.
         assert_eq!(versions.insert(version(3)), Some(Handle(3)));
         assert_eq!((versions.damaged(), versions.floor()), (None, tag(2)));
     }

@@ -39,7 +39,7 @@ pub(super) fn two() -> Case {
     }
 }
 
-/// The same of reconfigurers of a coded domain, which announce what they decide on unless a member shows a successor: lattice agreement and
+/// Reconfigurers of a coded domain, which announce what they decide on unless a member shows a successor: lattice agreement and
 /// announcements meet at the quorums of the code.
 pub(super) fn announced() -> Case {
     let plain = configuration(4, Dap::Ec { k: 2 });

@@ -64,7 +64,7 @@ pub fn case(dap: Dap, n: usize, transfer: Transfer) -> Case {
     }
 }
 
-/// The same with a second reconfigurer, which wants the same and may find the domain moved half way.
+/// A move by two reconfigurers, of which the second wants the same and may find the domain moved half way.
 pub fn two(n: usize, transfer: Transfer) -> Case {
     let case = case(Dap::Abd, n, transfer);
     let [c, next] = &case.configurations[..] else {

@@ -17,7 +17,7 @@ impl World {
         }
     }
 
-    /// The same of what it answers for later configurations (`[R-20 answers-for-later]`).
+    /// Shows the answers for later configurations (`[R-20 answers-for-later]`).
     fn show_later(
         &self,
         machines: &Machines,
