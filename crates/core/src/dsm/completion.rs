@@ -3,11 +3,19 @@
 //! A reader writes back what it finds at too few members, and servers take in all that it says: a client without the right to write could so
 //! write anything. So of its request a server takes the names and the versions, brings those objects to all members itself, as repair does,
 //! and answers when each is at a quorum in this version or a larger one. The elements that the client sent do not matter.
+//!
+//! Repair leaves a domain that is being reconfigured to the transfer. A reader does not wait for that, which may never come to its end: there
+//! the server reads the object from all configurations on the way, and brings it to the last one, as each reader does.
 
-use super::Client;
-use crate::config::Configuration;
+use super::atomic::SettledVersion;
+use super::interruption::Interruption;
+use super::redundancy::Incomplete;
+use super::{Client, Domain};
+use crate::config::{Configuration, ConfigurationId};
+use crate::dap::PassedVersions;
 use crate::env::Env;
-use crate::message::{Access, Answer, Ballot, Body, RankedVersions, Reply, Request};
+use crate::error::Unavailable;
+use crate::message::{Access, Answer, Body, Reply, Request};
 use crate::object::Name;
 use crate::tag::Tag;
 use std::sync::Arc;
@@ -20,7 +28,7 @@ pub enum Completion {
     /// It finalizes a version, and may want its element.
     Finalize,
     /// It asks for a promise, to have a version of a ranked register chosen.
-    Prepare(Ballot),
+    Prepare,
 }
 
 /// The end of such a request, once its versions are complete.
@@ -30,6 +38,8 @@ pub enum Completed {
     Answered(Reply),
     /// It changes nothing any more: it is handled as any other.
     PassedOn,
+    /// This is handled in its place, as any other: it changes nothing.
+    Replaced(Request),
 }
 
 impl Completion {
@@ -48,11 +58,9 @@ impl Completion {
                 write_back: true, ..
             } => Some(Completion::WriteBack),
             Access::Finalize { .. } => Some(Completion::Finalize),
-            // A closing ballot is of a change of the domain.
             Access::Rank {
-                ballot: Some(ballot),
-                ..
-            } if !ballot.is_closing() => Some(Completion::Prepare(*ballot)),
+                ballot: Some(_), ..
+            } => Some(Completion::Prepare),
             // A register's version is accepted only after a promise, and the others are of writers and of those that tidy up.
             Access::Put { .. }
             | Access::Query { .. }
@@ -61,23 +69,38 @@ impl Completion {
             | Access::Adopt(_)
             | Access::Fence { .. }
             | Access::Drop(_)
-            | Access::Rank { .. }
+            | Access::Rank { ballot: None, .. }
             | Access::Accept(_) => None,
         }
     }
 
-    fn answer(self, accesses: usize) -> Completed {
-        let answer = match self {
-            Completion::WriteBack => Answer::Stored,
-            Completion::Finalize => return Completed::PassedOn,
+    fn answer(self, request: &Request) -> Completed {
+        match self {
+            Completion::WriteBack => {
+                let accesses = accesses_of(request).len();
+                Completed::Answered(Reply::Access(vec![Answer::Stored; accesses]))
+            }
+            Completion::Finalize => Completed::PassedOn,
             // Not granted: the reader looks again, and finds the version chosen.
-            Completion::Prepare(promised) => Answer::Ranked(Box::new(RankedVersions {
-                promised,
-                ..RankedVersions::default()
-            })),
-        };
-        Completed::Answered(Reply::Access(vec![answer; accesses]))
+            Completion::Prepare => Completed::Replaced(without_ballots(request.clone())),
+        }
     }
+}
+
+/// The question of the request, which promises nothing.
+fn without_ballots(mut request: Request) -> Request {
+    if let Request::Configured {
+        body: Body::Access(accesses),
+        ..
+    } = &mut request
+    {
+        for (_, access) in accesses {
+            if let Access::Rank { ballot, .. } = access {
+                *ballot = None;
+            }
+        }
+    }
+    request
 }
 
 /// The accesses of a request, if it is one.
@@ -101,22 +124,75 @@ fn version_of(access: &Access) -> Tag {
 
 impl<E: Env> Client<E> {
     /// Completes the versions of a reader's request. `c`: the last final configuration of the domain that is known. `None`: some of
-    /// the versions are not found, there is no quorum, or the domain is moving; the reader is to ask again.
+    /// the versions are not found, or there is no quorum; the reader is to ask again.
     pub async fn complete_for(
         &self,
         c: &Arc<Configuration>,
         request: &Request,
     ) -> Option<Completed> {
         let completion = Completion::of(request)?;
+        let Request::Configured { configuration, .. } = request else {
+            unreachable!("a completion is of accesses")
+        };
         let accesses = accesses_of(request);
         assert!(!accesses.is_empty(), "a completion is of something");
         let domain = self.domain(c);
-        let c = domain.start();
         for (name, access) in accesses {
-            let completed = domain.complete_version(&c, name, version_of(access)).await;
-            completed.ok().filter(|is_there| *is_there)?;
+            let (c, tag) = (domain.start(), version_of(access));
+            let completed = match domain.complete_version(&c, name, tag).await {
+                Err(Incomplete::Moving) => {
+                    domain.complete_on_the_way(configuration, name, tag).await
+                }
+                completed => completed.ok(),
+            };
+            completed.filter(|is_there| *is_there)?;
         }
-        Some(completion.answer(accesses.len()))
+        Some(completion.answer(request))
+    }
+}
+
+impl<E: Env> Domain<E> {
+    /// Brings the object to a quorum of the last configuration, as a read does while the domain is being reconfigured. True if that is the
+    /// asked one or comes after it, and the version is this one or a larger one. `None`: no quorum.
+    async fn complete_on_the_way(
+        &self,
+        asked: &ConfigurationId,
+        name: &Name,
+        tag: Tag,
+    ) -> Option<bool> {
+        assert_eq!(
+            asked.domain,
+            self.start().id().domain,
+            "it is of this domain"
+        );
+        let awaited = self.members_that_list(name, tag).await.ok()?;
+        let passed = PassedVersions {
+            awaited,
+            ..PassedVersions::default()
+        };
+        let settled = self.settle_on_the_way(name, passed).await.ok()?;
+        let last = settled.last.c().id();
+        // The reader has made the asked one known to a quorum of each configuration before it.
+        let is_reached = last == *asked || last.index > asked.index;
+        Some(is_reached && settled.found.tag >= tag)
+    }
+
+    async fn settle_on_the_way(
+        &self,
+        name: &Name,
+        passed: PassedVersions,
+    ) -> Result<SettledVersion, Unavailable> {
+        let mut is_register = self.is_ranked(name);
+        loop {
+            if is_register && let Some(chosen) = Box::pin(self.choose_again(name)).await? {
+                return Ok(chosen);
+            }
+            match self.read_settled(name, None, passed.clone()).await {
+                Ok(settled) => return Ok(settled),
+                Err(Interruption::Unavailable(unavailable)) => return Err(unavailable),
+                Err(Interruption::Ranked) => is_register = true,
+            }
+        }
     }
 }
 
@@ -126,7 +202,7 @@ mod tests {
     use crate::config::ConfigurationId;
     use crate::element::{Element, Form};
     use crate::limits;
-    use crate::message::{Lineage, Proposal, Want};
+    use crate::message::{Ballot, Lineage, Proposal, Want};
     use crate::object::DomainId;
     use crate::pointer::Successors;
 
@@ -175,6 +251,11 @@ mod tests {
             want: Want::Element,
             have: tag,
         };
+        let look = || Access::Rank {
+            ballot: None,
+            want: Want::Element,
+            have: tag,
+        };
         let accept = Access::Accept(Box::new(Proposal {
             ballot: Ballot::default(),
             tag,
@@ -183,13 +264,14 @@ mod tests {
             settles: true,
             base_chosen: false,
         }));
-        let prepare = Completion::Prepare(Ballot::default());
+        let prepare = Completion::Prepare;
         for (accesses, expected) in [
             (vec![put(true)], Some(Completion::WriteBack)),
             (vec![put(true), put(true)], Some(Completion::WriteBack)),
             (vec![finalize(), finalize()], Some(Completion::Finalize)),
             (vec![rank(0)], Some(prepare)),
-            (vec![rank(limits::CLOSING)], None),
+            (vec![rank(limits::CLOSING)], Some(prepare)),
+            (vec![look()], None),
             (vec![put(true), put(false)], None),
             (vec![put(true), finalize()], None),
             (vec![put(true), Access::query(Want::Tags, tag)], None),
@@ -205,5 +287,7 @@ mod tests {
             );
         }
         assert_eq!(Completion::of(&Request::Status), None);
+        let completed = Completion::Prepare.answer(&request(vec![rank(1)]));
+        assert_eq!(completed, Completed::Replaced(request(vec![look()])));
     }
 }

@@ -14,7 +14,7 @@ use super::Domain;
 use super::atomic::SettledVersion;
 use super::holdings::MemberHolding;
 use super::interruption::Interruption;
-use crate::config::{Configuration, Members};
+use crate::config::{Configuration, Members, ServerId};
 use crate::dap::{self, PassedVersions};
 use crate::element::Value;
 use crate::env::Env;
@@ -186,12 +186,7 @@ impl<E: Env> Domain<E> {
         c: &Arc<Configuration>,
         name: &Name,
     ) -> Result<Option<ObjectRedundancy>, Incomplete> {
-        // Of the keys that begin so it is the first.
-        let request = ListRequest {
-            limit: 1,
-            ..ListRequest::new(name.kind(), name.key())
-        };
-        let page = self.compared(c, request).await?;
+        let page = self.compared(c, only(name)).await?;
         Ok(page.objects.into_iter().find(|it| it.name == *name))
     }
 
@@ -212,6 +207,35 @@ impl<E: Env> Domain<E> {
         assert_eq!(object.name, *name, "it was asked for");
         let completed = self.complete(c, &object, &object.lacking()).await?;
         Ok(completed.tag >= tag)
+    }
+
+    /// Members of the configurations on the way that list this version of the object, or a larger one.
+    ///
+    /// # Errors
+    /// [`Unavailable`].
+    pub(super) async fn members_that_list(
+        &self,
+        name: &Name,
+        tag: Tag,
+    ) -> Result<Vec<ServerId>, Unavailable> {
+        let mut listing: Vec<ServerId> = Vec::new();
+        let ask = async |at: &Visit| {
+            let pages = gather::gather(&self.client.env, at, Census::new(at.c(), only(name)));
+            let pages = pages.await?;
+            assert_eq!(pages.len(), at.c().n(), "a place for each member");
+            let page = compare(at.c(), name.kind(), &pages);
+            let Some(object) = page.objects.into_iter().find(|it| it.name == *name) else {
+                return Ok(());
+            };
+            let listed = at.c().members().iter().zip(&object.versions);
+            let lists = listed.filter(|(_, listed)| listed.is_some_and(|listed| listed >= tag));
+            listing.extend(lists.map(|(member, _)| *member));
+            Ok(())
+        };
+        self.walk().to_the_end(ask).await?;
+        listing.sort_unstable();
+        listing.dedup();
+        Ok(listing)
     }
 
     async fn compared(
@@ -302,6 +326,14 @@ impl<E: Env> Domain<E> {
             dap::many::finalize(&self.client.env, &at, &[(name, mark)]).await?;
         }
         Ok(())
+    }
+}
+
+/// The request for the entry of one object: of the keys that begin so it is the first.
+fn only(name: &Name) -> ListRequest {
+    ListRequest {
+        limit: 1,
+        ..ListRequest::new(name.kind(), name.key())
     }
 }
 

@@ -50,6 +50,8 @@ pub(crate) struct Asked {
 enum Ending {
     /// The worker gets it.
     Pass,
+    /// The worker gets this in its place.
+    Replace(Request),
     /// This is its answer.
     Answer(Reply),
     /// Its caller lacks something.
@@ -122,6 +124,12 @@ impl Gate {
         self.worker.request(request, caller, remaining);
     }
 
+    /// Passes a request on that has waited.
+    fn pass_late(&self, asked: Asked) {
+        self.pass(asked);
+        self.worker.turn();
+    }
+
     fn refuse(&self, responder: Responder, refusal: Refusal) {
         self.worker.count_refused(refusal);
         responder.refuse(refusal, &[][..]);
@@ -144,13 +152,15 @@ impl Gate {
         let begun = Instant::now();
         let ending = self.ending(&asked.request, asked.responder.origin()).await;
         self.waiting.set(self.waiting.get() - 1);
+        let waited = begun.elapsed();
+        let remaining = asked.remaining.map(|time| time.saturating_sub(waited));
         match ending {
-            Ending::Pass => {
-                let waited = begun.elapsed();
-                let remaining = asked.remaining.map(|time| time.saturating_sub(waited));
-                self.pass(Asked { remaining, ..asked });
-                self.worker.turn();
-            }
+            Ending::Pass => self.pass_late(Asked { remaining, ..asked }),
+            Ending::Replace(request) => self.pass_late(Asked {
+                request,
+                remaining,
+                ..asked
+            }),
             Ending::Answer(reply) => {
                 let encoded = codec::encode_reply(&reply);
                 asked.responder.reply(&encoded.body, &[]);
@@ -166,6 +176,7 @@ impl Gate {
             Ok(Verdict::Lacking(lacking)) => Ending::Refuse(lacking),
             Ok(Verdict::Completed) => match timeout(COMPLETION, self.complete(request)).await {
                 Ok(Some(Completed::PassedOn)) => Ending::Pass,
+                Ok(Some(Completed::Replaced(request))) => Ending::Replace(request),
                 Ok(Some(Completed::Answered(reply))) => Ending::Answer(reply),
                 Ok(None) | Err(_) => Ending::Later,
             },
@@ -182,8 +193,12 @@ impl Gate {
         let Request::Configured { configuration, .. } = request else {
             return None;
         };
-        let latest = self.worker.latest(configuration)?;
-        self.client()?.complete_for(&latest, request).await
+        let known = match self.worker.latest(configuration) {
+            Some(latest) => latest,
+            // This one may be pending, and have nothing yet.
+            None => self.first_of(configuration.domain).await?,
+        };
+        self.client()?.complete_for(&known, request).await
     }
 
     /// Finds out what it takes to judge the request.

@@ -29,6 +29,8 @@ use areo_trust::ticket::{Holder, Signer, Ticket, Verifier};
 use areo_trust::tls::{Credentials, DefaultTimeProvider, Endpoint};
 use tokio::task::{LocalSet, spawn_local};
 
+mod readers;
+
 use super::need::tests::{PHOTOS, ROOT, configuration};
 use super::*;
 use crate::caller::Caller;
@@ -209,7 +211,11 @@ impl Cluster {
 
     /// The domain `photos`, made by an administrator.
     async fn photos(&self) -> Arc<Configuration> {
-        let photos = configuration(PHOTOS, 0);
+        self.create(configuration(PHOTOS, 0)).await
+    }
+
+    /// The domain `photos` with this first configuration.
+    async fn create(&self, photos: Arc<Configuration>) -> Arc<Configuration> {
         let admin = self.client(Some(&["admin:photos"]));
         let root = admin.root(&configuration(ROOT, 0));
         let created = root.create_domain("photos", &photos).await;

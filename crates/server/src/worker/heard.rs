@@ -53,9 +53,9 @@ impl Worker {
         self.of_server(|server| server.configuration(id).cloned())?
     }
 
-    /// The highest final configuration of the domain of this one that it has heard of, or this one.
+    /// The highest final configuration of the domain of this one, if it has heard of one. The first one is not said to be final.
     pub(crate) fn latest(&self, id: &ConfigurationId) -> Option<Arc<Configuration>> {
-        self.of_server(|it| it.latest_of(id).or_else(|| it.configuration(id)).cloned())?
+        self.of_server(|it| it.latest_of(id).cloned())?
     }
 
     /// True if it has heard that this configuration is one of its domain.

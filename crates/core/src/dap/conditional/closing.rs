@@ -67,6 +67,7 @@ async fn decide<E: Env>(
 ) -> Result<Option<LastVersion>, CallError> {
     let wanted = Wanted::new(Scope::Version);
     let (mut above, mut ballot, mut attempt) = (0, None, 0);
+    let mut is_overtaken = false;
     let mut back_off = BackOff::new(env.now());
     loop {
         match survey(env, at, name, (ballot, true), wanted.again(attempt)).await? {
@@ -102,14 +103,18 @@ async fn decide<E: Env>(
                     }
                 }
             }
-            SurveyOutcome::Overtaken(by) => above = above.max(by.place()),
+            SurveyOutcome::Overtaken(by) => {
+                above = above.max(by.place());
+                is_overtaken = true;
+            }
             SurveyOutcome::Closed => unreachable!("it is known to be closed"),
         }
         if ballot.is_some() {
             env.back_off(&mut back_off).await;
             attempt += 1;
         }
-        ballot = Some(next_ballot(env, above));
+        // Who overtook it may have decided it; and for a caller that may only read, members do.
+        ballot = (!std::mem::take(&mut is_overtaken)).then(|| next_ballot(env, above));
     }
 }
 

@@ -244,19 +244,27 @@ impl<'a, E: Env> Proposer<'a, E> {
     async fn attempt(&mut self, ballot: Ballot) -> Result<Turn, Unavailable> {
         let domain = self.domain;
         let mut inherited: Option<Base> = None;
+        // It has left a configuration that is closed.
+        let mut has_left = false;
         let visit = async |at: &Visit| {
             if !at.c().is_ranked(self.name) {
                 // Nothing is proposed there ([W-12 becoming-conditional]).
+                has_left = true;
                 return self.leave_unranked(at, &mut inherited).await;
             }
             let (asked, wanted) = ((Some(ballot), false), self.wanted());
             let prepared = conditional::survey(self.env(), at, self.name, asked, wanted).await;
             let turn = match prepared {
+                Ok(SurveyOutcome::Overtaken(by)) if has_left => {
+                    let found = self.read_beyond(at, inherited.take()).await?;
+                    found.map_or(Turn::Overtaken(by), Turn::Ended)
+                }
                 Ok(SurveyOutcome::Overtaken(by)) => Turn::Overtaken(by),
                 Ok(SurveyOutcome::Closed) => match self.leave_or_inherit(at).await {
                     Ok(Inheritance::Left(turn)) => *turn,
                     Ok(Inheritance::Nothing) => Turn::Again,
                     Ok(Inheritance::Base(base)) => {
+                        has_left = true;
                         if !base.current.tag.is_initial() {
                             inherited = Some(*base);
                         }

@@ -1,7 +1,7 @@
 //! What an operation on a register learns without a ballot: nothing is promised for it.
 
-use super::Proposer;
 use super::base::Base;
+use super::{Aim, ProposalEnd, Proposer};
 use crate::dap::conditional::{self, SurveyOutcome};
 use crate::dap::{FoundVersion, Scope};
 use crate::env::Env;
@@ -66,5 +66,30 @@ impl<E: Env> Proposer<'_, E> {
             }
         }
         Ok(None)
+    }
+
+    /// The current version of a configuration after one that is closed, if a question without a ballot shows that it is chosen. `inherited`:
+    /// what the closed one has, which counts where this one has nothing (`[W-10 configuration-first]`). Nothing is accepted in the closed one
+    /// any more, so that a version that is chosen here is the last one. A caller that may only read gets no ballot: members choose for it.
+    pub(super) async fn read_beyond(
+        &self,
+        at: &Visit,
+        inherited: Option<Base>,
+    ) -> Result<Option<ProposalEnd>, CallError> {
+        assert!(at.c().is_ranked(self.name), "it is a register there");
+        if !matches!(self.aim, Aim::Read { .. }) {
+            return Ok(None);
+        }
+        let asked = conditional::survey(self.env(), at, self.name, (None, false), self.wanted());
+        let SurveyOutcome::Answered(answers) = asked.await? else {
+            return Ok(None);
+        };
+        let is_behind = answers.current.tag.is_initial() && inherited.is_some();
+        if is_behind || answers.current.chosen.is_none() {
+            return Ok(None);
+        }
+        let mut base = Base::of(answers);
+        let found = self.found(at, &mut base).await?;
+        Ok(found.map(|found| ProposalEnd::Found(found, base.current.lineage)))
     }
 }
