@@ -13,10 +13,12 @@ use areo_client::{
     Client, ClusterStatus, ClusterSummary, DomainHealth, DomainInfo, Error, Health, ServerHealth,
 };
 use serde::Serialize;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// The wait for servers before the silent ones are named.
-const FIRST_LOOK: Duration = Duration::from_millis(600);
+/// The age of the command at which silent servers are named.
+const FIRST_SENTENCE: Duration = Duration::from_millis(850);
+/// The least wait for servers before the silent ones are named.
+const FIRST_LOOK: Duration = Duration::from_millis(250);
 /// The time for which blocks are counted before a line says that they are being counted.
 const COUNTING: Duration = Duration::from_secs(1);
 
@@ -29,8 +31,10 @@ async fn status(session: &Session, args: &args::Status) -> Outcome {
     let (client, status) = if let Some(time) = args.wait {
         ready::wait(session, &session.domain_name()?, time).await?
     } else {
+        let begun = Instant::now();
         let client = session.connect().await?;
-        let status = look(out, &client).await;
+        let first = FIRST_SENTENCE.saturating_sub(begun.elapsed());
+        let status = look(out, &client, first.max(FIRST_LOOK)).await;
         (client, status)
     };
     if let Some(refused) = ready::refused(&status) {
@@ -66,8 +70,8 @@ async fn print_blocks(out: Output, client: &Client, domains: &[String]) -> Outco
 
 /// The state of the cluster. Servers that are connected and say nothing are named before they are waited
 /// for, and what does not work without them is said.
-async fn look(out: Output, client: &Client) -> ClusterStatus {
-    let status = client.status_within(FIRST_LOOK).await;
+async fn look(out: Output, client: &Client, first: Duration) -> ClusterStatus {
+    let status = client.status_within(first).await;
     let silent = |it: &&ServerHealth| matches!(&it.status, Health::Unreachable { reason } if reason == Health::SILENT);
     let silent = status.servers.iter().filter(silent);
     let silent: Vec<&str> = silent.map(|it| it.server.name.as_str()).collect();

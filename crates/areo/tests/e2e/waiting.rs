@@ -153,6 +153,16 @@ fn the_servers_that_a_command_waits_for_are_named() {
         "trace last",
     ];
     all_name(&cluster, &commands, "waiting for s1, s2, s3");
+    // The root domain has no quorum either, and those that serve say so at once.
+    let away = "needed servers serve, not s1, s2, s3";
+    let outage = format!("@root has no quorum: 2 of 3 {away}\r\n");
+    let outage = outage.replace("@root", "the root domain");
+    all_name(&cluster, &["status"], &outage);
+    all_name(
+        &cluster,
+        &["status"],
+        &format!("{away}\r\nwaiting for s1, s2, s3"),
+    );
     cluster.signal("s4", Signal::STOP);
     cluster.signal("s5", Signal::STOP);
     let address = format!("connecting to 127.0.0.1:{}", cluster.port());

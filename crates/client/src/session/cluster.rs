@@ -21,6 +21,9 @@ use tokio::time::{sleep, timeout};
 
 /// How long the directory of a quorum is waited for where the one of a single server would do.
 pub(super) const DIRECTORY_PATIENCE: Duration = Duration::from_secs(1);
+/// The wait of a client that connects for what a quorum knows. Silent servers take longer; then the first server's directory is enough, and
+/// what comes later is taken in beside the first operation.
+const OTHERS_AT_FIRST: Duration = Duration::from_millis(100);
 /// The directory is asked for again after this time: servers join and move.
 const DIRECTORY_AGE: Duration = Duration::from_secs(30);
 
@@ -158,7 +161,7 @@ fn learn(world: &World, known: &KnownCluster, records: impl Iterator<Item = Serv
 }
 
 /// Asks all addresses at once who is there; the first that answers is enough. Then a quorum, for servers that the first
-/// does not know.
+/// does not know: for a moment, and longer where the first knows too few members of the root domain.
 ///
 /// # Errors
 /// [`ConnectError`].
@@ -180,14 +183,23 @@ pub(super) async fn find(
     learn(&world, &known, found.directory.servers.into_iter());
     proof::keep(&world, &known);
     let patience = DIRECTORY_PATIENCE.min(options.timeout);
+    let asking = spawn_local(ask_others(world.clone(), known.clone(), patience));
+    let asked = timeout(OTHERS_AT_FIRST, asking).await;
+    if asked.is_err() && !knows_root_quorum(&world, &known) {
+        // A cluster that is starting: its servers get to know each other just now.
+        ask_others(world, known.clone(), patience).await;
+    }
+    Ok(known)
+}
+
+/// Asks a quorum which servers there are, and again for as long as too few members of the root domain are known.
+async fn ask_others(world: Rc<World>, known: Arc<KnownCluster>, patience: Duration) {
     let started = Instant::now();
     refresh(&world, &known, patience).await;
-    // A cluster that is starting: its servers get to know each other just now.
     while !knows_root_quorum(&world, &known) && started.elapsed() < patience {
         sleep(STARTING_PAUSE).await;
         refresh(&world, &known, patience.saturating_sub(started.elapsed())).await;
     }
-    Ok(known)
 }
 
 async fn first_answer(world: &World, options: &ConnectOptions) -> Result<Bootstrap, ConnectError> {

@@ -21,8 +21,11 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::task::{JoinSet, spawn_local};
 use tokio::time::{sleep, timeout};
 
-/// The next address is asked as well once one has not answered for so long.
-const NEXT_AFTER: Duration = Duration::from_millis(250);
+/// Other addresses are asked as well once those asked have not answered for so long: one at first, and each time twice as many, so that any number of
+/// silent servers takes little time.
+const NEXT_AFTER: Duration = Duration::from_millis(100);
+/// The number of times for which the number of addresses grows.
+const MOST_DOUBLINGS: u32 = 4;
 /// The longest wait for one server.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The pause before all are asked again.
@@ -141,22 +144,26 @@ impl KeyHolder {
         let mut asked = JoinSet::new();
         let mut next = addresses.iter().enumerate();
         let (mut refused, mut doubtful) = (None, None);
+        let (mut due, mut silences) = (1, 0);
         loop {
-            let wait = match next.next() {
-                Some((position, address)) => {
-                    let (holder, network, address) =
-                        (Rc::clone(self), network.clone(), address.clone());
-                    asked.spawn_local(
-                        async move { (position, holder.ask(&network, &address).await) },
-                    );
-                    NEXT_AFTER
-                }
-                None if doubtful.is_some() => NEXT_AFTER,
-                None => PATIENCE * 2,
+            let is_last = next.len() == 0;
+            for (position, address) in next.by_ref().take(due) {
+                let (holder, network, address) =
+                    (Rc::clone(self), network.clone(), address.clone());
+                asked.spawn_local(async move { (position, holder.ask(&network, &address).await) });
+            }
+            let wait = match is_last && doubtful.is_none() {
+                true => PATIENCE * 2,
+                false => NEXT_AFTER,
             };
+            due = 1;
             let ended = match timeout(wait, asked.join_next()).await {
                 Ok(Some(ended)) => ended,
-                Err(_) if doubtful.is_none() || next.len() > 0 => continue,
+                Err(_) if doubtful.is_none() || next.len() > 0 => {
+                    silences += 1;
+                    due = 1 << silences.min(MOST_DOUBLINGS);
+                    continue;
+                }
                 Ok(None) | Err(_) => break,
             };
             let (position, outcome) = ended.expect("asking does not panic, and is not cancelled");
