@@ -9,10 +9,16 @@ use areo_fuzzing::not_run;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
+
+/// Tests run at the same time.
+static MADE: AtomicU32 = AtomicU32::new(0);
 
 /// Network namespaces on one bridge; removed when this is dropped.
 struct Machines {
-    id: u32,
+    /// The process and the number of the machines that it has made.
+    id: (u32, u32),
     folder: tempfile::TempDir,
     servers: Vec<Child>,
 }
@@ -43,7 +49,7 @@ impl Machines {
     /// Three machines with the addresses 10.0.0.1 to 10.0.0.3; none where namespaces cannot be made.
     fn new() -> Option<Machines> {
         let machines = Machines {
-            id: std::process::id(),
+            id: (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed)),
             folder: tempfile::tempdir().unwrap(),
             servers: Vec::new(),
         };
@@ -73,7 +79,8 @@ impl Machines {
     }
 
     fn namespace(&self, machine: &str) -> String {
-        format!("areo-{}-{machine}", self.id)
+        let (process, number) = self.id;
+        format!("areo-{process}-{number}-{machine}")
     }
 
     fn folder(&self, machine: &str) -> PathBuf {
@@ -155,4 +162,62 @@ fn three_machines_step_by_step() {
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(6), "{said}");
     assert!(said.contains("AREO_KEY"), "{said}");
+}
+
+impl Machines {
+    /// The metrics of the server of a machine, as its user reads them there.
+    fn metrics(&self, machine: &str) -> String {
+        let request = "exec 3<>/dev/tcp/127.0.0.1/7490; printf 'GET /metrics HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3";
+        let output = self.on(machine).args(["bash", "-c", request]).output();
+        String::from_utf8_lossy(&output.unwrap().stdout).into_owned()
+    }
+
+    /// The states of the connections of a server to this other one.
+    fn sees(&self, machine: &str, other: &str, state: &str) -> bool {
+        let metrics = self.metrics(machine);
+        let series = format!("areo_server_peers{{server=\"{other}\",state=\"{state}\"}} 1");
+        metrics.lines().any(|line| line == series)
+    }
+
+    /// The cable of a machine.
+    fn set_cable(&self, machine: &str, state: &str) {
+        let switch = self.namespace("switch");
+        assert!(ip(&format!("-n {switch} link set {machine} {state}")));
+    }
+}
+
+/// Prints the time that it takes: no end of a connection says anything.
+#[test]
+fn a_server_whose_cable_is_cut_is_unreachable_and_comes_back() {
+    let Some(mut machines) = Machines::new() else {
+        eprintln!("network namespaces cannot be made here: nothing was shown");
+        return;
+    };
+    for (machine, line) in [
+        (
+            "m1",
+            "areo server --init --data ./data --listen 10.0.0.1:7400",
+        ),
+        (
+            "m1",
+            "areo --cluster data/cluster.toml token create > token-2",
+        ),
+        ("m1", "scp token-2 m2:"),
+        (
+            "m2",
+            "areo server --data ./data --listen 10.0.0.2:7400 --join 10.0.0.1:7400 --token token-2",
+        ),
+    ] {
+        machines.run(machine, line);
+    }
+    wait_until(|| machines.sees("m1", "s2", "connected"));
+    machines.set_cable("m2", "down");
+    let cut = Instant::now();
+    wait_until(|| machines.sees("m1", "s2", "unreachable"));
+    eprintln!(
+        "unreachable {:.1} s after the cable was cut",
+        cut.elapsed().as_secs_f64()
+    );
+    machines.set_cable("m2", "up");
+    wait_until(|| machines.sees("m1", "s2", "connected"));
 }
