@@ -34,6 +34,7 @@
 //! | `system` | figures of the operating system about processes and the machine |
 
 pub mod availability;
+mod clock;
 pub mod cluster;
 mod completions;
 mod disk;

@@ -4,8 +4,9 @@ mod changes;
 mod trust;
 
 pub(crate) use changes::{Reconfigurers, changes, finish as finish_changes};
-pub(crate) use trust::trust;
+pub(crate) use trust::{clocks, trust};
 
+use crate::clock::WallClock;
 use crate::cluster::Cluster;
 use crate::disk::SmallDisk;
 use crate::error::RunError;
@@ -89,6 +90,8 @@ pub(crate) struct World {
     pub(crate) pause: Duration,
     pub(crate) disk: Option<Disk>,
     pub(crate) namespaces: Option<Namespaces>,
+    /// The clock of all servers.
+    pub(crate) clock: Option<WallClock>,
 }
 
 /// The small disk of the last server.

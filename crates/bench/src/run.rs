@@ -1,5 +1,6 @@
 //! A run of the nemesis from the first directory to the verdict.
 
+use crate::clock::WallClock;
 use crate::cluster::{Cluster, Place, Program, loopback_places};
 use crate::disk::SmallDisk;
 pub(crate) use crate::error::{RunError, failed, system};
@@ -178,9 +179,14 @@ impl Scene {
         let (namespaces, mut places) = network(options, &mut not_run).await;
         let disk = small_disk(options, &mut places, &mut not_run);
         let proxy = proxy_before(&places).await?;
+        let clock = wall_clock(options, &mut not_run);
         let program = Program {
             has_keys: true,
             ..options.program.clone()
+        };
+        let program = match &clock {
+            Some(clock) => clock.moving(program),
+            None => program,
         };
         let mut cluster = Cluster::make(&program, places, &options.data, false)?;
         let path = options.history.clone();
@@ -220,6 +226,7 @@ impl Scene {
             pause: options.pause,
             disk,
             namespaces,
+            clock,
         };
         let names = (0..options.servers).map(|server| cluster.name(server).to_owned());
         let reconfigurers = Reconfigurers {
@@ -253,15 +260,18 @@ impl Scene {
         let lanes = async {
             let who = &self.reconfigurers;
             let administrator = self.cluster.connect(options.timeout);
-            let (processes, (), packets, disk, (), ()) = tokio::join!(
+            let of_clocks = self.cluster.connect(options.timeout);
+            let (processes, (), packets, disk, (), (), clocks) = tokio::join!(
                 nemesis::processes(world, &mut self.cluster, schedule(Lane::Processes)),
                 nemesis::links(world, schedule(Lane::Links)),
                 nemesis::packets(world, schedule(Lane::Packets)),
                 nemesis::disk(world, schedule(Lane::Disk)),
                 nemesis::changes(world, who, schedule(Lane::Configurations)),
                 nemesis::trust(world, administrator, schedule(Lane::Trust)),
+                nemesis::clocks(world, of_clocks, schedule(Lane::Clocks)),
             );
             processes?;
+            clocks.map_err(system("move the clocks of servers"))?;
             packets.map_err(RunError::Failed)?;
             disk.map_err(system("fill the small disk"))
         };
@@ -324,6 +334,15 @@ fn small_disk(
             None
         }
     }
+}
+
+/// A clock for the servers that can be moved, if it is to be and that can be done.
+fn wall_clock(options: &Options, not_run: &mut Vec<(Lane, String)>) -> Option<WallClock> {
+    if !options.kinds.contains(&Trouble::Expire) {
+        return None;
+    }
+    let made = WallClock::make(&options.data);
+    made.map_err(|why| not_run.push((Lane::Clocks, why))).ok()
 }
 
 /// Every server runs and serves. The lanes have ended, and with them all that they did to links, packets and disks.

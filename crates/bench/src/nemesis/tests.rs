@@ -47,6 +47,7 @@ async fn world() -> World {
         pause: Duration::ZERO,
         disk: None,
         namespaces: None,
+        clock: None,
     }
 }
 

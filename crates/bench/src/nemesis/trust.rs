@@ -8,6 +8,7 @@ use areo_trust::grant::{Grant, Grants};
 use areo_trust::key::AccessKey;
 use areo_trust::protocol::RefusalKind;
 use areo_trust::roots::RootDigest;
+use std::io;
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
@@ -20,6 +21,11 @@ const TRY: Duration = Duration::from_mins(2);
 const AGAIN: Duration = Duration::from_millis(50);
 /// Refusals, one after the other, after which a key counts no longer.
 const REFUSALS: u32 = 5;
+/// The clocks of servers go so far ahead and back. A ticket of before has ended then, or is of the future, by more than clocks may be apart; and
+/// clients, whose clock stays, take the certificates that are issued meanwhile.
+const AHEAD: Duration = Duration::from_mins(210);
+/// Pauses after a move of the clocks: until clients have other tickets their operations wait.
+const CLOCK_PAUSES: usize = 5;
 /// The domain in which clients with keys of their own make requests.
 const DOMAIN: &str = "abd";
 
@@ -59,6 +65,55 @@ pub(crate) async fn trust(world: &World, connect: ConnectOptions, mut schedule: 
     }
 }
 
+/// Moves the clocks of all servers ahead and back until the time is over. Each time every ticket ends that was issued before, and a client with an
+/// old one gets answers all the same.
+pub(crate) async fn clocks(
+    world: &World,
+    connect: ConnectOptions,
+    mut schedule: Schedule,
+) -> io::Result<()> {
+    let Some(clock) = &world.clock else {
+        return Ok(());
+    };
+    let mut ahead = Duration::ZERO;
+    while let Some(trouble) = schedule.next(world.is_over()) {
+        ahead = match ahead.is_zero() {
+            true => AHEAD,
+            false => Duration::ZERO,
+        };
+        let before = with_ticket(&connect).await;
+        clock.set_ahead(ahead)?;
+        let done = match before {
+            Ok(domain) => counts(&domain).await,
+            Err(sentence) => Err(sentence),
+        };
+        match done {
+            Ok(()) => world.incidents.fired(trouble),
+            Err(sentence) => world.incidents.violation(format!("{trouble}: {sentence}")),
+        }
+        for _ in 0..CLOCK_PAUSES {
+            world.pause(&mut schedule.random).await;
+        }
+    }
+    clock.set_ahead(Duration::ZERO)
+}
+
+/// The domain, by a client that has shown its ticket.
+async fn with_ticket(connect: &ConnectOptions) -> Result<Domain, String> {
+    let client = connected(connect).await?;
+    let begun = Instant::now();
+    loop {
+        match client.domain(DOMAIN).await {
+            Ok(domain) => break counts(&domain).await.map(|()| domain),
+            Err(error) if begun.elapsed() > TRY => break Err(error.to_string()),
+            Err(Error::Unauthorised { call }) => {
+                break Err(format!("a key that counts was refused: {call:?}"));
+            }
+            Err(_) => sleep(AGAIN).await,
+        }
+    }
+}
+
 impl Operator<'_> {
     async fn client(&self) -> Result<Client, String> {
         connected(self.connect).await
@@ -86,18 +141,7 @@ impl Operator<'_> {
             access: Some(Access::Key(key)),
             ..self.connect.clone()
         };
-        let client = connected(&connect).await?;
-        let begun = Instant::now();
-        loop {
-            match client.domain(DOMAIN).await {
-                Ok(domain) => break counts(&domain).await.map(|()| domain),
-                Err(error) if begun.elapsed() > TRY => break Err(error.to_string()),
-                Err(Error::Unauthorised { call }) => {
-                    break Err(format!("a key that counts was refused: {call:?}"));
-                }
-                Err(_) => sleep(AGAIN).await,
-            }
-        }
+        with_ticket(&connect).await
     }
 
     async fn revoke(&mut self) -> Result<(), String> {
