@@ -27,6 +27,7 @@
 //! | write on a condition, one winner (conditional domains) | [`Domain::has_one_winner`], [`Domain::compare_and_put`], [`Domain::compare_and_delete`], [`Domain::update`] |
 //! | write on a condition, weak (coverable) | [`Domain::write_if`], [`Domain::delete_if`] |
 //! | stream large values | [`Domain::put_stream`], [`Domain::get_stream`], [`Domain::get_range`], [`Domain::get_to`] |
+//! | keep records of uploads in progress | [`Domain::put_record`], [`Domain::get_record`], [`Domain::delete_record`], [`Domain::list_records`] |
 //! | list | [`Domain::list`], [`Domain::list_with`] with common prefixes |
 //! | edit files that many people share | [`Domain::file`], [`Domain::files`] |
 //! | see where elements are, and what an operation costs | [`Domain::inspect`], [`Domain::measured`] |
@@ -98,6 +99,7 @@ pub use object::{
     Blocks, ElementRole, Entry, Etag, Holds, ListOptions, Metadata, Object, ObjectInfo, Page,
     Placement, PutOptions,
 };
+pub use objects::{RecordEntry, RecordName, RecordPage, RecordsAfter};
 pub use reconfig::{
     Change, Contradiction, DapKind, Departure, ForgetError, Plan, Progress, ReconfigError,
     ReconfigOutcome, Successor, Transferred, UnreachableServer,

@@ -7,6 +7,7 @@ use crate::object::{Entry, ListOptions, Metadata, Object, ObjectInfo, Page, PutO
 use crate::session::{Context, Deadline};
 use crate::{Shape, Version, checksum};
 use areo_core::dap::{FoundVersion, Scope};
+use areo_core::dsm::listing;
 use areo_core::limits;
 use areo_core::manager::{DeleteError, Deletion};
 use areo_core::message::ListRequest;
@@ -14,11 +15,13 @@ use areo_core::object::{Kind, Name};
 use areo_core::span::{self, watch};
 use bytes::Bytes;
 use placement::placement;
+pub use records::{RecordEntry, RecordName, RecordPage, RecordsAfter};
 use std::time::Duration;
 
 pub(crate) mod conditional;
 mod coverable;
 mod placement;
+mod records;
 #[cfg(test)]
 mod tests;
 
@@ -55,7 +58,7 @@ impl Domain {
         if value.len() > options.block_bytes as usize {
             self.put_in_blocks(key, &value, options).await
         } else {
-            self.put_at_once(key, value, options).await
+            self.put_at_once(Name::user(key)?, value, options).await
         }
     }
 
@@ -69,17 +72,20 @@ impl Domain {
     }
 
     async fn read_value(&self, key: &str) -> Result<Object, Error> {
-        let name = Name::user(key)?;
-        watch!(span::read(&name), self.read_within(key, name))
+        self.read_within(Name::user(key)?).await
     }
 
-    async fn read_within(&self, key: &str, name: Name) -> Result<Object, Error> {
+    async fn read_within(&self, name: Name) -> Result<Object, Error> {
+        watch!(span::read(&name), self.read_newest(name))
+    }
+
+    async fn read_newest(&self, name: Name) -> Result<Object, Error> {
         let read = |context: Context| async move {
             let found = context.handle().read_within(context.name(), None).await;
             found.map_err(|error| context.not_applied(&error))
         };
-        let found = self.run(Operation::Get, name, read).await?;
-        self.whole(key, found).await
+        let found = self.run(Operation::Get, name.clone(), read).await?;
+        self.whole(&name, found).await
     }
 
     /// Reads as [`Domain::get`] does, without writing back: regular, not atomic, for experiments (`[R-28 regular-reads]`). A later read may find an older
@@ -94,14 +100,20 @@ impl Domain {
             let found = handle.read_regular(name, Scope::Whole).await;
             found.map_err(|error| context.not_applied(&error))
         };
-        let found = self.run(Operation::Get, name, read).await?;
-        self.whole(key, found).await
+        let found = self.run(Operation::Get, name.clone(), read).await?;
+        self.whole(&name, found).await
     }
 
     /// The object of what was found.
-    async fn whole(&self, key: &str, found: FoundVersion) -> Result<Object, Error> {
+    async fn whole(&self, name: &Name, found: FoundVersion) -> Result<Object, Error> {
+        let key = name.user_key();
         let (version, metadata, value) = self.known.opened(key, found)?;
         if let Some(blocks) = &metadata.blocks {
+            if name.kind() != Kind::User {
+                let field = "a record in blocks".into();
+                let reason = Invalid::LaterVersion { field };
+                return Err(Error::Invalid { reason });
+            }
             return self.get_in_memory(key, blocks.length()).await;
         }
         // On the caller's thread, not on the one that all operations share.
@@ -183,14 +195,12 @@ impl Domain {
     /// # Errors
     /// [`Error::NotFound`] if there is none; otherwise as [`Domain::put`] and [`Domain::get`].
     pub async fn delete(&self, key: &str) -> Result<Version, Error> {
-        counted!(
-            self.metrics(),
-            CountedOperation::Delete,
-            self.write_tombstone(key)
-        )
+        counted!(self.metrics(), CountedOperation::Delete, async {
+            self.write_tombstone(Name::user(key)?).await
+        })
     }
 
-    async fn write_tombstone(&self, key: &str) -> Result<Version, Error> {
+    async fn write_tombstone(&self, name: Name) -> Result<Version, Error> {
         let metadata = Metadata {
             written_at_ms: now_ms(),
             ..Metadata::default()
@@ -199,12 +209,12 @@ impl Domain {
         let delete = |context: Context| async move {
             match context.handle().delete(context.name(), metadata).await {
                 Ok(Deletion::Deleted(version)) => Ok(version),
-                Ok(Deletion::NotFound) => Err(context.domain.not_found(context.name().key())),
+                Ok(Deletion::NotFound) => Err(context.domain.not_found(context.name().user_key())),
                 Err(DeleteError::Read(error)) => Err(context.not_applied(&error)),
                 Err(DeleteError::Write(error)) => Err(context.write_error(&error)),
             }
         };
-        self.run(Operation::Delete, Name::user(key)?, delete).await
+        self.run(Operation::Delete, name, delete).await
     }
 
     /// One page of the objects whose keys begin with `prefix` and are larger than `after` (by bytes), in order: those
@@ -255,12 +265,7 @@ impl Domain {
             delimiter,
             limit: limit.clamp(1, limits::PAGE_ENTRIES) as u16,
         };
-        let list = move |context: Context| async move {
-            let listed = context.handle().list_objects(&request).await;
-            listed.map_err(|failed| context.not_applied(&failed))
-        };
-        let begun = self.begin(Deadline::Timeout, Operation::List, None, list);
-        let page = begun.end().await?;
+        let page = self.page(request).await?;
         let entries = page.entries.into_iter().map(|entry| Entry {
             key: entry.key,
             version: entry.tag,
@@ -274,5 +279,14 @@ impl Domain {
             prefixes: page.prefixes,
             next: page.next,
         })
+    }
+
+    async fn page(&self, request: ListRequest) -> Result<listing::Page, Error> {
+        let list = move |context: Context| async move {
+            let listed = context.handle().list_objects(&request).await;
+            listed.map_err(|failed| context.not_applied(&failed))
+        };
+        let begun = self.begin(Deadline::Timeout, Operation::List, None, list);
+        begun.end().await
     }
 }

@@ -325,7 +325,7 @@ async fn count(
     between: (&Configuration, &Configuration),
     plan: &mut Plan,
 ) -> Result<(), Error> {
-    let mut kinds = [Kind::User, Kind::Genesis, Kind::Block].into_iter();
+    let mut kinds = [Kind::User, Kind::Upload, Kind::Genesis, Kind::Block].into_iter();
     let (mut kind, mut after) = (kinds.next(), String::new());
     for _ in 0..COUNTED_PAGES {
         let Some(counted) = kind else { return Ok(()) };

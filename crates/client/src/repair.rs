@@ -155,8 +155,10 @@ impl Domain {
     /// # Errors
     /// [`Error::NotFound`] if no server has heard of it; [`Error::Invalid`] for what is no key; as [`Domain::repair`].
     pub async fn repair_object(&self, key: &str) -> Result<Redundancy, Error> {
-        let names = Kind::ALL.map(|kind| Name::new(kind, key));
-        let names = names.into_iter().collect::<Result<Vec<_>, _>>()?;
+        Name::user(key)?;
+        // A record has the byte 0 in its name.
+        let of_kind = |kind| Name::new(kind, key).ok();
+        let names: Vec<Name> = Kind::ALL.into_iter().filter_map(of_kind).collect();
         let look = move |context: Context| async move {
             let mut all = Redundancy::default();
             let looked = look_at(&context, &names, &mut all).await;
@@ -346,6 +348,7 @@ fn word_of(kind: Kind) -> &'static str {
         Kind::Block => "block",
         Kind::Genesis => "file",
         Kind::System => "system",
+        Kind::Upload => "upload record",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::hash::stable_hash;
 use crate::limits;
-use crate::object::{DomainId, Kind, Name};
+use crate::object::{DomainId, Name};
 use crate::quorums::Quorums;
 use areo_erasure::Code;
 use bytes::Bytes;
@@ -297,10 +297,9 @@ impl Configuration {
         self.descriptor.dap
     }
 
-    /// Whether the object of this name is a ranked register here ([`crate::dap::conditional`]): users' objects are, blocks and what
-    /// files consist of are written once or coverably.
+    /// Whether the object of this name is a ranked register here ([`crate::dap::conditional`], [`crate::object::Kind::is_register`]).
     pub fn is_ranked(&self, name: &Name) -> bool {
-        self.dap().is_conditional() && name.kind() == Kind::User
+        self.dap().is_conditional() && name.kind().is_register()
     }
 
     /// Which optimisations are made use of.

@@ -2,6 +2,10 @@
 
 /// Bytes of a key.
 pub const KEY_BYTES: usize = 1024;
+/// Bytes by which a record of an upload in progress differs from others of the same key ([`crate::object::Kind::Upload`]).
+pub const RECORD_SUFFIX_BYTES: usize = 79;
+/// Bytes of the name of an object within its kind: the longest is that of a record, with a byte between key and suffix.
+pub const OBJECT_NAME_BYTES: usize = KEY_BYTES + 1 + RECORD_SUFFIX_BYTES;
 /// Bytes of user metadata (names and values together) of one object.
 pub const USER_METADATA_BYTES: usize = 2048;
 /// Bytes of encoded metadata of one object: user pairs, content type and the store's own fields.
@@ -149,7 +153,7 @@ const _: () = assert!(
     "a registered name has up to 255 bytes"
 );
 const _: () = assert!(
-    KEY_BYTES < u16::MAX as usize,
+    OBJECT_NAME_BYTES < u16::MAX as usize,
     "the length of a name is sent as 16 bits"
 );
 const _: () = assert!(

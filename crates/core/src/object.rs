@@ -34,16 +34,50 @@ pub enum Kind {
     Genesis = 2,
     /// The store's own.
     System = 3,
+    /// A record of an upload in progress, which no listing of users' objects shows. Its name is the key of a user's object, a byte 0,
+    /// and a suffix without one. Who may read or write it is judged by the key (`[X-43 upload-records]`).
+    Upload = 4,
 }
 
 impl Kind {
     /// All that there are.
-    pub const ALL: [Kind; 4] = [Kind::User, Kind::Block, Kind::Genesis, Kind::System];
+    pub const ALL: [Kind; 5] = [
+        Kind::User,
+        Kind::Block,
+        Kind::Genesis,
+        Kind::System,
+        Kind::Upload,
+    ];
 
     /// The kind of this byte, if there is one.
     pub fn from_byte(byte: u8) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| *kind as u8 == byte)
     }
+
+    /// Whether objects of this kind are ranked registers in a conditional domain: those that clients write over and delete at will. Blocks and
+    /// what files consist of are written once or coverably.
+    pub fn is_register(self) -> bool {
+        match self {
+            Kind::User | Kind::Upload => true,
+            Kind::Block | Kind::Genesis | Kind::System => false,
+        }
+    }
+
+    /// The most bytes that a name of this kind has behind the kind byte.
+    pub fn most_bytes(self) -> usize {
+        match self {
+            Kind::Upload => limits::OBJECT_NAME_BYTES,
+            Kind::User | Kind::Block | Kind::Genesis | Kind::System => limits::KEY_BYTES,
+        }
+    }
+}
+
+/// Between the key and the suffix of a record of an upload. No byte is smaller: records are listed in the order of their keys.
+const SUFFIX: char = '\0';
+
+/// What the names of records of uploads that begin so are judged by: the keys of all begin with this.
+pub fn key_of_record(name: &str) -> &str {
+    name.rsplit_once(SUFFIX).map_or(name, |(key, _)| key)
 }
 
 /// How the keys of blocks of uploads begin, and the names of their cells.
@@ -65,6 +99,11 @@ pub enum InvalidKey {
     },
     /// The key is not UTF-8.
     NotUtf8,
+    /// The suffix of a record of an upload has no bytes, too many, or a byte 0.
+    Suffix {
+        /// Its length.
+        bytes: usize,
+    },
     /// The kind byte is none of [`Kind`].
     UnknownKind {
         /// The byte.
@@ -88,6 +127,11 @@ impl fmt::Display for InvalidKey {
             InvalidKey::NotUtf8 => write!(
                 f,
                 "the key is not UTF-8: keys have 1 to {limit} bytes of UTF-8"
+            ),
+            InvalidKey::Suffix { bytes } => write!(
+                f,
+                "the suffix of the record has {bytes} bytes: suffixes have 1 to {} bytes of UTF-8 without a byte 0",
+                limits::RECORD_SUFFIX_BYTES
             ),
             InvalidKey::UnknownKind { byte } => {
                 write!(f, "objects of kind {byte} are not known here")
@@ -118,18 +162,57 @@ impl Name {
         Name::from_bytes(bytes.freeze())
     }
 
+    /// The name of the record with this suffix of an upload of this key.
+    ///
+    /// # Errors
+    /// [`InvalidKey`].
+    pub fn record(key: &str, suffix: &str) -> Result<Name, InvalidKey> {
+        if suffix.contains(SUFFIX) {
+            let bytes = suffix.len();
+            return Err(InvalidKey::Suffix { bytes });
+        }
+        let name = Name::new(Kind::Upload, &format!("{key}{SUFFIX}{suffix}"))?;
+        assert_eq!(name.user_key(), key, "a suffix has no byte 0");
+        Ok(name)
+    }
+
     /// A name that was sent or stored: kind byte and key. Refuses what [`Name::new`] could not have made.
     ///
     /// # Errors
     /// [`InvalidKey`].
     pub fn from_bytes(bytes: Bytes) -> Result<Name, InvalidKey> {
-        let (kind, key) = bytes.split_first().ok_or(InvalidKey::Empty)?;
-        Kind::from_byte(*kind).ok_or(InvalidKey::UnknownKind { byte: *kind })?;
+        let (byte, key) = bytes.split_first().ok_or(InvalidKey::Empty)?;
+        let kind = Kind::from_byte(*byte).ok_or(InvalidKey::UnknownKind { byte: *byte })?;
+        let most = limits::OBJECT_NAME_BYTES;
+        if key.len() > most {
+            let bytes = key.len();
+            return Err(InvalidKey::TooLong { bytes });
+        }
+        let key = std::str::from_utf8(key).map_err(|_| InvalidKey::NotUtf8)?;
+        Name::check(kind, key)?;
+        Ok(Name(bytes))
+    }
+
+    /// Whether this may be the key of an object of this kind.
+    ///
+    /// # Errors
+    /// [`InvalidKey`].
+    pub fn check(kind: Kind, key: &str) -> Result<(), InvalidKey> {
+        let key = match (kind, key.rsplit_once(SUFFIX)) {
+            (Kind::Upload, None) => return Err(InvalidKey::Suffix { bytes: 0 }),
+            (Kind::Upload, Some((key, suffix))) => {
+                let bytes = suffix.len();
+                if !(1..=limits::RECORD_SUFFIX_BYTES).contains(&bytes) {
+                    return Err(InvalidKey::Suffix { bytes });
+                }
+                key
+            }
+            (Kind::User | Kind::Block | Kind::Genesis | Kind::System, _) => key,
+        };
         match key.len() {
             0 => Err(InvalidKey::Empty),
             bytes if bytes > limits::KEY_BYTES => Err(InvalidKey::TooLong { bytes }),
-            _ if std::str::from_utf8(key).is_err() => Err(InvalidKey::NotUtf8),
-            _ => Ok(Name(bytes)),
+            _ => Ok(()),
         }
     }
 
@@ -151,6 +234,14 @@ impl Name {
     /// The key.
     pub fn key(&self) -> &str {
         std::str::from_utf8(&self.0[1..]).expect("checked when the name was made")
+    }
+
+    /// The key that people know the object by: that of a record is the key of its upload.
+    pub fn user_key(&self) -> &str {
+        match self.kind() {
+            Kind::Upload => key_of_record(self.key()),
+            Kind::User | Kind::Block | Kind::Genesis | Kind::System => self.key(),
+        }
     }
 
     /// Whether it is that of a block of an upload: a block that is written once, and is not one of a file.
@@ -203,5 +294,41 @@ mod tests {
             Name::user("zzz").unwrap() < name,
             "kinds are apart in every order"
         );
+    }
+
+    #[test]
+    fn a_record_is_known_by_key_and_suffix() {
+        let name = Name::record("a/b", "17").unwrap();
+        assert_eq!((name.kind(), name.key()), (Kind::Upload, "a/b\x0017"));
+        assert_eq!(name.user_key(), "a/b");
+        assert_eq!(Name::record("a\0b", "17").unwrap().user_key(), "a\0b");
+        let (longest, suffix) = ("k".repeat(1024), "s".repeat(79));
+        let name = Name::record(&longest, &suffix).unwrap();
+        assert_eq!(Name::from_bytes(name.as_bytes().clone()), Ok(name.clone()));
+        assert_eq!(name.key().len(), Kind::Upload.most_bytes());
+        let refused = |bytes| Err(InvalidKey::Suffix { bytes });
+        assert_eq!(Name::record("k", ""), refused(0));
+        assert_eq!(Name::record("k", &"s".repeat(80)), refused(80));
+        assert_eq!(Name::record("k", "a\0b"), refused(3));
+        assert_eq!(Name::record("", "s"), Err(InvalidKey::Empty));
+        let too_long = "k".repeat(1025);
+        let bytes = too_long.len();
+        assert_eq!(
+            Name::record(&too_long, "s"),
+            Err(InvalidKey::TooLong { bytes })
+        );
+        let without = Bytes::from_static(b"\x04key");
+        assert_eq!(Name::from_bytes(without), refused(0));
+    }
+
+    #[test]
+    fn names_that_begin_alike_are_of_keys_that_begin_alike() {
+        for prefix in ["a", "a\0", "a\0s", "a\0b\0", "a\0b\0s", ""] {
+            for rest in ["x", "\0x", "x\0y", "x\0y\0z"] {
+                let name = format!("{prefix}{rest}");
+                let key = key_of_record(&name);
+                assert!(key.starts_with(key_of_record(prefix)), "{name:?}");
+            }
+        }
     }
 }

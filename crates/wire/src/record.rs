@@ -48,7 +48,8 @@ const CELL_FIXED_BYTES: usize = 3 + parts::CONFIGURATION_ID_BYTES + 2 * parts::T
 const ELEMENT_FIXED_BYTES: usize =
     3 + 3 + parts::CONFIGURATION_ID_BYTES + 2 * parts::TAG_BYTES + 2 * 8 + 2 * 2;
 const _: () = assert!(
-    ELEMENT_FIXED_BYTES + 1 + limits::KEY_BYTES + limits::METADATA_BYTES <= MAX_HEADER_BYTES
+    ELEMENT_FIXED_BYTES + 1 + limits::OBJECT_NAME_BYTES + limits::METADATA_BYTES
+        <= MAX_HEADER_BYTES
         && 3 + parts::CONFIGURATION_ID_BYTES + 3 + parts::DESCRIPTOR_BYTES <= MAX_HEADER_BYTES
         && 3 + 6 * 6 + 32 + 3 * parts::RECORD_TEXT_BYTES <= MAX_HEADER_BYTES,
     "a cell's header is the longest"

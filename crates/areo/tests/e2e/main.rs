@@ -28,6 +28,7 @@ mod metrics;
 mod otlp;
 mod readme;
 mod reconfig;
+mod records;
 mod replacement;
 mod restart;
 mod rotation;

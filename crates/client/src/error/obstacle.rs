@@ -88,7 +88,7 @@ const LISTED: usize = 20;
 impl LostObject {
     fn of(lost: &error::LostVersion) -> LostObject {
         LostObject {
-            key: lost.name.key().into(),
+            key: lost.name.user_key().into(),
             version: lost.tag,
             found: lost.found,
             needed: lost.needed,

@@ -76,11 +76,10 @@ impl Domain {
         self.require_one_winner()?;
         let tombstone = tombstone_on(version)?;
         let wish = (Condition::Version(version), 0);
-        counted!(
-            self.metrics(),
-            CountedOperation::Delete,
-            self.decide(Operation::Delete, key, tombstone, wish)
-        )
+        counted!(self.metrics(), CountedOperation::Delete, async {
+            let name = Name::user(key)?;
+            self.decide(Operation::Delete, name, tombstone, wish).await
+        })
     }
 
     /// Deletes the object on a condition, with one winner, for the request of this name ([`PutOptions::request`]), and returns the version of
@@ -97,11 +96,10 @@ impl Domain {
         self.require_one_winner()?;
         let tombstone = tombstone()?;
         let wish = (condition, request);
-        counted!(
-            self.metrics(),
-            CountedOperation::Delete,
-            self.decide(Operation::Delete, key, tombstone, wish)
-        )
+        counted!(self.metrics(), CountedOperation::Delete, async {
+            let name = Name::user(key)?;
+            self.decide(Operation::Delete, name, tombstone, wish).await
+        })
     }
 
     /// The version that the request of this name wrote ([`PutOptions::request`]), while fewer than 16 versions came after it. `None`: it wrote none, or
@@ -117,7 +115,8 @@ impl Domain {
             counter: 1,
         };
         let nowhere = Condition::Version(Version::first(nobody));
-        let asked = self.decide(Operation::Stat, key, tombstone()?, (nowhere, request));
+        let (name, wish) = (Name::user(key)?, (nowhere, request));
+        let asked = self.decide(Operation::Stat, name, tombstone()?, wish);
         match asked.await {
             Ok(version) => Ok(Some(version)),
             Err(Error::VersionConflict { .. }) => Ok(None),
@@ -240,11 +239,11 @@ impl Domain {
     pub(crate) async fn decide(
         &self,
         operation: Operation,
-        key: &str,
+        name: Name,
         value: Value,
         (condition, request): (Condition, u128),
     ) -> Result<Version, Error> {
-        let name = Name::user(key)?;
+        let key = name.user_key().to_owned();
         let write = move |context: Context| async move {
             let domain = context.handle();
             let wish = Wish {
@@ -256,7 +255,7 @@ impl Domain {
         };
         match self.run(operation, name, write).await? {
             WriteDecision::Written { tag, .. } => Ok(tag),
-            WriteDecision::Conflict(found) => Err(conflict(&self.known, key, condition, found)),
+            WriteDecision::Conflict(found) => Err(conflict(&self.known, &key, condition, found)),
         }
     }
 }

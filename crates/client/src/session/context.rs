@@ -227,7 +227,7 @@ impl Context {
     pub(crate) fn swept(&self) -> Error {
         Error::Swept {
             domain: self.domain.name().into(),
-            key: self.name().key().into(),
+            key: self.name().user_key().into(),
         }
     }
 
@@ -244,7 +244,7 @@ impl Context {
         let describe = |server| self.describe(server);
         let call = NoQuorum {
             domain: self.domain.name_in_errors(),
-            key: self.name.as_ref().map(|name| name.key().into()),
+            key: self.name.as_ref().map(|name| name.user_key().into()),
             unauthorised: self.client.env.unauthorised(),
             ..NoQuorum::of(self.operation, &self.latest(), failed, describe)
         };

@@ -183,13 +183,14 @@ impl Upload {
     pub(super) async fn finish(mut self) -> Result<Version, Error> {
         if self.sending.is_none() {
             let value = self.first.take().unwrap_or_default();
+            let name = Name::user(&self.key)?;
             if let Some(condition) = self.condition {
                 let wish = (condition, self.options.request);
                 let value = value_to_put(value, self.options)?;
-                let put = self.domain.decide(Operation::Put, &self.key, value, wish);
+                let put = self.domain.decide(Operation::Put, name, value, wish);
                 return put.await;
             }
-            let put = self.domain.put_at_once(&self.key, value, self.options);
+            let put = self.domain.put_at_once(name, value, self.options);
             return put.await;
         }
         let end = Part::End(self.metadata(), self.length);

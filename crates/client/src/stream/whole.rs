@@ -17,11 +17,10 @@ impl Domain {
     /// Writes a value that is no longer than a block.
     pub(crate) async fn put_at_once(
         &self,
-        key: &str,
+        name: Name,
         value: Bytes,
         options: PutOptions,
     ) -> Result<Version, Error> {
-        let name = Name::user(key)?;
         let request = options.request;
         let value = value_to_put(value, options)?;
         self.run(Operation::Put, name, move |context: Context| async move {

@@ -199,7 +199,9 @@ impl ConfiguredTally for Collect {
 
     fn add(&mut self, from: usize, event: Event) -> Decision<Listing> {
         match event {
-            Event::Reply(Reply::Listed(listed)) => self.replies[from] = Some(listed),
+            Event::Reply(Reply::Listed(listed)) if self.request.may_list(&listed) => {
+                self.replies[from] = Some(listed);
+            }
             Event::Unreachable => return Decision::Pending,
             Event::Reply(_) | Event::Refused(_) => self.refused[from] = true,
         }

@@ -12,7 +12,7 @@ use crate::dap::conditional::closing::{self, LastVersion};
 use crate::env::Env;
 use crate::error::{CallError, Unavailable, WriteError};
 use crate::gather::Visit;
-use crate::object::{Kind, Name};
+use crate::object::Name;
 use crate::pointer::Pointer;
 use crate::reconfig::sequence;
 use crate::reconfig::walk::Step;
@@ -107,15 +107,16 @@ pub(super) fn within<T>(made: Result<T, Interruption>) -> Result<Option<T>, Call
 /// between (`[W-13 ceasing-to-be-conditional]`).
 pub(super) fn is_put_to(c: &Configuration, start: &Configuration, name: &Name) -> bool {
     assert!(c.is_at_least(start), "a walk leads upwards");
-    let is_later = name.kind() == Kind::User && c.era() > start.era();
+    let is_later = name.kind().is_register() && c.era() > start.era();
     !c.is_ranked(name) && !is_later
 }
 
-/// The era in which first versions of the object are made there. Only users' objects have one: others are registers nowhere.
+/// The era in which first versions of the object are made there. Only objects that may be registers have one.
 pub(super) fn era_of(name: &Name, c: &Configuration) -> u32 {
-    match name.kind() {
-        Kind::User => c.era(),
-        _ => 0,
+    if name.kind().is_register() {
+        c.era()
+    } else {
+        0
     }
 }
 

@@ -8,7 +8,7 @@ use crate::element::Value;
 use crate::env::Env;
 use crate::error::{CallError, Unavailable};
 use crate::gather::Visit;
-use crate::object::{Kind, Name};
+use crate::object::Name;
 use crate::reconfig::walk::{Step, WalkOutcome};
 use crate::tag::Tag;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ impl<E: Env> Domain<E> {
                 era = next.era();
                 return Ok(Step::Again(next));
             }
-            if at.c().era() > era && name.kind() == Kind::User {
+            if at.c().era() > era && name.kind().is_register() {
                 // It has what earlier ones had ([W-13 ceasing-to-be-conditional]).
                 (max, era) = (Tag::INITIAL, at.c().era());
             }

@@ -32,7 +32,7 @@ impl<E: Env> Domain<E> {
     pub async fn list(&self, request: &ListRequest) -> Result<Page, Unavailable> {
         let (mut listings, mut is_ranked) = (Vec::new(), false);
         let list = async |at: &Visit| {
-            is_ranked |= at.c().dap().is_conditional() && request.kind == Kind::User;
+            is_ranked |= at.c().dap().is_conditional() && request.kind.is_register();
             listings.push(listing::list(&self.client.env, at, request).await?);
             Ok(())
         };

@@ -7,7 +7,7 @@ use crate::dap::{self, CachedVersion, FoundVersion, PassedVersions, Scope};
 use crate::env::Env;
 use crate::error::{CallError, Unavailable};
 use crate::gather::Visit;
-use crate::object::{Kind, Name};
+use crate::object::Name;
 use crate::reconfig::walk::{Step, WalkOutcome};
 
 /// What phase 1 of a read found.
@@ -140,7 +140,7 @@ impl<E: Env> Domain<E> {
                 best = last.map(|last| found_of(*last, at.c()));
                 return Ok(Step::Again(next));
             }
-            if at.c().era() > era && name.kind() == Kind::User {
+            if at.c().era() > era && name.kind().is_register() {
                 // So does an object that was a register in between ([W-13 ceasing-to-be-conditional]).
                 (best, lost, era) = (None, None, at.c().era());
             }

@@ -384,7 +384,9 @@ impl ConfiguredTally for Census {
     fn add(&mut self, from: usize, event: Event) -> Decision<Self::Output> {
         self.heard[from] = true;
         match event {
-            Event::Reply(Reply::Listed(page)) => self.pages[from] = Some(page),
+            Event::Reply(Reply::Listed(page)) if self.request.may_list(&page) => {
+                self.pages[from] = Some(page);
+            }
             Event::Unreachable => {}
             Event::Reply(_) | Event::Refused(_) => self.refused[from] = self.pages[from].is_none(),
         }

@@ -1,7 +1,7 @@
 //! Listings, page by page.
 
 use crate::limits;
-use crate::object::{Etag, Kind};
+use crate::object::{Etag, Kind, Name};
 use crate::tag::Tag;
 
 /// A page of a listing.
@@ -30,6 +30,12 @@ impl ListRequest {
             delimiter: String::new(),
             limit: limits::PAGE_ENTRIES as u16,
         }
+    }
+
+    /// Whether a server may answer with this page: all keys are of objects of the kind. The bytes of a page do not say which kind it is of.
+    pub fn may_list(&self, page: &ListPage) -> bool {
+        let mut keys = page.entries.iter().map(|entry| &entry.key);
+        keys.all(|key| Name::check(self.kind, key).is_ok())
     }
 
     /// What the key is listed under, if not by itself: its beginning up to the delimiter.

@@ -192,8 +192,8 @@ pub async fn transfer_register<E: Env>(
         lost,
     };
     let moved = match target.is_ranked(name) {
-        true => source.register(name.key(), &[]).await,
-        false => source.last_version(name.key()).await,
+        true => source.register(name, &[]).await,
+        false => source.last_version(name).await,
     };
     outcome(moved.and_then(|_| lost.none()))
 }
@@ -345,7 +345,7 @@ impl<E: Env> Source<'_, E> {
         let mut parts: Vec<Part<'_>> = vec![Box::pin(self.servers())];
         let is_register = |kind: &Kind| {
             let any = self.c.dap().is_conditional() || self.target.dap().is_conditional();
-            *kind == Kind::User && any
+            kind.is_register() && any
         };
         for kind in Kind::ALL.into_iter().filter(|kind| !is_register(kind)) {
             parts.push(Box::pin(self.kind(kind)));

@@ -262,8 +262,22 @@ fn kinds_are_apart() {
             .await
     };
     world.run(write).unwrap();
+    let record = Name::record("k", "id").unwrap();
+    let (client, c) = (actor.client(), actor.c.clone());
+    let write = async move {
+        let value = crate::world::value("record");
+        client.domain(&c).write(&record, &value).await
+    };
+    world.run(write).unwrap();
     world.settle();
     assert_eq!(all_keys(&world, &actor, "", 10), ["k"]);
+    let (client, c) = (actor.client(), actor.c.clone());
+    let records = ListRequest::new(Kind::Upload, "k");
+    let records = world
+        .run(async move { client.domain(&c).list(&records).await })
+        .unwrap();
+    assert_eq!(records.entries.len(), 1);
+    assert_eq!(records.entries[0].key, "k\0id");
     let request = ListRequest::new(Kind::Block, "");
     let (client, c) = (actor.client(), actor.c.clone());
     let blocks = world

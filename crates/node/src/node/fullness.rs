@@ -45,7 +45,7 @@ impl Fullness {
         let refused = self.refused;
         let recent = refused.filter(|(_, at)| now.since(*at) < REMEMBERED);
         self.refused = recent;
-        let smallest = element_footprint(limits::KEY_BYTES, limits::METADATA_BYTES, 0);
+        let smallest = element_footprint(limits::OBJECT_NAME_BYTES, limits::METADATA_BYTES, 0);
         Some(recent.map_or(smallest, |(bytes, _)| bytes.max(smallest)))
     }
 

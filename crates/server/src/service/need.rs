@@ -21,7 +21,7 @@ use areo_core::manager::names::SERVER_CELLS;
 use areo_core::message::{
     Access, Body, CellRequest, Enrolment, ListRequest, Note, Proposal, Request, Want,
 };
-use areo_core::object::{DomainId, Kind, Name, UPLOAD_PREFIX};
+use areo_core::object::{DomainId, Kind, Name, UPLOAD_PREFIX, key_of_record};
 use areo_core::pointer::Successors;
 use areo_trust::grant::Verb;
 
@@ -37,6 +37,11 @@ const ADMIN: Verbs = &[Verb::Admin];
 const CHANGE: Verbs = &[Verb::Write, Verb::Delete];
 /// For questions about the version of an object, without its content: a change asks one first.
 const LOOK: Verbs = &[Verb::Read, Verb::Write, Verb::Delete];
+/// For records of uploads: a caller that may write an object may see and remove those of its uploads, and nothing else of the object
+/// (`[X-43 upload-records]`).
+const READ_RECORD: Verbs = &[Verb::Read, Verb::Write];
+/// For records of uploads of one key.
+const LIST_RECORDS: Verbs = &[Verb::List, Verb::Write];
 /// For a list of blocks: a change looks for those of the version that it replaces.
 const BLOCKS: Verbs = &[Verb::Write, Verb::Delete, Verb::Admin];
 
@@ -191,9 +196,10 @@ impl Table {
 
     /// Blocks have no key of an object in their names: they need the verb for the domain.
     fn of_object(self, verbs: Verbs, domain: DomainId, name: &Name) -> Need<'_> {
-        let key = match name.kind() {
-            Kind::User => name.key(),
-            Kind::Block | Kind::Genesis | Kind::System => "",
+        let (verbs, key) = match name.kind() {
+            Kind::User => (verbs, name.key()),
+            Kind::Upload => (verbs_of_record(verbs), name.user_key()),
+            Kind::Block | Kind::Genesis | Kind::System => (verbs, ""),
         };
         self.in_domain(verbs, domain, Keys::From(key))
     }
@@ -206,6 +212,14 @@ impl Table {
     fn of_list(self, domain: DomainId, list: &ListRequest) -> Need<'_> {
         match list.kind {
             Kind::User => self.in_domain(LIST, domain, Keys::From(&list.prefix)),
+            Kind::Upload => {
+                let key = key_of_record(&list.prefix);
+                let verbs = match key == list.prefix {
+                    true => LIST,
+                    false => LIST_RECORDS,
+                };
+                self.in_domain(verbs, domain, Keys::From(key))
+            }
             Kind::Block => self.in_domain(BLOCKS, domain, Keys::From("")),
             Kind::Genesis | Kind::System => self.in_domain(ADMIN, domain, Keys::From("")),
         }
@@ -317,6 +331,15 @@ impl Table {
                 or_reconfig: false,
             },
         }
+    }
+}
+
+/// The verbs that are enough for a record of an upload, where these are for an object.
+fn verbs_of_record(verbs: Verbs) -> Verbs {
+    match verbs {
+        [Verb::Read] => READ_RECORD,
+        [Verb::Delete] => CHANGE,
+        verbs => verbs,
     }
 }
 

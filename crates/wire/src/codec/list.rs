@@ -30,8 +30,8 @@ pub(super) fn list(reader: &mut Reader<'_>) -> Result<ListRequest, DecodeError> 
     let delimiter_bytes = reader.long()?;
     Ok(ListRequest {
         kind,
-        prefix: reader.text("prefix of keys", prefix_bytes, limits::KEY_BYTES)?,
-        after: reader.text("key", after_bytes, limits::KEY_BYTES)?,
+        prefix: reader.text("prefix of keys", prefix_bytes, kind.most_bytes())?,
+        after: reader.text("key", after_bytes, kind.most_bytes())?,
         delimiter: reader.text("delimiter", delimiter_bytes, limits::KEY_BYTES)?,
         limit,
     })

@@ -85,12 +85,12 @@ pub(crate) fn name(reader: &mut Reader<'_>, length: usize) -> Result<Name, Decod
     Name::from_bytes(reader.bytes(length)?).map_err(DecodeError::Key)
 }
 
-/// The key of an object, whose length was read before.
+/// The key of a listed object, whose length was read before. Of which kind it is only the caller knows.
 pub(crate) fn key(reader: &mut Reader<'_>, length: usize) -> Result<String, DecodeError> {
     if length == 0 {
         return Err(DecodeError::Key(InvalidKey::Empty));
     }
-    reader.text("key", length, limits::KEY_BYTES)
+    reader.text("key", length, limits::OBJECT_NAME_BYTES)
 }
 
 /// Checks the name of a cell that is about to be written.

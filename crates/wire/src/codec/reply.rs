@@ -157,7 +157,7 @@ fn put_listed<S: Sink>(out: &mut S, listed: &ListPage, next: Option<&Successors>
         let damaged = if entry.damaged { ENTRY_DAMAGED } else { 0 };
         let absent = if entry.absent { ENTRY_ABSENT } else { 0 };
         assert!(
-            (1..=limits::KEY_BYTES).contains(&entry.key.len()),
+            (1..=limits::OBJECT_NAME_BYTES).contains(&entry.key.len()),
             "keys were checked when they were put"
         );
         out.u8(deleted | damaged | absent);

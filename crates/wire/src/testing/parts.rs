@@ -164,11 +164,14 @@ fn writer() -> impl Strategy<Value = Writer> {
 pub(super) fn name() -> impl Strategy<Value = Name> {
     let longest = Just("k".repeat(limits::KEY_BYTES));
     let key = prop_oneof![9 => text(1..40), 1 => longest];
-    (kind(), key).prop_map(|(kind, key)| Name::new(kind, &key).expect("1 to 1024 bytes"))
+    (kind(), key).prop_map(|(kind, key)| match kind {
+        Kind::Upload => Name::record(&key, "suffix").expect("1 to 1024 bytes"),
+        kind => Name::new(kind, &key).expect("1 to 1024 bytes"),
+    })
 }
 
 pub(super) fn kind() -> impl Strategy<Value = Kind> {
-    select(vec![Kind::User, Kind::Block, Kind::Genesis, Kind::System])
+    select(Kind::ALL.to_vec())
 }
 
 pub(super) fn enrolment() -> impl Strategy<Value = Enrolment> {

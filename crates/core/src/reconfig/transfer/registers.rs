@@ -43,7 +43,8 @@ impl<E: Env> Source<'_, E> {
             self.target.dap().is_conditional(),
             "they are registers there"
         );
-        self.each(async |key| self.register(key, later).await).await
+        self.each(async |name| self.register(name, later).await)
+            .await
     }
 
     /// Moves the last versions of all registers to where they are none (`[W-13 ceasing-to-be-conditional]`).
@@ -52,22 +53,37 @@ impl<E: Env> Source<'_, E> {
             !self.target.dap().is_conditional(),
             "they are no registers there"
         );
-        self.each(async |key| self.last_version(key).await).await
+        self.each(async |name| self.last_version(name).await).await
     }
 
-    /// Moves what is listed here of users' objects.
-    async fn each(&self, moves: impl AsyncFn(&str) -> Result<u64, Stop>) -> Result<(), Stop> {
+    /// Moves what is listed here of objects that are registers in a conditional domain.
+    async fn each(&self, moves: impl AsyncFn(&Name) -> Result<u64, Stop>) -> Result<(), Stop> {
+        for kind in Kind::ALL.into_iter().filter(|kind| kind.is_register()) {
+            self.each_of(kind, &moves).await?;
+        }
+        Ok(())
+    }
+
+    async fn each_of(
+        &self,
+        kind: Kind,
+        moves: &impl AsyncFn(&Name) -> Result<u64, Stop>,
+    ) -> Result<(), Stop> {
+        assert!(kind.is_register(), "others are moved as they are");
         let mut after = String::new();
         loop {
             let request = ListRequest {
                 after,
-                ..ListRequest::new(Kind::User, "")
+                ..ListRequest::new(kind, "")
             };
             let at = self.closed();
             let listed = listing::list(self.env, &at, &request).await;
             let page = listed.map_err(|failed| stop(failed, &at))?;
             let keys = page.entries.iter().map(|entry| &entry.key);
-            let moves = keys.map(|key| moves(key));
+            let moves = keys.map(async |key| {
+                let name = Name::new(kind, key).expect("a server listed it");
+                moves(&name).await
+            });
             let moved = gather::join(limits::TRANSFER_WINDOW, moves).await;
             let moved = moved.into_iter().collect::<Result<Vec<u64>, Stop>>()?;
             self.env.progressed();
@@ -86,21 +102,20 @@ impl<E: Env> Source<'_, E> {
     }
 
     /// Has a version of the register chosen in the target. Returns the bytes of its value.
-    pub(super) async fn register(&self, key: &str, later: &[Source<'_, E>]) -> Result<u64, Stop> {
-        let name = Name::user(key).expect("a server listed it");
-        if self.lost.has(&name) {
+    pub(super) async fn register(&self, name: &Name, later: &[Source<'_, E>]) -> Result<u64, Stop> {
+        if self.lost.has(name) {
             // What an earlier source holds is older.
             return Ok(0);
         }
         let current = match self.c.dap().is_conditional() {
-            true => self.current(&name).await,
-            false => self.largest_put(&name, later).await,
+            true => self.current(name).await,
+            false => self.largest_put(name, later).await,
         };
         match current {
             Ok(None) => Ok(0),
-            Ok(Some(source)) => self.choose(&name, Ok(source)).await,
+            Ok(Some(source)) => self.choose(name, Ok(source)).await,
             Err(Stop::Unavailable(failed)) if failed.is_lost() => {
-                self.written_over(&name, failed).await
+                self.written_over(name, failed).await
             }
             Err(stop) => Err(stop),
         }
@@ -183,21 +198,20 @@ impl<E: Env> Source<'_, E> {
     }
 
     /// Has the last version of the register decided here, and brings it to the target. Returns the bytes of its value.
-    pub(super) async fn last_version(&self, key: &str) -> Result<u64, Stop> {
-        let name = Name::user(key).expect("a server listed it");
+    pub(super) async fn last_version(&self, name: &Name) -> Result<u64, Stop> {
         let ends = false;
-        let (at, closed) = closing::close(self.env, (self.c, &self.pointer), &name, ends).await;
+        let (at, closed) = closing::close(self.env, (self.c, &self.pointer), name, ends).await;
         let last = match closed.map_err(|failed| stop(failed, &at)) {
             Ok(Some(last)) => last,
             Ok(None) => return Ok(0),
             Err(Stop::Unavailable(failed)) if failed.is_lost() => {
-                return self.lost.add(&name, Tag::INITIAL, failed).map(|()| 0);
+                return self.lost.add(name, Tag::INITIAL, failed).map(|()| 0);
             }
             Err(stop) => return Err(stop),
         };
         let to = Visit::new(self.target);
         let moved = MovedObject {
-            name: &name,
+            name,
             tag: last.current.tag,
             value: Some(last.value),
             holders: vec![false; self.target.n()],
@@ -206,7 +220,7 @@ impl<E: Env> Source<'_, E> {
         let bytes = moved.value.as_ref().map_or(0, Value::content_bytes);
         self.count_sent(std::slice::from_ref(&moved));
         if self.put_data(&to, &moved).await? && to.is_last() {
-            dap::confirm(self.env, &to, &name, moved.tag);
+            dap::confirm(self.env, &to, name, moved.tag);
         }
         Ok(bytes)
     }

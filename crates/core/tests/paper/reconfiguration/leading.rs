@@ -49,12 +49,12 @@ fn who_proposed_a_configuration_needs_no_promises_in_it() {
     let world = World::of(&c, 5, 1);
     let [one, other] = [world.actor(&c), world.actor(&c)];
     let changes = [
+        (&one, 16),
         (&one, 15),
-        (&one, 14),
-        (&one, 14),
-        (&other, 15),
         (&one, 15),
-        (&one, 14),
+        (&other, 16),
+        (&one, 16),
+        (&one, 15),
     ];
     let mut last = c;
     let mut taken = Vec::new();

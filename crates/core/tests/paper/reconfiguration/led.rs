@@ -174,8 +174,8 @@ fn add_cost(all: &mut Cost, changes: usize, is_led: bool, seed: u64) {
 fn a_leader_transfers_for_all() {
     const RUNS: u64 = 40;
     // Configurations and transfers without a leader, by the number of changes.
-    let unled = [(40, 40), (50, 47), (66, 65), (63, 72)];
-    for (changes, unled) in (1..).zip(unled) {
+    let unled = [(40, 40), (50, 48), (66, 65), (63, 72)];
+    let costs = [1, 2, 3, 4].map(|changes| {
         let [led, alone] = [true, false].map(|is_led| {
             let mut all = Cost::default();
             (0..RUNS).for_each(|seed| add_cost(&mut all, changes, is_led, seed));
@@ -187,9 +187,10 @@ fn a_leader_transfers_for_all() {
             by_leader: RUNS,
         };
         assert_eq!(led, expected, "{changes} changes");
-        assert_eq!((alone.configurations, alone.by_clients), unled);
         assert_eq!(alone.by_leader, 0);
-    }
+        (alone.configurations, alone.by_clients)
+    });
+    assert_eq!(costs, unled);
 }
 
 /// Where messages take time a reconfigurer meets the leader in the middle of its transfer, and leaves that to it.
@@ -337,7 +338,7 @@ fn a_leader_is_taken_over_at_every_step() {
                 break;
             }
         }
-        assert_eq!(taken_over, 16, "{end:?}");
+        assert_eq!(taken_over, 17, "{end:?}");
     }
 }
 

@@ -66,7 +66,10 @@ fn note(note: Note, need: Need<'static>) -> Row {
 }
 
 pub(crate) fn access(kind: Kind, accesses: &[Access]) -> Request {
-    let name = Name::new(kind, "2024/a").expect("it is short");
+    access_to(&Name::new(kind, "2024/a").expect("it is short"), accesses)
+}
+
+fn access_to(name: &Name, accesses: &[Access]) -> Request {
     let accesses = accesses.iter().map(|it| (name.clone(), it.clone()));
     asked(PHOTOS, Body::Access(accesses.collect()))
 }
@@ -126,7 +129,11 @@ fn cells(domain: DomainId, prefix: &'static str) -> Request {
 }
 
 fn list(kind: Kind) -> Request {
-    asked(PHOTOS, Body::List(ListRequest::new(kind, "2024/")))
+    list_of(kind, "2024/")
+}
+
+fn list_of(kind: Kind, prefix: &str) -> Request {
+    asked(PHOTOS, Body::List(ListRequest::new(kind, prefix)))
 }
 
 fn register(step: Enrolment, record: ServerRecord) -> Request {
@@ -222,7 +229,14 @@ fn accesses() -> Vec<Row> {
         let user = row(access(Kind::User, &asked), &[of(verbs, KEY)]);
         let others = [Kind::Block, Kind::Genesis, Kind::System];
         let others = others.map(|kind| row(access(kind, &asked), &[of(verbs, WHOLE)]));
-        [user].into_iter().chain(others)
+        let of_record = match verbs {
+            READ => &[Verb::Read, Verb::Write],
+            DELETE => CHANGE,
+            verbs => verbs,
+        };
+        let request = access_to(&Name::record("2024/a", "1").expect("short"), &asked);
+        let record = row(request, &[of(of_record, KEY)]);
+        [user, record].into_iter().chain(others)
     };
     let mut rows: Vec<Row> = verbs_of_accesses().into_iter().flat_map(row_of).collect();
     // Each part of a batch has its need.
@@ -254,6 +268,15 @@ fn lists_and_cells() -> Vec<Row> {
     let of_all = server(None, true);
     let mut rows = vec![
         row(list(Kind::User), &[of(LIST, Keys::From("2024/"))]),
+        row(list(Kind::Upload), &[of(LIST, Keys::From("2024/"))]),
+        row(
+            list_of(Kind::Upload, "2024/a\0"),
+            &[of(&[Verb::List, Verb::Write], KEY)],
+        ),
+        row(
+            list_of(Kind::Upload, "2024/a\0id"),
+            &[of(&[Verb::List, Verb::Write], KEY)],
+        ),
         row(list(Kind::Block), &[of(BLOCKS, WHOLE)]),
         row(list(Kind::Genesis), &[admin]),
         row(list(Kind::System), &[admin]),
