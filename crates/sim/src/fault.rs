@@ -185,6 +185,8 @@ faults! {
     TokenContested = "token shown twice",
     /// A key is proven that was revoked, or a secret that was retired.
     TicketRefused = "ticket refused",
+    /// A server completes a version in the place of a client that may only read.
+    CompletedForReader = "completed for reader",
     /// The root domain did not answer the server that was shown a key, which issued a ticket by what it had read.
     TicketAsRead = "ticket as read",
 }
@@ -343,6 +345,11 @@ impl Plan {
             .collect()
     }
 
+    /// The run is one without this fault.
+    pub(crate) fn leaves_out(&self, fault: Fault) -> bool {
+        self.restriction.without.contains(&fault)
+    }
+
     pub(crate) fn is_planned(&self, fault: Fault) -> bool {
         self.rates.borrow()[fault as usize] > 0
     }
@@ -373,6 +380,7 @@ fn is_drawn_beside(fault: Fault) -> bool {
             | Fault::TokenContested
             | Fault::TicketRefused
             | Fault::TicketAsRead
+            | Fault::CompletedForReader
             | Fault::SnapshotRestored
             | Fault::RootGrown
             | Fault::GrowersMeet

@@ -85,6 +85,8 @@ struct Shape {
     leader_patience: Duration,
     /// Half of the reads of a lattice are regular.
     regular: bool,
+    /// So many tasks of each process read with a key that may only read.
+    readers: usize,
     /// Each start of a process takes the number of its hardware (`[CASSS-8 new-number]`), of which two processes have the same.
     reincarnates: bool,
     /// The servers of the conditional domain, and how they keep it.
@@ -137,6 +139,8 @@ fn configuration(
 
 /// Tells the draw of regular reads apart from others.
 const REGULAR: u64 = 0x4e61;
+/// Tells the draw of clients that may only read apart.
+const READERS: u64 = 0x4eaf;
 /// Tells the draw of clients that are called by their hardware apart.
 const HARDWARE: u64 = 0xca55;
 /// Drawn beside all else, so that other draws stay: whether a seed has operations on the trust of the cluster.
@@ -158,6 +162,7 @@ impl Workload {
             lattice: lattice::drawn(random, options.faults),
             leader_patience: lattice::drawn_patience(random),
             regular: random.beside(REGULAR).is_multiple_of(2),
+            readers: [1, 0, 0][(random.beside(READERS) % 3) as usize],
             reincarnates: random.beside(HARDWARE).is_multiple_of(4),
             conditional: drawn_conditional(world),
             delta: [0, 1, 1, 5][random.index(4)],

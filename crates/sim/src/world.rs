@@ -17,6 +17,7 @@ mod network;
 mod pace;
 mod place;
 mod queue;
+mod readers;
 mod repair;
 mod rest;
 mod rot;
@@ -39,6 +40,7 @@ use executor::Tasks;
 use machine::{Caps, Machines};
 use network::{Links, Message};
 use queue::Queue;
+use readers::Readers;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::{Rc, Weak};
@@ -67,6 +69,7 @@ struct Inner {
     tasks: Tasks,
     calls: RefCell<Table<u64, OpenCall>>,
     links: RefCell<Links>,
+    readers: Readers,
     /// By caller: where servers are, as far as it knows.
     books: RefCell<Vec<Book>>,
     machines: RefCell<Machines>,
@@ -200,6 +203,7 @@ impl World {
             clocks: RefCell::new(vec![Duration::ZERO; callers]),
             tasks: Tasks::default(),
             calls: RefCell::default(),
+            readers: Readers::new(servers),
             watch: RefCell::new(Watch {
                 invariants: invariant::all(),
                 objects: Objects::default(),

@@ -28,13 +28,13 @@ impl Invariant for Rule {
         let stored = &held.stored;
         // What is no register in a conditional domain is kept as with erasure coding.
         let is_trimmed = c.dap().is_coded() || c.dap().is_conditional();
+        // A version that was lost is listed without an element ([X-40 named-loss]).
+        let is_held = |form: Form| form != Form::Trimmed;
         let too_many = if dap::finalizes(c) {
             let upto = match dap::completes(c) {
                 true => held.complete,
                 false => held.stable,
             };
-            // A version that was lost is listed without an element.
-            let is_held = |form: Form| form != Form::Trimmed;
             let finalized = stored.iter();
             let finalized = finalized.filter(|(tag, form)| *tag <= upto && is_held(*form));
             finalized.count() > kept
@@ -42,12 +42,12 @@ impl Invariant for Rule {
             let mut older = stored.iter().rev().skip(kept);
             older.any(|(tag, _)| *tag < held.stable)
         } else {
-            stored.len() > 1
+            stored.iter().filter(|(_, form)| is_held(*form)).count() > 1
         };
         too_many.then(|| {
             let object = context.objects.describe(object);
-            let (versions, stable) = (stored.len(), held.stable);
-            format!("server {server} holds {versions} versions of {object}, confirmed is {stable}")
+            let stable = held.stable;
+            format!("server {server} holds too many versions of {object}, confirmed is {stable}: {stored:?}")
         })
     }
 }

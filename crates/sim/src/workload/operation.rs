@@ -1,7 +1,7 @@
 //! One operation of one task: what is asked of the system, and what the history is told of it.
 
 use super::large::hash;
-use super::{End, Workload, lattice};
+use super::{End, TASKS, Workload, lattice};
 use crate::fault::Fault;
 use crate::history::{History, Kind, Object, Operation, OperationEnd};
 use crate::truth::domain_of;
@@ -41,6 +41,15 @@ impl One<'_> {
     /// A handle on the domain.
     pub(super) fn domain(&self) -> dsm::Domain<SimEnv> {
         self.client.domain(&self.c)
+    }
+
+    /// A handle for a read. In some seeds tasks read with a key that may do nothing else.
+    fn reading(&self) -> dsm::Domain<SimEnv> {
+        if self.task % TASKS < TASKS - self.work.shape.readers {
+            return self.domain();
+        }
+        let env = self.client.env.only_reading();
+        self.client.with(env).domain(&self.c)
     }
 
     pub(super) fn name(&self) -> Name {
@@ -89,7 +98,7 @@ impl One<'_> {
             return self.get_regularly().await;
         }
         let operation = self.begin(Kind::Read, None);
-        let found = self.domain().read_large(&self.name()).await;
+        let found = self.reading().read_large(&self.name()).await;
         let (now, ended) = (self.work.world.now(), self.ended());
         let Ok(found) = found else {
             self.end(None, |history| history.end_failed(now, &operation));
@@ -120,7 +129,7 @@ impl One<'_> {
 
     pub(super) async fn stat(&self) -> End {
         let operation = self.begin(Kind::Read, None);
-        let found = self.domain().stat(&self.name()).await;
+        let found = self.reading().stat(&self.name()).await;
         let (now, ended) = (self.work.world.now(), self.ended());
         let Ok(found) = found else {
             self.end(None, |history| history.end_failed(now, &operation));

@@ -28,6 +28,8 @@ pub(crate) struct SimEnv {
     watch: Option<Rc<dyn Watch>>,
     /// It finds servers by names that never change, and not where their records say.
     is_by_name: bool,
+    /// The key of the client may only read.
+    only_reads: bool,
 }
 
 /// Sees what an operation says to servers.
@@ -59,6 +61,7 @@ impl SimEnv {
             pace: Rc::default(),
             watch: None,
             is_by_name: false,
+            only_reads: false,
         }
     }
 
@@ -76,6 +79,14 @@ impl SimEnv {
     pub(super) fn by_name(self) -> SimEnv {
         let is_by_name = true;
         SimEnv { is_by_name, ..self }
+    }
+
+    /// The environment of a client that may only read.
+    pub(crate) fn only_reading(&self) -> SimEnv {
+        SimEnv {
+            only_reads: true,
+            ..self.clone()
+        }
     }
 
     /// The operation goes over all objects of a domain, or over all blocks of a file: it may call for each.
@@ -238,7 +249,7 @@ impl<T: Tally + 'static> Gather<T> {
             deadline: self.env.deadline.at(),
             answered: false,
         };
-        let (number, is_reachable) = self.env.world.call(outstanding);
+        let (number, is_reachable) = self.env.world.call(outstanding, self.env.only_reads);
         self.state.borrow_mut().asked.push(number);
         (!is_reachable).then_some(Event::Unreachable)
     }
@@ -330,6 +341,10 @@ impl Env for SimEnv {
     }
 
     fn tell(&self, to: &Members, note: Note) {
+        if self.only_reads {
+            // Servers drop it.
+            return;
+        }
         if let Some(watch) = &self.watch {
             watch.tells(&note);
         }

@@ -210,6 +210,7 @@ impl World {
             match &outcome {
                 StartOutcome::Confirmed(_) => {
                     world.confirm(server, life, &started);
+                    world.perhaps_lose_log(server, life);
                     if process.position.is_some() {
                         world.hold(server, life, &started).await;
                     }
@@ -397,6 +398,9 @@ impl World {
         if !self.may_exchange(server) {
             return;
         }
+        if fault == Fault::DiskCopied && self.random().chance(300) && self.copy_at_work(server) {
+            return;
+        }
         // A snapshot of the start that runs tells as little of itself as one of an earlier start.
         let copy = self.take_copy(server, fault == Fault::DiskRolledBack);
         let may_copy_a_start = fault == Fault::DiskCopied && self.random().chance(500);
@@ -424,6 +428,16 @@ impl World {
                 self.remark(&format!("the disk of server {server} is copied"));
             }
         }
+    }
+
+    /// Starts a second process from a copy of what a server at work has on its disk. False: the server is not at work.
+    fn copy_at_work(&self, server: usize) -> bool {
+        let machine = &mut self.0.machines.borrow_mut().list[server];
+        let is_at_work = machine.serves() && machine.platter.starts.unconfirmed.is_none();
+        if is_at_work {
+            self.start_twin(server, machine);
+        }
+        is_at_work
     }
 
     pub(super) fn may_exchange(&self, server: usize) -> bool {

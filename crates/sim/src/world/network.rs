@@ -150,12 +150,15 @@ impl Links {
 impl World {
     /// Sends a request, which may be answered until it is forgotten. False: the server cannot be reached now, the request
     /// goes out when it can.
-    pub(super) fn call(&self, outstanding: OpenCall) -> (u64, bool) {
+    pub(super) fn call(&self, outstanding: OpenCall, only_reads: bool) -> (u64, bool) {
         let call = {
             let mut links = self.0.links.borrow_mut();
             links.calls += 1;
             links.calls
         };
+        if only_reads {
+            self.note_reader(call);
+        }
         let reachable = self.is_reachable(&outstanding);
         let (client, server) = (outstanding.client, outstanding.server);
         let content = self.request(call, &outstanding);
@@ -347,6 +350,13 @@ impl World {
         });
         self.note_order(client, server, number, content.is_reply());
         match content {
+            Content::Request {
+                call,
+                deadline_ms,
+                body,
+            } if self.is_of_reader(call) => {
+                self.on_request_of_reader((client, server), (call, deadline_ms), body);
+            }
             Content::Request {
                 call,
                 deadline_ms,

@@ -1,7 +1,7 @@
 //! Data files of one server that rot or go missing.
 
-use super::trouble::ROTTEN;
-use super::{World, server_of};
+use super::trouble::{ROTTEN, Trouble};
+use super::{Event as Happening, World, server_of};
 use crate::fault::Fault;
 use crate::truth::Harm;
 use areo_core::config::Configuration;
@@ -9,6 +9,7 @@ use areo_core::element::Form;
 use areo_core::object::Name;
 use areo_core::tag::Tag;
 use areo_store::Disk;
+use std::time::Duration;
 
 impl World {
     /// Flips a bit of a segment, somewhere in what was written and proven.
@@ -85,6 +86,25 @@ impl World {
             Fault::HintFlip | Fault::HintMissing => Harm::LacksHints,
             _ => Harm::Rotten,
         });
+    }
+
+    /// The first start of the server whose disk may rot is confirmed. In half of the runs that lose logs it loses its log soon, perhaps
+    /// before the root domain knows that anything was written.
+    pub(super) fn perhaps_lose_log(&self, server: usize, life: u64) {
+        let is_first = server == ROTTEN && life == 1 && !self.is_in_memory(server);
+        if is_first && self.plan().is_planned(Fault::LogMissing) && self.random().chance(500) {
+            let soon = Duration::from_millis(self.random().between(1, 300));
+            self.at(soon, Happening::Trouble(Trouble::LogGoes(life)));
+        }
+    }
+
+    /// The log of the server whose disk may rot is gone, if the server runs still.
+    pub(super) fn lose_log(&self, life: u64) {
+        let is_same = self.0.machines.borrow().list[ROTTEN].life == life;
+        let is_drawn = !self.plan().leaves_out(Fault::LogMissing);
+        if is_same && is_drawn && self.is_up(ROTTEN) && self.may_lose(ROTTEN) {
+            self.harm_file(Fault::LogMissing);
+        }
     }
 
     /// The elements of this version rot at so many members that too few are left. The members start again. Returns those that have a sound

@@ -27,6 +27,8 @@ pub(crate) enum Trouble {
     GrowerEnds(usize, u64),
     /// The disk of a server is put back as it was earlier in this start. The number tells its lives apart.
     SnapshotReturns(usize, u64),
+    /// The log of the server whose disk may rot goes. The number tells the lives of that server apart.
+    LogGoes(u64),
 }
 
 /// Faults of processes, disks and links: what is drawn at each moment.
@@ -125,6 +127,7 @@ impl World {
             Trouble::LeaderEnds(server, life) => self.end_leader(server, life),
             Trouble::GrowerEnds(server, life) => self.end_grower(server, life),
             Trouble::SnapshotReturns(server, life) => self.restore_snapshot(server, life),
+            Trouble::LogGoes(life) => self.lose_log(life),
         }
     }
 

@@ -81,6 +81,12 @@ impl Machine {
         live.is_some_and(|live| live.node.shard().server().is_unreadable())
     }
 
+    /// The highest final configuration of the domain of this one that it has heard of.
+    pub(in crate::world) fn latest_of(&self, id: &ConfigurationId) -> Option<Arc<Configuration>> {
+        let server = self.live.as_ref()?.node.shard().server();
+        server.latest_of(id).cloned()
+    }
+
     pub(in crate::world) fn standstills(&self) -> u64 {
         self.live.as_ref().map_or(0, |live| live.node.standstills())
     }
@@ -376,6 +382,7 @@ impl World {
         for task in tasks.into_iter().flatten() {
             self.abort(task);
         }
+        self.end_completions(server);
         self.record([4, server as u64, 0, 0], || {
             format!("server {server} is down")
         });
