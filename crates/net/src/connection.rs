@@ -76,6 +76,8 @@ pub enum CloseReason {
     Silent,
     /// Nothing happened on it, and others wanted its place.
     Displaced,
+    /// Its caller proved nothing in the time, or with the requests, that a stranger has.
+    Unproven,
     /// This side had no more use for it.
     Finished,
 }
@@ -97,6 +99,9 @@ impl fmt::Display for CloseReason {
             CloseReason::Distrusted { sentence } => formatter.write_str(sentence),
             CloseReason::Silent => formatter.write_str("no sign of life from the other side"),
             CloseReason::Displaced => formatter.write_str("idle, and others wanted its place"),
+            CloseReason::Unproven => {
+                formatter.write_str("the caller proved no key in the time or requests that it had")
+            }
             CloseReason::Finished => formatter.write_str("finished"),
         }
     }

@@ -368,17 +368,13 @@ impl<S: Service> Shared<S> {
         let ended = self.connections.borrow_mut().remove(&id);
         let connection = ended.expect("only its own end removes it").connection;
         self.past.set(self.past.get() + traffic_of(&connection));
-        if matches!(
-            reason,
-            CloseReason::Stalled | CloseReason::NotReading { .. }
-        ) {
-            self.counts.borrow_mut().slow += 1;
-        }
+        self.counts.borrow_mut().close(&reason);
         match reason {
             // A client that ends without waiting for laggards resets its connection.
             CloseReason::ClosedByPeer
             | CloseReason::Finished
             | CloseReason::Displaced
+            | CloseReason::Unproven
             | CloseReason::Failed {
                 kind: io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe,
             } => {
@@ -422,7 +418,7 @@ impl<S: Service> Shared<S> {
                 self.counts.borrow_mut().distrusted += 1;
             }
             if watched.overstays(SWEEP_PERIOD, self.config.hello_timeout) {
-                watched.connection.close(CloseReason::Displaced);
+                watched.connection.close(CloseReason::Unproven);
             }
             if let Some(reason) = watched.sweep(SWEEP_PERIOD, stall) {
                 watched.connection.close(reason);
@@ -462,7 +458,7 @@ impl<S: Service> ServerHandler<S> {
 impl<S: Service> Handler for ServerHandler<S> {
     fn on_frame(&self, connection: &Connection, frame: Incoming<'_>) {
         if !self.takes_one_more() {
-            connection.close(CloseReason::Displaced);
+            connection.close(CloseReason::Unproven);
             return;
         }
         match frame.header.kind {

@@ -660,6 +660,29 @@ fn a_stranger_pays_for_a_handshake_after_a_few_requests() {
             record.reply(number).await;
         }
         assert_eq!(stranger.connections_made(), 3);
+        until("both are counted", || {
+            called.listener.counts().unproven == 2
+        })
+        .await;
+    });
+}
+
+#[test]
+fn a_stranger_that_proves_nothing_in_its_time_is_closed_and_counted() {
+    local(async {
+        let authority = authority();
+        let tls = Tls::new(server(&authority, IDENTITY.server, now()));
+        let service = TestService::new(Manner::Echo);
+        let called = TestServer::start_at(loopback(0), service, |config| {
+            config.tls = Some(tls);
+            config.hello_timeout = Duration::from_secs(1);
+        })
+        .await;
+        let stranger = Peer::new(encrypted(called.address, client(&authority)));
+        stranger.connect();
+        until("it is closed", || called.listener.counts().unproven == 1).await;
+        let counts = called.listener.counts();
+        assert_eq!(counts.displaced, [0; 4], "it was in the way of no one");
     });
 }
 

@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 
 use super::limit::party;
 use super::watched::WatchedConnection;
+use crate::connection::CloseReason;
 
 /// The class of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,6 +83,8 @@ pub struct Counts {
     pub limited: u64,
     /// Connections that were closed because a frame, or the reading of answers, did not go on ([`super::LEAST_RATE`]).
     pub slow: u64,
+    /// Connections of strangers that were closed because they proved nothing in the time, or with the requests, that they had.
+    pub unproven: u64,
     /// Connections that were closed because the certificate of the other end, or its ticket, counts no longer.
     pub distrusted: u64,
     /// Hellos that were refused, by the place of the refusal in [`Refusal::ALL`].
@@ -89,6 +92,15 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// A connection was closed.
+    pub(super) fn close(&mut self, reason: &CloseReason) {
+        match reason {
+            CloseReason::Stalled | CloseReason::NotReading { .. } => self.slow += 1,
+            CloseReason::Unproven => self.unproven += 1,
+            _ => {}
+        }
+    }
+
     pub(super) fn refuse(&mut self, refusal: Refusal) {
         self.refused[usize::from(refusal.code()) - 1] += 1;
     }

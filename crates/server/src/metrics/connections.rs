@@ -27,6 +27,7 @@ pub(super) struct Connections {
     displaced: IntCounterVec,
     refused: IntCounterVec,
     slow: IntCounter,
+    unproven: IntCounter,
     distrusted: IntCounter,
 }
 
@@ -52,6 +53,10 @@ impl Connections {
                 "areo_server_slow_connections_total",
                 "Connections that were closed because a frame, or the reading of answers, did not go on.",
             ),
+            unproven: add.counter(
+                "areo_server_unproven_connections_total",
+                "Connections of strangers that were closed because they proved nothing in the time, or with the requests, that they had.",
+            ),
             distrusted: add.counter(
                 "areo_server_distrusted_connections_total",
                 "Connections that were closed because the certificate or the ticket of the other end counts no longer.",
@@ -74,6 +79,7 @@ impl Connections {
         let limited = self.refused.with_label_values(&["limited"]);
         raise(&limited, callers.limited);
         raise(&self.slow, callers.slow);
+        raise(&self.unproven, callers.unproven);
         raise(&self.distrusted, callers.distrusted);
         for refusal in OF_HELLOS {
             let refused = callers.refused[usize::from(refusal.code()) - 1];
@@ -101,6 +107,7 @@ mod tests {
             without_hello: 9,
             limited: 10,
             slow: 11,
+            unproven: 15,
             distrusted: 12,
             ..Counts::default()
         };
@@ -121,6 +128,7 @@ mod tests {
             "areo_server_refused_hellos_total{reason=\"limited\"} 10",
             "areo_server_refused_hellos_total{reason=\"wrong_cluster\"} 2",
             "areo_server_slow_connections_total 11",
+            "areo_server_unproven_connections_total 15",
             "areo_server_distrusted_connections_total 12",
             "areo_server_refused_hellos_total{reason=\"busy\"} 0",
         ] {
