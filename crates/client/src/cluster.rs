@@ -12,9 +12,11 @@ use std::fmt;
 use std::str::FromStr;
 
 mod domain_health;
+mod room;
 mod status;
 
 pub use domain_health::DomainHealth;
+pub use room::{DomainWithoutRoom, ROOT_DOMAIN, show_domain, show_lack_of_room};
 pub use status::{ClusterStatus, ClusterSummary, Health, ServerHealth, ServerStatus};
 
 /// A cluster: a random number, drawn when its first servers are made. Shown as 32 hexadecimal digits.

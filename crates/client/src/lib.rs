@@ -85,8 +85,8 @@ pub use choice::InvalidChoice;
 pub use client::Client;
 pub use cluster::{
     ClusterId, ClusterStatus, ClusterSummary, ConfigurationGraph, ConfigurationInfo, DomainHealth,
-    DomainInfo, Edge, Health, InvalidClusterId, Member, SequenceEntry, ServerHealth, ServerInfo,
-    ServerStatus,
+    DomainInfo, DomainWithoutRoom, Edge, Health, InvalidClusterId, Member, ROOT_DOMAIN,
+    SequenceEntry, ServerHealth, ServerInfo, ServerStatus, show_domain, show_lack_of_room,
 };
 pub use connect::{Access, Attempt, ConnectError, ConnectOptions, DEFAULT_TIMEOUT};
 pub use create::{CreateDomainError, DomainOptions};
@@ -106,7 +106,6 @@ pub use reconfig::{
 };
 pub use reconfig_kind::ReconfigKind;
 pub use repair::{BelowRedundancy, ListedVersion, Redundancy, RepairState};
-pub use session::ROOT_DOMAIN;
 pub use shape::Shape;
 pub use statistics::Statistics;
 pub use stream::{ObjectStream, StreamError, StreamReport};

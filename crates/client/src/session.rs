@@ -12,7 +12,6 @@ mod thread;
 pub(crate) use cluster::KnownCluster;
 pub(crate) use context::{Context, later_version};
 pub(crate) use domain::KnownDomain;
-pub use domain::ROOT_DOMAIN;
 pub(crate) use thread::{RunningJob, World};
 
 use crate::connect::{ConnectError, ConnectOptions};

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(crate) use areo_client::ROOT_DOMAIN as ROOT;
 use areo_core::config::{Configuration, Members, ServerId};
 use areo_core::dsm::Client;
 use areo_core::gather::survey_for;
@@ -19,8 +20,6 @@ const SHORT: Duration = Duration::from_millis(500);
 const REST: Duration = Duration::from_millis(1500);
 /// The pause between two looks for the metrics.
 pub(crate) const PERIOD: Duration = Duration::from_secs(5);
-/// The name under which the root domain is shown.
-pub(crate) const ROOT: &str = "@root";
 
 /// Domains with their latest final configurations, by name.
 pub(crate) type Domains = Vec<(String, Arc<Configuration>)>;

@@ -1,9 +1,9 @@
 //! The state of a cluster within a time, with servers that are dead or silent.
 
 use super::domain_error;
-use crate::cluster::{ClusterStatus, DomainInfo, ServerHealth, ServerInfo};
+use crate::cluster::{ClusterStatus, DomainInfo, ROOT_DOMAIN, ServerHealth, ServerInfo};
 use crate::error::Error;
-use crate::session::{Context, ROOT_DOMAIN};
+use crate::session::Context;
 use areo_core::config::{Configuration, Members, ServerId};
 use areo_core::gather;
 use areo_core::manager::growth::NoSpare;

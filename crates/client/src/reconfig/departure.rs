@@ -13,11 +13,11 @@ use super::{
     Change, Progress, ReconfigError, UnreachableServer, counting, path, reconfigure, resume,
 };
 use crate::choice::{self, InvalidChoice};
-use crate::cluster::{ConfigurationInfo, Health, Names};
+use crate::cluster::{ConfigurationInfo, Health, Names, ROOT_DOMAIN};
 use crate::domain::Domain;
 use crate::error::{Error, Operation};
 use crate::metrics::{CountedOperation, counted};
-use crate::session::{Context, KnownDomain, ROOT_DOMAIN, STATUS_PATIENCE};
+use crate::session::{Context, KnownDomain, STATUS_PATIENCE};
 use crate::{ServerId, ServerInfo};
 use areo_core::config::{Configuration, Members};
 use areo_core::gather;

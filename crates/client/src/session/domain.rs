@@ -1,6 +1,7 @@
 //! What a client knows of a domain.
 
 use crate::Version;
+use crate::cluster::ROOT_DOMAIN;
 use crate::error::{Damage, Error, Invalid};
 use crate::object::Metadata;
 use areo_core::config::Configuration;
@@ -11,9 +12,6 @@ use areo_core::env::Env;
 use areo_core::tlv::TlvError;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, RwLock};
-
-/// What the root domain is called: no name of another one.
-pub const ROOT_DOMAIN: &str = "@root";
 
 /// What a client knows of a domain: its name, and where its configurations are.
 pub(crate) struct KnownDomain {

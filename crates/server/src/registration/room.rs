@@ -1,11 +1,11 @@
 //! Writes that fail because disks are full: the log of every server says so at the change, and again for as long as they do.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use areo_client::{DomainWithoutRoom, show_lack_of_room};
 use areo_core::config::ServerId;
 
-use crate::cluster::{DomainView, ROOT};
+use crate::cluster::DomainView;
 
 /// The pause between two lines about a state that lasts.
 const AGAIN: Duration = Duration::from_mins(10);
@@ -44,33 +44,18 @@ impl Room {
     }
 }
 
-/// The sentences of `areo status`: domains that fail for the same servers are in one.
 fn sentences(domains: &[DomainView], name: impl Fn(&ServerId) -> String) -> Vec<String> {
-    let mut by_servers: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for domain in domains.iter().filter(|it| it.lacks_room()) {
-        let mut servers: Vec<String> = domain.full.iter().map(&name).collect();
-        servers.sort();
-        let called = match domain.domain.as_str() {
-            ROOT => "the root domain".into(),
-            name => format!("'{name}'"),
-        };
-        by_servers
-            .entry(servers.join(", "))
-            .or_default()
-            .push(called);
-    }
-    let sentence = |(servers, domains): (String, Vec<String>)| {
-        format!(
-            "{servers}: disk full, writes of {} fail",
-            domains.join(", ")
-        )
-    };
-    by_servers.into_iter().map(sentence).collect()
+    let lacking = domains.iter().filter(|it| it.lacks_room());
+    show_lack_of_room(lacking.map(|it| DomainWithoutRoom {
+        domain: &it.domain,
+        full: it.full.iter().map(&name).collect(),
+    }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::ROOT;
 
     fn view(domain: &str, serving: usize, full: &[u128]) -> DomainView {
         DomainView {
@@ -97,7 +82,7 @@ mod tests {
             view(ROOT, 3, &[2, 3]),
             view("photos", 3, &[3]),
         ];
-        let said = "s2, s3: disk full, writes of 'default', the root domain fail";
+        let said = "s2, s3: disk full, writes of 'default' and the root domain fail";
         assert_eq!(due(&full, seconds(5)), [said]);
         assert!(due(&full, seconds(10)).is_empty(), "it is in the log");
         assert!(due(&[view("default", 1, &[2])], seconds(15)).is_empty());

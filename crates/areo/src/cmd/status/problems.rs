@@ -3,8 +3,10 @@
 use crate::exit::Outcome;
 use crate::output::{Column, Output, Paint};
 use areo_client::units::show_count;
-use areo_client::{ClusterStatus, ConfigurationInfo, DomainInfo, ROOT_DOMAIN, ServerHealth};
-use std::collections::BTreeMap;
+use areo_client::{
+    ClusterStatus, ConfigurationInfo, DomainInfo, DomainWithoutRoom, ROOT_DOMAIN, ServerHealth,
+    show_domain, show_lack_of_room,
+};
 
 /// The columns of a terminal on which everything fits.
 const COLUMNS: usize = 80;
@@ -75,23 +77,6 @@ fn folded(text: &str) -> Vec<String> {
     lines
 }
 
-/// A domain as sentences name it.
-pub(super) fn called(domain: &str) -> String {
-    match domain {
-        ROOT_DOMAIN => "the root domain".into(),
-        name => format!("'{name}'"),
-    }
-}
-
-/// The domains, as the object of a sentence.
-fn listed(domains: &[&str]) -> String {
-    let names: Vec<String> = domains.iter().map(|name| called(name)).collect();
-    match &names[..] {
-        [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
-        names => names.join(""),
-    }
-}
-
 fn no_quorum(status: &ClusterStatus, domain: &DomainInfo) -> Option<String> {
     let c = domain.in_use().find(|c| !status.has_quorum(c, false))?;
     let which = match c.index == domain.configuration.index {
@@ -100,7 +85,7 @@ fn no_quorum(status: &ClusterStatus, domain: &DomainInfo) -> Option<String> {
     };
     Some(format!(
         "{} has no quorum{which}: {} of {} needed servers serve{}",
-        called(&domain.name),
+        show_domain(&domain.name),
         status.serving_of(c).count(),
         c.shape.quorum(),
         away(status, c)
@@ -120,19 +105,14 @@ fn away(status: &ClusterStatus, c: &ConfigurationInfo) -> String {
 
 /// Domains of which writes fail for want of room, together where it is for the same servers.
 pub(super) fn no_room(status: &ClusterStatus, domains: &[DomainInfo]) -> Vec<String> {
-    let mut by_servers: BTreeMap<Vec<String>, Vec<&str>> = BTreeMap::new();
-    for domain in domains {
+    let lacking = domains.iter().filter(|domain| {
         let health = status.health_of(domain);
-        if health.serves && !health.writes {
-            let full = by_servers.entry(full_members(status, domain));
-            full.or_default().push(&domain.name);
-        }
-    }
-    let sentence = |(servers, domains): (Vec<String>, Vec<&str>)| {
-        let (servers, domains) = (servers.join(", "), listed(&domains));
-        format!("{servers}: disk full, writes of {domains} fail")
-    };
-    by_servers.into_iter().map(sentence).collect()
+        health.serves && !health.writes
+    });
+    show_lack_of_room(lacking.map(|domain| DomainWithoutRoom {
+        domain: &domain.name,
+        full: full_members(status, domain),
+    }))
 }
 
 /// Members of any configuration in use that say that their disks are full.
@@ -205,7 +185,7 @@ fn damaged(status: &ClusterStatus) -> impl Iterator<Item = String> {
 
 /// The sentence for a domain with a quorum that does not tolerate the next crash.
 fn tolerance(status: &ClusterStatus, domain: &DomainInfo) -> Option<String> {
-    let (c, called) = (&domain.configuration, called(&domain.name));
+    let (c, called) = (&domain.configuration, show_domain(&domain.name));
     let (serving, quorum) = (status.serving_of(c).count(), c.shape.quorum());
     if serving != quorum {
         return None;

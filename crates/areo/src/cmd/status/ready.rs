@@ -5,7 +5,7 @@ use crate::exit::{Code, Failure, Outcome};
 use crate::output::visible;
 use crate::progress;
 use crate::session::{Session, failure};
-use areo_client::{Client, ClusterStatus, DomainInfo};
+use areo_client::{Client, ClusterStatus, DomainInfo, show_domain};
 use indicatif::ProgressBar;
 use std::time::{Duration, Instant};
 
@@ -91,7 +91,7 @@ pub(super) fn missing(status: &ClusterStatus, domain: &str) -> Option<Failure> {
     }
     let missing = domains.iter().find_map(|known| {
         no_quorum(status, known).or_else(|| {
-            let name = problems::called(&known.name);
+            let name = show_domain(&known.name);
             let sentence = format!("no quorum of {name} says whether a change is pending");
             let unknown = Failure::new(Code::Unavailable, sentence);
             known.pending.is_none().then_some(unknown)
@@ -117,7 +117,7 @@ fn no_quorum(status: &ClusterStatus, domain: &DomainInfo) -> Option<Failure> {
         "{} of {} needed servers of {} (configuration {}) serve",
         status.serving_of(c).count(),
         c.shape.quorum(),
-        problems::called(&domain.name),
+        show_domain(&domain.name),
         c.index
     );
     Some(Failure::new(Code::Unavailable, sentence))
