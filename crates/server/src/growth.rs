@@ -10,7 +10,7 @@ use areo_core::span::ErrorType;
 use areo_net::env::NetEnv;
 
 use crate::identity::Identity;
-use crate::registration::{Registrar, learn_own};
+use crate::registration::Registrar;
 use crate::worker::Worker;
 
 /// The longest time for one operation.
@@ -30,15 +30,21 @@ const DOUBLINGS: u32 = 5;
 impl Registrar {
     /// Sees to the members of the root domain, for as long as the server serves. Never returns.
     pub(crate) async fn grow(&self, identity: &Identity, worker: &Rc<Worker>) -> Infallible {
-        let network = self.network.clone();
+        let network = self.network().clone();
         let env = move || -> NetEnv { network.env(ATTEMPT) };
         // Of its own: another one remembers where domains are, too, and counts its ballots.
         let client = Client::new(env());
-        let mut grower = Grower::new(client.clone(), env, identity.server, &self.root, GONE_AFTER);
+        let mut grower = Grower::new(
+            client.clone(),
+            env,
+            identity.server,
+            &self.access.root,
+            GONE_AFTER,
+        );
         let (mut said, mut failures) = (None, 0);
         loop {
             self.learn_addresses(identity, worker).await;
-            learn_own(&client, worker);
+            self.access.begin(&client);
             let growth = grower.round().await;
             let no_spare = grower.no_spare();
             if no_spare != said {

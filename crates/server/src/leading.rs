@@ -11,7 +11,7 @@ use areo_core::timing::LEAD_AGAIN;
 use areo_net::env::NetEnv;
 
 use crate::identity::Identity;
-use crate::registration::{Registrar, learn_own};
+use crate::registration::Registrar;
 use crate::worker::Worker;
 
 /// The patience of an operation with one call.
@@ -20,17 +20,17 @@ const ATTEMPT: Duration = Duration::from_secs(5);
 impl Registrar {
     /// Makes what is posted, for as long as the server serves. Never returns.
     pub(crate) async fn lead(&self, identity: &Identity, worker: &Rc<Worker>) -> Infallible {
-        let network = self.network.clone();
+        let network = self.network().clone();
         let env = move || -> NetEnv { network.patient_env(ATTEMPT) };
         // Of its own: another one remembers where domains are, too, and counts its ballots.
         let client = Client::new(env());
-        let mut leader = Leader::new(client.clone(), env, &self.root);
+        let mut leader = Leader::new(client.clone(), env, &self.access.root);
         loop {
             // What could not be made is tried again.
             let _ = tokio::time::timeout(LEAD_AGAIN, worker.posted_to()).await;
             if leader.is_due(&**worker) {
                 self.learn_addresses(identity, worker).await;
-                learn_own(&client, worker);
+                self.access.begin(&client);
                 leader.round(&**worker).await.iter().for_each(report);
             }
         }

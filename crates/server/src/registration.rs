@@ -52,15 +52,12 @@ pub(crate) struct Seeds {
 
 /// What a starting server tells the others of itself, and whom it can ask.
 pub(crate) struct Registrar {
-    pub(crate) network: Network,
+    /// The way to the root domain.
+    pub(crate) access: Rc<RootAccess>,
     pub(crate) record: ServerRecord,
     pub(crate) seeds: Seeds,
     /// Servers that this one knows from before.
     pub(crate) known: Vec<ServerRecord>,
-    /// A client of the root domain, which has seen a part of its sequence.
-    pub(crate) client: Client<NetEnv>,
-    /// The first configuration of the root domain that it knows.
-    pub(crate) root: Arc<Configuration>,
     /// The number of this process ([`areo_net::Listener::process`]).
     pub(crate) process: u64,
     /// The record of its start, once that is confirmed.
@@ -69,56 +66,75 @@ pub(crate) struct Registrar {
     told: Cell<Option<u64>>,
 }
 
-/// The way to the root domain, for tasks that run as long as the server.
+/// The way to the root domain, for as long as the server runs.
 ///
-/// It begins where this server itself knows that domain to be ([`learn_own`]).
+/// A member that has asked the members before it for nothing since the domain moved would look for it there for ever, once they are gone. So each
+/// operation begins where the server itself knows that domain to be.
 pub(crate) struct RootAccess {
-    network: Network,
+    pub(crate) network: Network,
+    /// A client of the root domain, which has seen a part of its sequence.
     client: Client<NetEnv>,
-    root: Arc<Configuration>,
+    /// The first configuration of the root domain that it knows.
+    pub(crate) root: Arc<Configuration>,
     worker: Rc<Worker>,
 }
 
-/// Has a client of the root domain begin where this server itself knows that domain to be. A member that has asked the members before it for nothing
-/// since the domain moved would look for it there for ever, once they are gone. Each client that outlives an operation does so before the next one.
-pub(crate) fn learn_own(client: &Client<NetEnv>, worker: &Worker) {
-    if let Some(known) = worker.root() {
-        client.sequences().learn(&known);
-    }
-}
-
 impl RootAccess {
-    /// The root domain, for operations that together take so long at most.
-    pub(crate) fn within(&self, time: Duration) -> Root<NetEnv> {
-        learn_own(&self.client, &self.worker);
-        self.client.with(self.network.env(time)).root(&self.root)
-    }
-}
-
-impl Registrar {
-    /// The way to the root domain, with what this one has seen of its sequence.
-    pub(crate) fn root_access(&self, worker: &Rc<Worker>) -> RootAccess {
+    fn new(network: Network, root: Arc<Configuration>, worker: &Rc<Worker>) -> RootAccess {
         RootAccess {
-            network: self.network.clone(),
-            client: self.client.with(self.network.env(ATTEMPT)),
-            root: Arc::clone(&self.root),
+            client: Client::new(network.env(ATTEMPT)),
+            network,
+            root,
             worker: Rc::clone(worker),
         }
     }
 
+    /// The root domain, for operations that together take so long at most.
+    pub(crate) fn within(&self, time: Duration) -> Root<NetEnv> {
+        self.client(self.network.env(time)).root(&self.root)
+    }
+
+    /// The client of the root domain in this environment.
+    pub(crate) fn client(&self, env: NetEnv) -> Client<NetEnv> {
+        self.begin(&self.client);
+        self.client.with(env)
+    }
+
+    /// Has a client begin where this server knows the root domain to be. One that outlives an operation does so before the next one.
+    pub(crate) fn begin(&self, client: &Client<NetEnv>) {
+        if let Some(known) = self.worker.root() {
+            client.sequences().learn(&known);
+        }
+    }
+
+    /// The last configuration of the root domain that is known.
+    pub(crate) fn last(&self) -> Arc<Configuration> {
+        self.begin(&self.client);
+        self.client.sequences().start(&self.root)
+    }
+
+    /// Another server has this configuration as the last one of the root domain: that may have moved while this server was down.
+    fn learn(&self, root: &Arc<Configuration>) {
+        let (found, ours) = (root.id(), self.root.id());
+        if (found.domain, found.partition) == (ours.domain, ours.partition) {
+            self.client.sequences().learn(root);
+        }
+    }
+}
+
+impl Registrar {
     pub(crate) fn new(
         identity: &Identity,
         record: ServerRecord,
         seeds: Seeds,
         (known, root): (Vec<ServerRecord>, Arc<Configuration>),
         (process, peers, tls): (u64, Peers, Option<Tls>),
+        worker: &Rc<Worker>,
     ) -> Registrar {
         let network = Network::with_tls(Role::Server, identity.server.0, tls);
         network.show(peers);
         Registrar {
-            client: Client::new(network.env(ATTEMPT)),
-            root,
-            network,
+            access: Rc::new(RootAccess::new(network, root, worker)),
             record,
             seeds,
             known,
@@ -126,6 +142,11 @@ impl Registrar {
             confirmed: OnceCell::new(),
             told: Cell::new(None),
         }
+    }
+
+    /// The connections to other servers.
+    pub(crate) fn network(&self) -> &Network {
+        &self.access.network
     }
 
     /// Takes the process to a confirmed start, however long that takes: the others may still be down. `write` makes durable
@@ -140,7 +161,7 @@ impl Registrar {
         for record in self.known.iter().chain([&self.record]) {
             manager::merge_record(&mut known, record.clone());
         }
-        self.network
+        self.network()
             .learn(identity.cluster, known.values().cloned());
         let mut starting = StartPhase::new(identity.starts).abstaining(abstains);
         let mut heard = BTreeMap::new();
@@ -148,9 +169,7 @@ impl Registrar {
             .ask_seeds(identity, self.seeds.all.clone(), &mut heard)
             .await?;
         loop {
-            let client = self.client.with(self.network.env(ATTEMPT));
-            let record = &self.record;
-            let root = client.root(&self.root);
+            let (record, root) = (&self.record, self.access.within(ATTEMPT));
             let answers = async |known: &ServerRecord| self.is_occupied(identity, known).await;
             let attempt = root.start(&mut starting, record, &mut write, answers);
             tokio::select! {
@@ -181,17 +200,17 @@ impl Registrar {
     /// Answers those who want to know how the cluster is, one after the other.
     pub(crate) async fn show_cluster(
         &self,
-        (id, worker): (u128, &Worker),
+        id: u128,
         mut asked: mpsc::Receiver<oneshot::Sender<ClusterHealth>>,
     ) -> Infallible {
         while let Some(answer) = asked.recv().await {
-            learn_own(&self.client, worker);
-            let client = self.client.with(self.glance());
-            let servers = client.root(&self.root).servers().await.unwrap_or_default();
-            self.network.learn(id, servers.values().cloned());
+            let client = self.access.client(self.glance());
+            let root = &self.access.root;
+            let servers = client.root(root).servers().await.unwrap_or_default();
+            self.network().learn(id, servers.values().cloned());
             // Of domains that are not known now nothing is said.
             let (glance, mut known) = (|| self.glance(), Vec::new());
-            let seen = cluster::look(&client, glance, &self.root, &mut known).await;
+            let seen = cluster::look(&client, glance, root, &mut known).await;
             // The caller may be gone.
             let _ = answer.send(seen.health(&servers));
         }
@@ -200,16 +219,15 @@ impl Registrar {
 
     /// The world of one question about the state of the cluster.
     fn glance(&self) -> NetEnv {
-        self.network.env(cluster::PATIENCE)
+        self.network().env(cluster::PATIENCE)
     }
 
     /// Looks at the cluster now and then, counts what it sees, and logs what does not work. Never returns.
     pub(crate) async fn watch_domains(&self, metrics: &Metrics, worker: &Worker) -> Infallible {
         let (mut known, mut room) = (Vec::new(), Room::default());
         loop {
-            learn_own(&self.client, worker);
-            let glance = || self.glance();
-            let seen = cluster::look(&self.client, glance, &self.root, &mut known).await;
+            let (glance, client) = (|| self.glance(), self.access.client(self.glance()));
+            let seen = cluster::look(&client, glance, &self.access.root, &mut known).await;
             metrics.seen(&seen.domains);
             let lines = room.due(&seen.domains, |id| worker.name_of(*id), Instant::now());
             for line in lines {
@@ -246,19 +264,19 @@ impl Registrar {
     ) -> Result<Vec<String>, ServeError> {
         let ask = |seed: String| async {
             // A server of another cluster is to say so.
-            let answer = self.network.bootstrap(&seed, None, PATIENCE);
+            let answer = self.network().bootstrap(&seed, None, PATIENCE);
             (answer.await, seed)
         };
         let mut unheard = Vec::new();
         for (answer, seed) in join(WINDOW, seeds.into_iter().map(ask)).await {
             match answer {
                 Ok(found) if found.cluster == identity.cluster => {
-                    self.learn_root(&found.directory.root);
+                    self.access.learn(&found.directory.root);
                     let (server, others) = (found.server, found.directory.servers);
                     let elsewhere = others
                         .into_iter()
                         .filter(|record| record.id != identity.server);
-                    self.network.learn(identity.cluster, elsewhere);
+                    self.network().learn(identity.cluster, elsewhere);
                     heard.insert(server, seed);
                 }
                 Ok(found) if self.seeds.joined.contains(&seed) => {
@@ -279,24 +297,15 @@ impl Registrar {
         let answered = heard.iter();
         let answered =
             answered.map(|(server, seed)| ServerRecord::at_address(*server, seed.clone()));
-        self.network.learn(identity.cluster, answered);
+        self.network().learn(identity.cluster, answered);
         Ok(unheard)
-    }
-
-    /// The root domain may have moved while this server was down.
-    fn learn_root(&self, root: &Arc<Configuration>) {
-        let (found, ours) = (root.id(), self.root.id());
-        if (found.domain, found.partition) == (ours.domain, ours.partition) {
-            self.client.sequences().learn(root);
-        }
     }
 
     /// Fetches what the root domain knows of the other servers, so that this one can tell clients; and where that domain is.
     pub(crate) async fn learn_servers(&self, worker: &Rc<Worker>) {
-        let client = self.client.with(self.network.env(ATTEMPT));
-        match client.root(&self.root).servers().await {
+        match self.access.within(ATTEMPT).servers().await {
             Ok(servers) => {
-                let root = client.sequences().start(&self.root);
+                let root = self.access.last();
                 let id = root.id();
                 let latest = Request::Latest {
                     domain: id.domain,

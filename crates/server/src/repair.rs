@@ -10,7 +10,7 @@ use areo_net::env::NetEnv;
 
 use crate::caller::Caller;
 use crate::identity::Identity;
-use crate::registration::{Registrar, learn_own};
+use crate::registration::Registrar;
 use crate::worker::Worker;
 
 /// The longest time for one operation.
@@ -37,14 +37,14 @@ impl Registrar {
         if bytes_per_s == 0 {
             std::future::pending::<()>().await;
         }
-        let network = self.network.clone();
+        let network = self.network().clone();
         let env = move || -> NetEnv { network.env(ATTEMPT) };
         let pace = RepairPace {
             bytes_per_s,
             page: PAGE,
         };
-        let client = self.client.with(env());
-        let mut repairer = Repairer::new(client, env, identity.server, &self.root, pace);
+        let client = self.access.client(env());
+        let mut repairer = Repairer::new(client, env, identity.server, &self.access.root, pace);
         let mut pause = FIRST;
         loop {
             tokio::time::sleep(pause).await;
@@ -63,9 +63,7 @@ impl Registrar {
 
     /// Learns the addresses of servers that have joined since, or have moved. A server that was forgotten has no standing at this one from then on.
     pub(crate) async fn learn_addresses(&self, identity: &Identity, worker: &Rc<Worker>) {
-        learn_own(&self.client, worker);
-        let client = self.client.with(self.network.env(ATTEMPT));
-        if let Ok(servers) = client.root(&self.root).servers().await {
+        if let Ok(servers) = self.access.within(ATTEMPT).servers().await {
             let forgotten = servers.values().filter(|record| {
                 record.is_forgotten() && worker.has_forgotten(record.id) != Some(true)
             });
@@ -73,7 +71,8 @@ impl Registrar {
                 worker.request(Request::Know(record), Caller::nobody(), None);
             }
             worker.turn();
-            self.network.learn(identity.cluster, servers.into_values());
+            self.network()
+                .learn(identity.cluster, servers.into_values());
         }
     }
 }

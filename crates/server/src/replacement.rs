@@ -145,7 +145,7 @@ impl Registrar {
                 said = Some((now, Instant::now()));
             }
         }
-        let root = self.client.sequences().start(&self.root);
+        let root = self.access.last();
         let addresses = self.addresses_of_others(&root).await;
         let next = current(directory)?.succeeded_by(ServerId(identity::random()), root, addresses);
         tracing::warn!(before = %identity.name, id = %next.server, "another server takes the place of this one, in this directory");
@@ -162,13 +162,11 @@ impl Registrar {
         if !directory.may_set_aside(LOG) {
             return Some("its log is on another disk than its directory".into());
         }
-        let network = self.network.clone();
+        let network = self.network().clone();
         let env = move || -> NetEnv { network.env(ATTEMPT) };
         let client = Client::new(env());
-        client
-            .sequences()
-            .learn(&self.client.sequences().start(&self.root));
-        match look_without(&client, env, &self.root, identity.server).await {
+        client.sequences().learn(&self.access.last());
+        match look_without(&client, env, &self.access.root, identity.server).await {
             Ok(found) => (!found.works()).then(|| found.to_string()),
             Err(_) => Some("without it no quorum serves in the root domain".into()),
         }
@@ -176,7 +174,7 @@ impl Registrar {
 
     /// The addresses of other servers, members of the root domain first.
     async fn addresses_of_others(&self, root: &Arc<Configuration>) -> Vec<String> {
-        let client = self.client.with(self.network.env(ATTEMPT));
+        let client = self.access.client(self.network().env(ATTEMPT));
         let servers = client.root(root).servers().await.unwrap_or_default();
         let own = &self.record;
         let mut others: Vec<_> = servers.into_values().collect();
@@ -227,7 +225,7 @@ impl Registrar {
             cluster: Some(areo_client::ClusterId(identity.cluster)),
             decide_outside,
             // Under the certificate of this server.
-            access: self.network.tls().cloned().map(Access::Certificate),
+            access: self.network().tls().cloned().map(Access::Certificate),
             ..ConnectOptions::default()
         });
         let client = client.await.map_err(|error| error.to_string())?;

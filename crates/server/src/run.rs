@@ -110,14 +110,14 @@ async fn serve(options: &Options) -> Result<Ended, ServeError> {
             ..record
         };
         let shown = (listener.process(), metrics.peers(), tls.clone());
-        let registrar =
-            registrar.get_or_init(|| Registrar::new(&identity, record, seeds, known, shown));
-        worker.reach(&identity, registrar.network.clone());
+        let registrar = registrar
+            .get_or_init(|| Registrar::new(&identity, record, seeds, known, shown, &worker));
+        worker.reach(&identity, registrar.network().clone());
         tokio::select! {
             outcome = join(registrar, &identity, &directory, (&worker, &health, &metrics), options) => outcome,
-            never = registrar.show_cluster((identity.cluster, &worker), asked_cluster) => match never {},
+            never = registrar.show_cluster(identity.cluster, asked_cluster) => match never {},
             never = address::watch(&identity, &registrar.record.address, tls.as_ref()) => match never {},
-            error = keep_trust(trusted.as_ref(), registrar, &worker) => Err(error),
+            error = keep_trust(trusted.as_ref(), registrar) => Err(error),
         }
     };
     let outcome = tokio::select! {
@@ -415,18 +415,13 @@ async fn work(
 
 /// Keeps up with the log of trust, if the cluster has one, and answers those who ask about it. Ends if the cluster does not trust the certificate with
 /// which this server was started.
-async fn keep_trust(
-    trusted: Option<&Trusted>,
-    registrar: &Registrar,
-    worker: &Rc<Worker>,
-) -> ServeError {
+async fn keep_trust(trusted: Option<&Trusted>, registrar: &Registrar) -> ServeError {
     let Some(trusted) = trusted else {
         return std::future::pending().await;
     };
-    let root = Rc::new(registrar.root_access(worker));
-    trusted.trusting.reach(Rc::clone(&root));
+    trusted.trusting.reach(Rc::clone(&registrar.access));
     tokio::select! {
-        error = trusted.keeper.keep(&root) => ServeError::Certificate(error),
+        error = trusted.keeper.keep(&registrar.access) => ServeError::Certificate(error),
         never = trusted.keeper.follow() => match never {},
     }
 }

@@ -475,4 +475,4 @@ impl Worker {
 mod heard;
 mod pulse;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

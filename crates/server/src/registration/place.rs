@@ -14,7 +14,7 @@ use areo_node::may_be_replaced;
 use areo_store::Directory;
 use tokio::time::timeout;
 
-use super::{ATTEMPT, PAUSE, Registrar, learn_own};
+use super::{ATTEMPT, PAUSE, Registrar};
 use crate::address;
 use crate::admin::Health;
 use crate::error::ServeError;
@@ -103,7 +103,7 @@ impl Registrar {
         let mut has_answered = false;
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            match presence(address, who, self.network.tls(), left).await {
+            match presence(address, who, self.network().tls(), left).await {
                 Presence::Absent => return false,
                 Presence::Answers { process, .. } if process == Some(self.process) => return false,
                 Presence::Answers {
@@ -179,9 +179,7 @@ impl Registrar {
             position: worker.position().max(self.told.get()),
             ..confirmed.clone()
         };
-        learn_own(&self.client, worker);
-        let client = self.client.with(self.network.env(attempt));
-        let root = client.root(&self.root);
+        let root = self.access.within(attempt);
         let registered = root.register(Enrolment::Register, &record).await;
         match registered {
             Ok(Registration::Registered) => self.told.set(record.position),

@@ -1,6 +1,7 @@
 use super::*;
 use crate::identity::root_configuration;
 use crate::metrics::Metrics;
+use crate::worker;
 use areo_core::config::{Dap, Descriptor};
 use areo_core::message::{Directory, Reply, ServerStatus};
 use areo_core::object::DomainId;
@@ -141,7 +142,9 @@ fn where_a_server_answered_counts_more_than_what_others_say() {
             all: seeds,
             joined: Vec::new(),
         };
-        let registrar = Registrar::new(&identity, record, seeds, (known, root), (0, peers, None));
+        let worker = worker::tests::in_memory(identity.server, &root);
+        let shown = (0, peers, None);
+        let registrar = Registrar::new(&identity, record, seeds, (known, root), shown, &worker);
         let started = registrar.start(&identity, false, |_| Ok(()));
         let started = timeout(ATTEMPT, started).await.expect("all are there");
         assert!(matches!(started.unwrap(), StartOutcome::Confirmed(_)));

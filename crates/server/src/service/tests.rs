@@ -8,19 +8,15 @@ use areo_core::config::{Configuration, ServerId};
 use areo_core::dsm::Client;
 use areo_core::element::{Element, Form, Value};
 use areo_core::gather::survey;
-use areo_core::limits;
 use areo_core::manager::{Creation, Registration};
 use areo_core::message::{Access, Answer, Body, Enrolment, Reply, Request, ServerRecord};
 use areo_core::object::Name;
 use areo_core::pointer::{Pointer, Successors};
-use areo_core::server;
-use areo_core::shard::Shard;
 use areo_core::starts::Starts;
 use areo_core::tag::{ClientId, Tag, Writer};
 use areo_net::env::NetEnv;
 use areo_net::network::Network;
 use areo_net::{Bearer, Listener, ListenerConfig, Pool, Role, Tls, pool};
-use areo_store::records::MemoryRecords;
 use areo_trust::authority::{Authority, ServerKey};
 use areo_trust::grant::Grants;
 use areo_trust::id::KeyId;
@@ -37,7 +33,7 @@ use crate::caller::Caller;
 use crate::identity;
 use crate::metrics::Metrics;
 use crate::registration::{Registrar, Seeds};
-use crate::worker::Durable;
+use crate::worker;
 
 const CLUSTER: u128 = 0xc1;
 const ATTEMPT: Duration = Duration::from_secs(10);
@@ -106,17 +102,7 @@ impl Cluster {
             revoked: [].into(),
             least: [].into(),
         });
-        let shard = Shard::new(server::Identity {
-            id,
-            incarnation: 1,
-            root: root.clone(),
-            durable: false,
-            max_value_bytes: 1 << 20,
-            max_unconfirmed: limits::UNCONFIRMED_ELEMENTS,
-            max_ranked: limits::RANKED_VERSIONS,
-        });
-        let keep = Durable::Memory(MemoryRecords::default());
-        let worker = Worker::new(shard, keep, Arc::new(Metrics::new()), (0, None));
+        let worker = worker::tests::in_memory(id, &root);
         let wire = Identity {
             cluster: CLUSTER,
             server: id.0,
@@ -158,7 +144,7 @@ impl Cluster {
     }
 
     /// A registrar of this server, which knows no address yet.
-    fn registrar(&self, own: &identity::Identity) -> Registrar {
+    fn registrar(&self, own: &identity::Identity, worker: &Rc<Worker>) -> Registrar {
         let record = ServerRecord::at_address(own.server, "127.0.0.1:1".into());
         let seeds = Seeds {
             all: Vec::new(),
@@ -167,7 +153,7 @@ impl Cluster {
         let known = (Vec::new(), own.root.clone());
         let tls = self.certified(own.server);
         let shown = (0, Metrics::new().peers(), Some(tls));
-        Registrar::new(own, record, seeds, known, shown)
+        Registrar::new(own, record, seeds, known, shown, worker)
     }
 
     fn endpoint(&self) -> Endpoint {
@@ -431,8 +417,8 @@ fn a_look_for_addresses_finds_servers_that_were_forgotten() {
         cluster.ask_directly(3, Request::Know(gone.clone())).await;
         assert_eq!(other.worker.has_forgotten(gone.id), Some(false));
         let own = Cluster::identity(other.id, configuration(ROOT, 0));
-        let registrar = cluster.registrar(&own);
-        cluster.introduce(&registrar.network);
+        let registrar = cluster.registrar(&own, &other.worker);
+        cluster.introduce(registrar.network());
         registrar.learn_addresses(&own, &other.worker).await;
         assert_eq!(other.worker.has_forgotten(gone.id), Some(true));
     });
@@ -453,12 +439,13 @@ fn what_outlives_an_operation_begins_where_the_server_knows_the_root_domain_to_b
         worker.tell_itself(latest).await;
         assert_eq!(worker.root(), Some(moved.clone()));
         let own = Cluster::identity(ServerId(1), configuration(ROOT, 0));
-        let registrar = cluster.registrar(&own);
-        // No address is known: nothing is heard.
-        let heard = registrar.learn_addresses(&own, worker);
-        let _ = tokio::time::timeout(Duration::from_millis(100), heard).await;
-        let begins = registrar.client.sequences().start(&own.root);
-        assert_eq!(begins, moved);
+        let registrar = cluster.registrar(&own, worker);
+        let env = || registrar.network().env(ATTEMPT);
+        let client = registrar.access.client(env());
+        assert_eq!(client.sequences().start(&own.root), moved);
+        let another = Client::new(env());
+        registrar.access.begin(&another);
+        assert_eq!(another.sequences().start(&own.root), moved);
     });
 }
 

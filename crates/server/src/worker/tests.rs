@@ -1,23 +1,29 @@
 use super::*;
 use crate::identity::root_configuration;
-use areo_core::config::ServerId;
+use areo_core::config::{Configuration, ServerId};
 use areo_core::limits;
 use areo_core::message::ServerRecord;
 use areo_core::server::Identity;
-use areo_store::records::Records;
+use areo_store::records::{MemoryRecords, Records};
 use areo_store::{CommitError, Directory, LogOptions};
 use std::time::Duration;
 use tokio::runtime;
 use tokio::task::LocalSet;
 use tokio::time::timeout;
 
-fn shard() -> Shard<Caller> {
-    let server = ServerId(1);
+/// The worker of a server in memory.
+pub(crate) fn in_memory(server: ServerId, root: &Arc<Configuration>) -> Rc<Worker> {
+    let keep = Durable::Memory(MemoryRecords::default());
+    let shard = shard((server, root), false);
+    Worker::new(shard, keep, Arc::new(Metrics::new()), (0, None))
+}
+
+fn shard((server, root): (ServerId, &Arc<Configuration>), durable: bool) -> Shard<Caller> {
     Shard::new(Identity {
         id: server,
         incarnation: 1,
-        root: root_configuration(&[server], false),
-        durable: true,
+        root: Arc::clone(root),
+        durable,
         max_value_bytes: 1 << 20,
         max_unconfirmed: limits::UNCONFIRMED_ELEMENTS,
         max_ranked: limits::RANKED_VERSIONS,
@@ -30,7 +36,9 @@ fn a_worker_whose_commit_failed_can_be_closed() {
     let directory = tempfile::tempdir().expect("a directory");
     let directory = Directory::open(directory.path()).expect("it is new");
     let disk = directory.disk("log").expect("it can be made");
-    let mut shard = shard();
+    let server = ServerId(1);
+    let root = root_configuration(&[server], false);
+    let mut shard = shard((server, &root), true);
     let recover = |header, damaged| shard.recover(header, damaged);
     let (records, _) = Records::open(disk, LogOptions::new(1), recover).expect("it is new");
     shard.recovered(false);
