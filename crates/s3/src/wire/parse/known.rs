@@ -6,11 +6,13 @@
 /// |---|---|
 /// | `date`, `content-sha256`, `decoded-content-length`, `user-agent` | [`crate::auth`] and [`crate::body`] read those that count |
 /// | `sdk-checksum-algorithm` | an operation that keeps a checksum reads it; a document has its checksum in another header |
+/// | `api-version` | SDKs for C++ send the version of the interface, and there is one |
 /// | `expected-bucket-owner`, `source-expected-bucket-owner` | all buckets of a cluster have one owner |
 /// | `request-payer` | no request is paid for |
 /// | `te` | the response says in a header of its own whether it has the asked framing, and it has not |
 /// | `optional-object-attributes` | asks listings for the state of restores from an archive: no object is in one |
 const HARMLESS: &[&str] = &[
+    "x-amz-api-version",
     "x-amz-content-sha256",
     "x-amz-date",
     "x-amz-decoded-content-length",

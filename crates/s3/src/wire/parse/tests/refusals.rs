@@ -164,6 +164,7 @@ fn what_changes_nothing_is_taken() {
         ("x-amz-content-sha256", "UNSIGNED-PAYLOAD"),
         ("x-amz-user-agent", "aws-sdk-js/3"),
         ("x-amz-expected-bucket-owner", "1"),
+        ("x-amz-api-version", "2006-03-01"),
         ("x-amz-request-payer", "requester"),
         ("x-amz-te", "append-md5"),
         ("amz-sdk-request", "attempt=1; max=3"),
