@@ -8,7 +8,9 @@
 //! | `tidy` | house rules that no other tool checks | never |
 //! | `advisories` | known vulnerabilities of dependencies; fetches the list of them | never |
 //! | `mutants` | plants bugs in a copy of the tree: simulator or tests must catch each | never |
+//! | `clients` | runs real clients of S3 against a cluster on this machine | `clients/.venv-*` |
 
+mod clients;
 mod deny;
 mod findings;
 mod fix;
@@ -37,19 +39,25 @@ Usage: cargo xtask <command>
            look for known vulnerabilities of dependencies; fetches the list of them
   mutants  plant bugs in a copy of the tree and require that simulator or tests catch each; takes long
            (--only NAME[,NAME]: those whose names contain one of these)
+  clients  run real clients of S3 against a cluster on this machine; pip installs them
+           (--only NAME[,NAME]: these alone)
 ";
 
-/// A command: writes its findings to standard output, returns one sentence if it failed.
-type Command = fn(&Workspace) -> Result<(), String>;
+/// Commands with the option `--only`.
+const SELECTIVE: [&str; 2] = ["mutants", "clients"];
+
+/// A command: writes its findings to standard output, returns one sentence if it failed. The text is that of `--only`.
+type Command = fn(&Workspace, Option<&str>) -> Result<(), String>;
 
 fn command_named(name: &str) -> Option<Command> {
     match name {
-        "verify" => Some(verify::run),
-        "fix" => Some(fix::run),
-        "layers" => Some(layers::run),
-        "tidy" => Some(tidy::run),
-        "advisories" => Some(deny::advisories),
-        "mutants" => Some(|workspace| mutants::run(workspace, None)),
+        "verify" => Some(|workspace, _| verify::run(workspace)),
+        "fix" => Some(|workspace, _| fix::run(workspace)),
+        "layers" => Some(|workspace, _| layers::run(workspace)),
+        "tidy" => Some(|workspace, _| tidy::run(workspace)),
+        "advisories" => Some(|workspace, _| deny::advisories(workspace)),
+        "mutants" => Some(mutants::run),
+        "clients" => Some(clients::run),
         _ => None,
     }
 }
@@ -58,7 +66,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let mut only = None;
     let name = match arguments.as_slice() {
-        [name, option, text] if name == "mutants" && option == "--only" => {
+        [name, option, text] if SELECTIVE.contains(&name.as_str()) && option == "--only" => {
             only = Some(text.as_str());
             name.as_str()
         }
@@ -77,11 +85,7 @@ fn main() -> ExitCode {
         eprintln!("error: unknown command '{name}'\n\n{HELP}");
         return ExitCode::from(2);
     };
-    let run = |workspace: Workspace| match only {
-        Some(only) => mutants::run(&workspace, Some(only)),
-        None => command(&workspace),
-    };
-    match Workspace::locate().and_then(run) {
+    match Workspace::locate().and_then(|workspace| command(&workspace, only)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(sentence) => {
             eprintln!("error: {sentence}");
@@ -102,7 +106,15 @@ mod tests {
             .filter(|line| !line.starts_with(' '))
             .filter_map(|line| line.split_whitespace().next())
             .collect();
-        let expected = ["verify", "fix", "layers", "tidy", "advisories", "mutants"];
+        let expected = [
+            "verify",
+            "fix",
+            "layers",
+            "tidy",
+            "advisories",
+            "mutants",
+            "clients",
+        ];
         assert_eq!(listed, expected);
         for name in listed {
             assert!(
