@@ -1,7 +1,7 @@
 //! A connection to a cluster.
 
 use crate::cluster::{ClusterId, ClusterStatus, DomainInfo, Health, Names, ServerInfo};
-use crate::connect::{ConnectError, ConnectOptions};
+use crate::connect::{Access, ConnectError, ConnectOptions};
 use crate::create::{self, CreateDomainError, DomainOptions};
 use crate::domain::Domain;
 use crate::error::{Error, Operation};
@@ -15,6 +15,7 @@ use areo_core::manager::{self, Creation, DomainError, Removal, RemovalError};
 use areo_core::object::DomainId;
 use areo_core::reconfig::ares::AresError;
 use areo_net::Traffic;
+use areo_trust::id::KeyId;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
@@ -163,7 +164,30 @@ impl Client {
             .await
     }
 
-    /// Requests about the trust of the cluster. Each needs a key with the grant `keys`, or `join` if it is about join tokens.
+    /// A client of the same cluster that acts on behalf of another key, for a gateway, whose own key has the grant `gateway`. Each server judges its
+    /// requests by the grants of the other key; of the whole cluster it has `status` at most. It has a thread and connections of its own, this
+    /// client's counters and timeout, and ends with either key.
+    ///
+    /// # Errors
+    /// [`ConnectError::Unauthorised`] if this client has no access key, its key has no grant `gateway`, or there is no other key or it was revoked;
+    /// otherwise as with [`Client::connect`].
+    pub async fn on_behalf(&self, of: KeyId) -> Result<Client, ConnectError> {
+        let options = self.session.options();
+        let gateway = match options.access {
+            Some(Access::Key(gateway) | Access::Behalf { gateway, .. }) => gateway,
+            Some(Access::Certificate(_)) | None => {
+                let sentence = format!(
+                    "to act on behalf of key {of} a client needs an access key with the grant 'gateway'"
+                );
+                return Err(ConnectError::Unauthorised { sentence });
+            }
+        };
+        let access = Some(Access::Behalf { gateway, of });
+        Client::connect(ConnectOptions { access, ..options }).await
+    }
+
+    /// Requests about the trust of the cluster. Each needs a key with the grant `keys`, `join` if it is about join tokens, or `gateway` if it is about
+    /// signing keys.
     pub fn trust(&self) -> Trust {
         Trust::new(self.session.clone())
     }

@@ -6,6 +6,7 @@ use crate::metrics::Metrics;
 use areo_net::Tls;
 use areo_net::outside::DecideOutside;
 use areo_net::trace::TraceSource;
+use areo_trust::id::KeyId;
 use areo_trust::key::AccessKey;
 use std::path::Path;
 use std::time::Duration;
@@ -49,6 +50,14 @@ pub struct ConnectOptions {
 pub enum Access {
     /// An access key. It is all that a client needs: a server proves the same key before it is believed.
     Key(AccessKey),
+    /// The key of a gateway, and another key on whose behalf it acts: the client may do what that key may, but for everything of the whole cluster except
+    /// `status` ([`crate::Client::on_behalf`]).
+    Behalf {
+        /// The key of the gateway, which has the grant `gateway`.
+        gateway: AccessKey,
+        /// The other key.
+        of: KeyId,
+    },
     /// The certificate of a server, for what it does of its own accord.
     Certificate(Tls),
 }

@@ -39,6 +39,8 @@ pub(crate) struct Session {
 struct Shared {
     thread: Thread,
     cluster: Arc<KnownCluster>,
+    /// The options of the connection, for others to the same cluster.
+    options: ConnectOptions,
 }
 
 /// When an operation ends without a decision.
@@ -72,14 +74,30 @@ impl Session {
         let thread = started.map_err(|error| ConnectError::Thread {
             error: error.to_string(),
         })?;
+        let wanted = options.clone();
         let find = |world: Rc<World>| async move {
-            let cluster = cluster::find(world.clone(), options).await?;
+            let cluster = cluster::find(world.clone(), wanted).await?;
             drop(spawn_local(strangers::introduce(world, cluster.clone())));
             Ok(cluster)
         };
         let cluster = thread.run(find).await?;
-        let shared = Arc::new(Shared { thread, cluster });
+        let shared = Arc::new(Shared {
+            thread,
+            cluster,
+            options,
+        });
         Ok(Session { shared, timeout })
+    }
+
+    /// Options for another connection to the same cluster: at all addresses that are known by now, with the same timeout and counters.
+    pub(crate) fn options(&self) -> ConnectOptions {
+        ConnectOptions {
+            addresses: self.cluster().addresses(),
+            cluster: Some(self.cluster().id),
+            timeout: self.timeout,
+            metrics: Some(self.metrics().clone()),
+            ..self.shared.options.clone()
+        }
     }
 
     /// This session with another timeout.

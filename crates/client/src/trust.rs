@@ -8,11 +8,13 @@ use std::time::{Duration, Instant};
 
 use areo_net::network::{AskError, BootstrapError};
 use areo_trust::grant::Grants;
-use areo_trust::id::TokenId;
+use areo_trust::id::{KeyId, TokenId};
 use areo_trust::key::AccessKey;
 use areo_trust::protocol::{Ask, KeyRow, Page, RefusalKind, TokenRow, TrustAnswer, TrustRefusal};
 use areo_trust::registry::{AuditRecord, AuthorityRow};
 use areo_trust::roots::{Root, RootDigest};
+use areo_trust::secret::Secret;
+use areo_trust::signing::SigningScope;
 use areo_trust::token::JoinToken;
 
 use crate::ServerId;
@@ -245,6 +247,26 @@ impl Trust {
                 None => return Ok(records),
             }
         }
+    }
+
+    /// The signing keys of S3 of a key, for a day in UTC as the decimal number yyyymmdd, and a region: 32 bytes for each secret of the key, the
+    /// newest first, of which there are two while the key is rotated. A gateway verifies with them what the owner of the key has signed.
+    ///
+    /// # Errors
+    /// [`TrustError`]; its kind is `NotFound` for a key that is unknown or was revoked, and `Usage` for a day that is more than a
+    /// week away, or a text that is no region.
+    pub async fn signing_keys(
+        &self,
+        key: KeyId,
+        day: u32,
+        region: &str,
+    ) -> Result<Vec<Secret>, TrustError> {
+        let scope = SigningScope::new(day, region).map_err(|error| TrustRefusal {
+            kind: RefusalKind::Usage,
+            sentence: error.to_string(),
+        })?;
+        let answer = self.ask(Ask::SigningKeys { key, scope }).await?;
+        only!(answer, TrustAnswer::SigningKeys(keys) => keys)
     }
 
     /// The state of this server alone.

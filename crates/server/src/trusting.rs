@@ -2,7 +2,7 @@
 //!
 //! A caller without a ticket may prove a key or show a join token. Each such request costs this server a round of the root domain, so an
 //! address has an allowance of them. A request that succeeds costs nothing of it, nor one that could not be judged because the root domain was away: what
-//! counts is proofs and tokens that fail.
+//! counts is proofs and tokens that fail. A proof of a gateway on behalf of a key that is unknown or revoked has not failed.
 
 use std::cell::{OnceCell, RefCell};
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ use crate::service::unreadable;
 
 /// The longest time for a request: several times the patience of a quorum call, because it may lead through several configurations.
 const ATTEMPT: Duration = Duration::from_secs(10);
-/// The longest wait of a proof for the root domain: without a quorum there it is judged by what this server has read.
+/// The longest wait of a proof, or of a request for signing keys, for the root domain: without a quorum there it is judged by what this server has read.
 const PROOF: Duration = Duration::from_millis(300);
 /// Proofs and tokens that may fail. Callers on this machine are not counted: they have its processor anyway.
 const FAILURES: Allowance = Allowance {
@@ -106,7 +106,7 @@ impl Trusting {
                 None => starting(),
                 Some(root) => {
                     let time = match ask {
-                        Ask::Prove(_) => PROOF,
+                        Ask::Prove(_) | Ask::SigningKeys { .. } => PROOF,
                         _ => ATTEMPT,
                     };
                     self.answer(&root.within(time), &ask, &caller).await
@@ -160,13 +160,23 @@ impl Trusting {
             _ => {}
         }
         drop(allowances);
+        if let (Ask::Prove(proof), TrustAnswer::Ticket(_)) = (ask, &told)
+            && let Some(key) = proof.behalf
+        {
+            let gateway = proof.key;
+            tracing::info!(%address, %gateway, %key, "a gateway has a ticket on behalf of a key");
+        }
         told
     }
 }
 
-/// True if the proof or token of a request that is refused like this was not found to be wrong.
+/// True if the proof or token of a request that is refused like this was not found to be wrong. What is not found is the key on whose behalf a
+/// gateway acts, whose own proof is good.
 fn is_unjudged(kind: RefusalKind) -> bool {
-    matches!(kind, RefusalKind::Unavailable | RefusalKind::Unknown)
+    matches!(
+        kind,
+        RefusalKind::Unavailable | RefusalKind::Unknown | RefusalKind::NotFound
+    )
 }
 
 fn read(body: &[u8], responder: &Responder) -> Option<Ask> {

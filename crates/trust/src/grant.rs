@@ -43,6 +43,8 @@ pub enum Verb {
     Join,
     /// Sees traces of operations of others.
     Trace,
+    /// Verifies signatures of other keys, and acts with their grants: a gateway.
+    Gateway,
 }
 
 /// Verbs that count in domains.
@@ -54,13 +56,17 @@ pub const DOMAIN_VERBS: [Verb; 5] = [
     Verb::Admin,
 ];
 /// Verbs that count for the whole cluster.
-pub const CLUSTER_VERBS: [Verb; 5] = [
+pub const CLUSTER_VERBS: [Verb; 6] = [
     Verb::Status,
     Verb::Reconfig,
     Verb::Keys,
     Verb::Join,
     Verb::Trace,
+    Verb::Gateway,
 ];
+/// Verbs for the whole cluster that a gateway has on behalf of a key that has them. All others are for the key itself alone, so that
+/// a gateway cannot change who may do what.
+const BEHALF_CLUSTER_VERBS: [Verb; 1] = [Verb::Status];
 
 impl Verb {
     /// Its word.
@@ -76,6 +82,7 @@ impl Verb {
             Verb::Keys => "keys",
             Verb::Join => "join",
             Verb::Trace => "trace",
+            Verb::Gateway => "gateway",
         }
     }
 
@@ -104,6 +111,14 @@ impl Verbs {
 
     fn has(self, verb: Verb) -> bool {
         self.0 & 1 << verb as u16 != 0
+    }
+
+    fn only(self, others: Verbs) -> Verbs {
+        Verbs(self.0 & others.0)
+    }
+
+    fn is_empty(self) -> bool {
+        self.0 == 0
     }
 }
 
@@ -292,6 +307,20 @@ impl Grants {
         let mut grants = Grants::of_administrator();
         grants.0[1].verbs = Verbs::of([Verb::Status, Verb::Reconfig]);
         grants
+    }
+
+    /// The grants that a gateway has on behalf of the key of these: all of domains, and of the whole cluster `status` alone.
+    #[must_use]
+    pub fn on_behalf(&self) -> Grants {
+        let reduced = |grant: &Grant| {
+            let verbs = match grant.scope {
+                Scope::Domains { .. } => grant.verbs,
+                Scope::Cluster => grant.verbs.only(Verbs::of(BEHALF_CLUSTER_VERBS)),
+            };
+            let scope = grant.scope.clone();
+            (!verbs.is_empty()).then_some(Grant { verbs, scope })
+        };
+        Grants(self.0.iter().filter_map(reduced).collect())
     }
 
     /// Each of them.

@@ -21,6 +21,7 @@ use areo_core::tlv::{self, MUST_UNDERSTAND, TlvError};
 use crate::grant::{GrantError, Grants};
 use crate::id::KeyId;
 use crate::secret::{NoRandomness, RandomSource, SECRET_BYTES, Secret};
+use crate::signing::SigningScope;
 use crate::text::{Form, TextError};
 use crate::ticket::{STANDING_BYTES, Standing};
 use crate::tls::BINDING_BYTES;
@@ -52,7 +53,7 @@ pub struct AccessKey {
 }
 
 impl AccessKey {
-    /// The text, to be shown once.
+    /// The text, to be shown once. Its second part is the access key id of a client of S3, its third one the secret access key.
     pub fn expose_text(&self) -> Zeroizing<String> {
         let secret = self.secret.expose_text();
         Zeroizing::new(format!("areokey1.{}.{}", self.id, *secret))
@@ -86,6 +87,8 @@ pub struct Exchange {
     pub holder: [u8; 32],
     /// The session of TLS on which the exchange takes place. There is no exchange on a plain connection.
     pub binding: [u8; BINDING_BYTES],
+    /// The other key on whose behalf the ticket is to be, if the key is that of a gateway.
+    pub behalf: Option<KeyId>,
 }
 
 /// The end that proves itself.
@@ -109,12 +112,15 @@ impl Exchange {
         verify(&hmac_key(secret), &self.message(prover), proof).is_ok()
     }
 
-    /// Every part has a fixed length, so that no two exchanges have one message.
+    /// Every part has a fixed length, and the last one is there or not by the first, so that no two exchanges have one message.
     fn message(&self, prover: Prover) -> Vec<u8> {
-        let role: &[u8; 24] = match prover {
-            Prover::Client => b"areo proof of client 1\0\0",
-            Prover::Server => b"areo proof of server 1\0\0",
+        let role: &[u8; 24] = match (prover, self.behalf) {
+            (Prover::Client, None) => b"areo proof of client 1\0\0",
+            (Prover::Server, None) => b"areo proof of server 1\0\0",
+            (Prover::Client, Some(_)) => b"areo behalf of client 1\0",
+            (Prover::Server, Some(_)) => b"areo behalf of server 1\0",
         };
+        let behalf = self.behalf.map(|key| key.0.to_le_bytes());
         [
             &role[..],
             &self.cluster.to_le_bytes(),
@@ -123,6 +129,7 @@ impl Exchange {
             &self.client_nonce,
             &self.holder,
             &self.binding,
+            behalf.as_ref().map_or(&[][..], |behalf| &behalf[..]),
         ]
         .concat()
     }
@@ -256,6 +263,12 @@ impl KeyRecord {
     /// The least standing of a ticket of this key that counts.
     pub fn least(&self) -> Standing {
         self.least
+    }
+
+    /// A signing key of S3 for each of its secrets, the newest first.
+    pub fn signing_keys(&self, scope: &SigningScope) -> Vec<Secret> {
+        let newest_first = self.secrets.iter().rev();
+        newest_first.map(|secret| scope.derive(secret)).collect()
     }
 
     /// True while a rotation is under way.

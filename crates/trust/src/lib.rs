@@ -10,6 +10,7 @@
 //! | [`token`] | what lets a machine become a server, once |
 //! | [`key`] | access keys, and the proof that a client has one |
 //! | [`grant`] | what a key may do |
+//! | [`signing`] | the keys by which a gateway verifies signatures of S3 |
 //! | [`ticket`] | what a client shows to every server, which judges it alone |
 //! | [`id`] | ids of tokens and keys |
 //! | [`protocol`] | requests about all of it, and their answers, as bytes |
@@ -35,6 +36,7 @@ pub mod protocol;
 pub mod registry;
 pub mod roots;
 pub mod secret;
+pub mod signing;
 mod text;
 pub mod ticket;
 pub mod tls;

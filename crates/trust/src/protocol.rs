@@ -11,6 +11,7 @@
 //! | [`Ask::Prove`] | any caller | [`TrustAnswer::Ticket`] |
 //! | [`Ask::Join`] | any caller | [`TrustAnswer::Joined`] |
 //! | [`Ask::CreateToken`], [`Ask::Tokens`], [`Ask::RevokeToken`] | a key with `join` | [`TrustAnswer::Token`], [`TrustAnswer::Tokens`], [`TrustAnswer::Done`] |
+//! | [`Ask::SigningKeys`] | a key with `gateway` | [`TrustAnswer::SigningKeys`] |
 //! | all others | a key with `keys` | [`TrustAnswer::Key`] and lists; [`TrustAnswer::Done`] |
 //!
 //! Any of them may be answered with [`TrustAnswer::Refused`].
@@ -32,6 +33,7 @@ use crate::key::{AccessKey, Exchange, KeyRecord, NONCE_BYTES, PROOF_BYTES, Prove
 use crate::registry::{AuditRecord, AuthorityRow};
 use crate::roots::{Root, RootDigest, Roots, RootsError};
 use crate::secret::{self, NoRandomness, RandomSource, Secret};
+use crate::signing::{ScopeError, SigningScope};
 use crate::ticket;
 use crate::token::{JoinToken, TokenRecord};
 
@@ -129,6 +131,13 @@ pub enum Ask {
         /// The last change that was looked at for the page before.
         after: Option<u32>,
     },
+    /// Asks for the signing keys of a key: by them a gateway verifies signatures of the key's owner.
+    SigningKeys {
+        /// The key.
+        key: KeyId,
+        /// The day and the region.
+        scope: SigningScope,
+    },
 }
 
 /// The answer to a request.
@@ -169,6 +178,8 @@ pub enum TrustAnswer {
         /// The last change that was looked at, if others follow it.
         next: Option<u32>,
     },
+    /// A signing key for each secret of a key, the newest first: one, or two while the key is rotated.
+    SigningKeys(Vec<Secret>),
     /// The change was made, or had been before.
     Done,
     /// The request was not carried out.
@@ -195,6 +206,8 @@ pub struct KeyProof {
     pub client_nonce: [u8; NONCE_BYTES],
     /// The public key of the client's process, which its ticket will name.
     pub holder: ticket::PublicKey,
+    /// The other key on whose behalf the ticket is to be, if the proven one has the grant `gateway`.
+    pub behalf: Option<KeyId>,
     /// The proof.
     pub proof: [u8; PROOF_BYTES],
 }
@@ -211,7 +224,7 @@ pub struct ProofSite {
 }
 
 impl KeyProof {
-    /// The proof of this key on one connection.
+    /// The proof of this key on one connection, for a ticket of its own.
     ///
     /// # Errors
     /// [`NoRandomness`].
@@ -221,10 +234,24 @@ impl KeyProof {
         site: &ProofSite,
         source: &RandomSource,
     ) -> Result<KeyProof, NoRandomness> {
+        KeyProof::on_behalf(key, None, holder, (site, source))
+    }
+
+    /// The proof of this key on one connection, for a ticket on behalf of another key if one is named.
+    ///
+    /// # Errors
+    /// [`NoRandomness`].
+    pub fn on_behalf(
+        key: &AccessKey,
+        behalf: Option<KeyId>,
+        holder: ticket::PublicKey,
+        (site, source): (&ProofSite, &RandomSource),
+    ) -> Result<KeyProof, NoRandomness> {
         let unproven = KeyProof {
             key: key.id,
             client_nonce: secret::random(source)?,
             holder,
+            behalf,
             proof: [0; PROOF_BYTES],
         };
         let proof = unproven.exchange(site).prove(&key.secret, Prover::Client);
@@ -240,6 +267,7 @@ impl KeyProof {
             client_nonce: self.client_nonce,
             holder: self.holder,
             binding: site.binding,
+            behalf: self.behalf,
         }
     }
 }
@@ -387,6 +415,9 @@ pub enum ProtocolError {
     /// A public key cannot be read.
     #[error("{0}")]
     Key(#[from] AuthorityError),
+    /// A day or a region of signing keys is none.
+    #[error("{0}")]
+    Scope(#[from] ScopeError),
 }
 
 #[cfg(test)]

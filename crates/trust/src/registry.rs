@@ -19,6 +19,7 @@
 //! | `state` | the fold of changes |
 //! | `kept` | the part of it that a server keeps on its disk |
 //! | `authority`, `tokens`, `keys` | the changes that there are, and when they are refused |
+//! | `signing` | signing keys for gateways |
 //! | `answer` | who may ask for a change ([`crate::protocol`]) |
 
 mod answer;
@@ -27,6 +28,7 @@ mod entry;
 mod error;
 mod kept;
 mod keys;
+mod signing;
 mod state;
 mod tokens;
 
@@ -48,7 +50,7 @@ pub use entry::{
 pub use error::{
     BearerError, ChangeKeyError, CreateKeyError, CreateTokenError, DropRootError, FoundError,
     IssueError, IssueFromError, IssueTicketError, LogError, RedeemTokenError, RevokeTokenError,
-    TrustRootError,
+    SigningKeysError, TrustRootError,
 };
 pub use keys::IssuedTicket;
 pub use state::{AuthorityRow, View};

@@ -2,20 +2,23 @@
 //!
 //! ```text
 //!  0                64
-//!  ┌────────────────┬──────────────────────────────────────────────────────────────────────────┐
-//!  │ signature      │ fields: cluster, key, issued, expires, holder, standing, one per grant   │
-//!  └────────────────┴──────────────────────────────────────────────────────────────────────────┘
+//!  ┌────────────────┬──────────────────────────────────────────────────────────────────────────────────┐
+//!  │ signature      │ fields: cluster, key, issued, expires, holder, standing, gateway, one per grant  │
+//!  └────────────────┴──────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
 //! The cluster signs with Ed25519. A ticket names the public key that the client made for its process: in the hello to each server the client
 //! signs that server's id and the session of TLS ([`Holder::prove`]), which both ends made and no other connection has: no nonce of the server is
 //! needed. So a server that was taken over cannot use at another one what a client showed it.
 //!
+//! A gateway has tickets on behalf of other keys: such a ticket has the grants of the other key, without those that
+//! [`Grants::on_behalf`] leaves out, names the key of the [`Gateway`] as well, and counts as long as both keys do.
+//!
 //! A key that is revoked is refused by the list that [`Verifier`] carries, and so is a ticket whose secret was retired or whose grants are
 //! not the key's any more ([`Standing`]); the expiry bounds the damage where a server does not get the list. Clocks may differ by
-//! [`SKEW_SECONDS`].
+//! [`SKEW_SECONDS`](crate::SKEW_SECONDS).
 
-use std::collections::{BTreeMap, BTreeSet};
+mod verifier;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
@@ -23,12 +26,13 @@ use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use areo_core::config::ServerId;
 use areo_core::tlv::{self, MUST_UNDERSTAND, TlvError};
 
-use crate::SKEW_SECONDS;
 use crate::certificate::duration;
 use crate::grant::{Grant, GrantError, Grants, MAX_GRANT_BYTES, MAX_GRANTS};
 use crate::id::KeyId;
 use crate::secret::{NoRandomness, SECRET_BYTES, Secret, system};
 use crate::tls::BINDING_BYTES;
+
+pub use verifier::Verifier;
 
 /// The life of a ticket, in seconds.
 pub const TICKET_SECONDS: u64 = 60 * 60;
@@ -43,9 +47,12 @@ pub const MAX_TICKET_BYTES: usize = SIGNATURE_BYTES
     + 3 * 8
     + PUBLIC_BYTES
     + STANDING_BYTES
-    + (6 + MAX_GRANTS) * tlv::HEAD_BYTES;
+    + GATEWAY_BYTES
+    + (7 + MAX_GRANTS) * tlv::HEAD_BYTES;
 /// Bytes of a standing.
 pub(crate) const STANDING_BYTES: usize = 8;
+/// Bytes of the key of a gateway and its standing.
+const GATEWAY_BYTES: usize = 8 + STANDING_BYTES;
 
 const CLUSTER: u16 = MUST_UNDERSTAND | 1;
 const KEY: u16 = MUST_UNDERSTAND | 2;
@@ -54,6 +61,7 @@ const EXPIRES: u16 = MUST_UNDERSTAND | 4;
 const HOLDER: u16 = MUST_UNDERSTAND | 5;
 const GRANT: u16 = MUST_UNDERSTAND | 6;
 const STANDING: u16 = MUST_UNDERSTAND | 7;
+const GATEWAY: u16 = MUST_UNDERSTAND | 8;
 
 /// The beginning of each signed ticket, so that no signature serves for two purposes.
 const TICKET_MARK: &[u8] = b"areo ticket 1\0";
@@ -214,18 +222,56 @@ impl Standing {
     /// Appends it as a field. The first standing of a key has none, as in the first version of tickets and records.
     pub(crate) fn put(self, out: &mut BytesMut, kind: u16) {
         if self != Standing::default() {
-            let numbers = [self.secret.to_le_bytes(), self.grants.to_le_bytes()];
-            tlv::put_field(out, kind, &numbers.concat());
+            tlv::put_field(out, kind, &self.number().to_le_bytes());
         }
     }
 
     /// Reads the content of a field.
     pub(crate) fn read(kind: u16, value: &[u8]) -> Result<Standing, TlvError> {
-        let both = u64::from_le_bytes(tlv::number::<STANDING_BYTES>(kind, value)?);
-        let half = |shift: u32| u32::try_from(both >> shift & 0xffff_ffff).expect("it has 32 bits");
-        Ok(Standing {
+        let number = tlv::number::<STANDING_BYTES>(kind, value)?;
+        Ok(Standing::of(u64::from_le_bytes(number)))
+    }
+
+    /// Both numbers as one: that of the secret has the lower bits.
+    fn number(self) -> u64 {
+        u64::from(self.grants) << 32 | u64::from(self.secret)
+    }
+
+    fn of(number: u64) -> Standing {
+        let half =
+            |shift: u32| u32::try_from(number >> shift & 0xffff_ffff).expect("it has 32 bits");
+        Standing {
             secret: half(0),
             grants: half(32),
+        }
+    }
+}
+
+/// The key with which a gateway has proven that it may act on behalf of another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gateway {
+    /// Its key.
+    pub key: KeyId,
+    /// The secret that was proven, and the number of its grants, `gateway` among them.
+    pub standing: Standing,
+}
+
+impl Gateway {
+    fn put(self, out: &mut BytesMut) {
+        let numbers = [
+            self.key.0.to_le_bytes(),
+            self.standing.number().to_le_bytes(),
+        ];
+        tlv::put_field(out, GATEWAY, &numbers.concat());
+    }
+
+    fn read(kind: u16, value: &[u8]) -> Result<Gateway, TlvError> {
+        let both = u128::from_le_bytes(tlv::number::<GATEWAY_BYTES>(kind, value)?);
+        let half = |shift: u32| u64::try_from(both >> shift & u128::from(u64::MAX));
+        let half = |shift| half(shift).expect("it has 64 bits");
+        Ok(Gateway {
+            key: KeyId(half(0)),
+            standing: Standing::of(half(64)),
         })
     }
 }
@@ -235,7 +281,7 @@ impl Standing {
 pub struct Ticket {
     /// The cluster.
     pub cluster: u128,
-    /// The key that was proven.
+    /// The key whose grants it has: the one that was proven, or another one on whose behalf a gateway acts.
     pub key: KeyId,
     /// The time of its signature, in seconds since 1970.
     pub issued_seconds: u64,
@@ -243,8 +289,10 @@ pub struct Ticket {
     pub expires_seconds: u64,
     /// The public key of the client's process.
     pub holder: PublicKey,
-    /// The secret that was proven, and the number of the grants.
+    /// The number of the secret that was proven, and of the grants. On behalf of a key that has two secrets: that of the older one.
     pub standing: Standing,
+    /// The gateway that has the ticket, and has proven its own key. `None`: the owner of the key has.
+    pub gateway: Option<Gateway>,
     /// Grants of its owner.
     pub grants: Grants,
 }
@@ -339,6 +387,7 @@ impl Ticket {
             expires_seconds: now_seconds.saturating_add(TICKET_SECONDS),
             holder,
             standing: Standing::default(),
+            gateway: None,
             grants,
         }
     }
@@ -351,6 +400,9 @@ impl Ticket {
         tlv::put_field(&mut out, EXPIRES, &self.expires_seconds.to_le_bytes());
         tlv::put_field(&mut out, HOLDER, &self.holder);
         self.standing.put(&mut out, STANDING);
+        if let Some(gateway) = self.gateway {
+            gateway.put(&mut out);
+        }
         for grant in self.grants.all() {
             tlv::put_field(&mut out, GRANT, grant.to_string().as_bytes());
         }
@@ -361,7 +413,7 @@ impl Ticket {
     fn decode(bytes: &[u8]) -> Result<Ticket, TicketError> {
         let (mut cluster, mut key, mut issued) = (None, None, None);
         let (mut expires, mut holder) = (None, None);
-        let mut standing = Standing::default();
+        let (mut standing, mut gateway) = (Standing::default(), None);
         let mut grants: Vec<Grant> = Vec::new();
         for field in tlv::fields(bytes) {
             let (kind, value) = field?;
@@ -372,6 +424,7 @@ impl Ticket {
                 EXPIRES => expires = Some(u64::from_le_bytes(tlv::number(kind, value)?)),
                 HOLDER => holder = Some(tlv::number(kind, value)?),
                 STANDING => standing = Standing::read(kind, value)?,
+                GATEWAY => gateway = Some(Gateway::read(kind, value)?),
                 GRANT => grants.push(tlv::text(kind, value)?.parse()?),
                 _ => tlv::unknown(kind)?,
             }
@@ -384,6 +437,7 @@ impl Ticket {
             expires_seconds: expires.ok_or(missing(EXPIRES))?,
             holder: holder.ok_or(missing(HOLDER))?,
             standing,
+            gateway,
             grants: Grants::new(grants)?,
         })
     }
@@ -405,79 +459,6 @@ impl Ticket {
         UnparsedPublicKey::new(&ED25519, &self.holder)
             .verify(&possession.message(), proof)
             .map_err(|_| TicketError::Possession { key: self.key })
-    }
-}
-
-/// Everything by which a server judges tickets.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verifier {
-    /// The cluster.
-    pub cluster: u128,
-    /// The public keys that count: one, or two while the signing key is changed.
-    pub signers: Vec<PublicKey>,
-    /// Keys that were revoked.
-    pub revoked: BTreeSet<KeyId>,
-    /// The least standing of a ticket that counts, of keys that were rotated or have other grants.
-    pub least: BTreeMap<KeyId, Standing>,
-}
-
-impl Verifier {
-    /// Judges a ticket. The signature is first: nothing of a ticket is read before it.
-    ///
-    /// # Errors
-    /// [`TicketError`].
-    pub fn verify(&self, bytes: &[u8], now_seconds: u64) -> Result<Ticket, TicketError> {
-        let length = TicketError::Length { bytes: bytes.len() };
-        if bytes.len() > MAX_TICKET_BYTES {
-            return Err(length);
-        }
-        let (signature, fields) = bytes.split_at_checked(SIGNATURE_BYTES).ok_or(length)?;
-        let message = [TICKET_MARK, fields].concat();
-        let signed = |signer: &PublicKey| {
-            let key = UnparsedPublicKey::new(&ED25519, signer);
-            key.verify(&message, signature).is_ok()
-        };
-        if !self.signers.iter().any(signed) {
-            return Err(TicketError::Signature);
-        }
-        let ticket = Ticket::decode(fields)?;
-        if ticket.cluster != self.cluster {
-            return Err(TicketError::OtherCluster {
-                expected: self.cluster,
-                found: ticket.cluster,
-            });
-        }
-        self.still_counts(&ticket, now_seconds)?;
-        Ok(ticket)
-    }
-
-    /// Judges a verified ticket again, later on the same connection: its time may be over, its key revoked, its secret retired, its grants
-    /// changed.
-    ///
-    /// # Errors
-    /// [`TicketError::Expired`], [`TicketError::NotYet`], [`TicketError::Revoked`], [`TicketError::Retired`],
-    /// [`TicketError::GrantsChanged`].
-    pub fn still_counts(&self, ticket: &Ticket, now_seconds: u64) -> Result<(), TicketError> {
-        if now_seconds >= ticket.expires_seconds.saturating_add(SKEW_SECONDS) {
-            let seconds = now_seconds - ticket.expires_seconds;
-            return Err(TicketError::Expired { seconds });
-        }
-        if ticket.issued_seconds > now_seconds.saturating_add(SKEW_SECONDS) {
-            let seconds = ticket.issued_seconds - now_seconds;
-            return Err(TicketError::NotYet { seconds });
-        }
-        let key = ticket.key;
-        if self.revoked.contains(&key) {
-            return Err(TicketError::Revoked { key });
-        }
-        let least = self.least.get(&key).copied().unwrap_or_default();
-        if ticket.standing.secret < least.secret {
-            return Err(TicketError::Retired { key });
-        }
-        if ticket.standing.grants < least.grants {
-            return Err(TicketError::GrantsChanged { key });
-        }
-        Ok(())
     }
 }
 

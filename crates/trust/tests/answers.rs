@@ -4,13 +4,16 @@
 #[allow(unreachable_pub)] // there it is part of a tree of modules
 mod world;
 
+#[path = "answers/gateway.rs"]
+mod gateway;
+
 use std::rc::Rc;
 use std::sync::Arc;
 
 use areo_core::config::{Configuration, Dap, ServerId};
 use areo_trust::authority::{Authority, PublicKey, ServerKey};
 use areo_trust::certificate::{Usage, verify};
-use areo_trust::grant::{Grants, Verb};
+use areo_trust::grant::{CLUSTER_VERBS, Grants, Verb};
 use areo_trust::id::{KeyId, TokenId};
 use areo_trust::key::{AccessKey, Prover};
 use areo_trust::protocol::{
@@ -19,6 +22,7 @@ use areo_trust::protocol::{
 use areo_trust::registry::{Actor, AskContext, Foundation, Origin, Registry, What};
 use areo_trust::roots::{Root, RootDigest};
 use areo_trust::secret::{Secret, system};
+use areo_trust::signing::SigningScope;
 use areo_trust::ticket::{Holder, Ticket};
 use areo_trust::token::JoinToken;
 use world::{World, configuration};
@@ -204,6 +208,13 @@ fn table() -> Vec<(Ask, Option<Verb>)> {
             keys,
         ),
         (Ask::Standing, keys),
+        (
+            Ask::SigningKeys {
+                key: KeyId(9),
+                scope: SigningScope::new(20_270_115, "eu-1").expect("a day"),
+            },
+            Some(Verb::Gateway),
+        ),
     ]
 }
 
@@ -211,7 +222,7 @@ fn table() -> Vec<(Ask, Option<Verb>)> {
 fn each_request_needs_its_verb_and_a_key_with_all_others_does_nothing() {
     let cluster = Cluster::found();
     let all_but = |verb: Verb| {
-        let words = ["status", "reconfig", "keys", "join", "trace"];
+        let words = CLUSTER_VERBS.map(Verb::word);
         let others: Vec<&str> = words.into_iter().filter(|w| *w != verb.word()).collect();
         let key = cluster.key(
             &format!("all-but-{}", verb.word()),
@@ -220,6 +231,7 @@ fn each_request_needs_its_verb_and_a_key_with_all_others_does_nothing() {
         cluster.ticket(&key)
     };
     let (without_keys, without_join) = (all_but(Verb::Keys), all_but(Verb::Join));
+    let without_gateway = all_but(Verb::Gateway);
     let admin = cluster.ticket(&cluster.admin);
     let before = cluster.registry.view().unwrap().generation;
     for (ask, verb) in table() {
@@ -233,6 +245,7 @@ fn each_request_needs_its_verb_and_a_key_with_all_others_does_nothing() {
         );
         let lacking = match verb {
             Verb::Keys => &without_keys,
+            Verb::Gateway => &without_gateway,
             _ => &without_join,
         };
         let (kind, sentence) = cluster.refused(ask.clone(), Some(lacking));

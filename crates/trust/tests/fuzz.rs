@@ -7,11 +7,13 @@ use areo_fuzzing::Driver;
 use areo_trust::authority::{Authority, ServerKey};
 use areo_trust::fuzzing::{self, CLUSTER, NOW_SECONDS, PURPOSE, sealing_key};
 use areo_trust::grant::Grants;
+use areo_trust::id::KeyId;
 use areo_trust::key::KeyRecord;
-use areo_trust::protocol::{Ask, RefusalKind, TrustAnswer, TrustRefusal};
+use areo_trust::protocol::{Ask, KeyProof, ProofSite, RefusalKind, TrustAnswer, TrustRefusal};
 use areo_trust::registry::Foundation;
 use areo_trust::roots::{RootDigest, Roots};
 use areo_trust::secret::{Secret, seal, system};
+use areo_trust::signing::SigningScope;
 use areo_trust::token::JoinToken;
 
 fn drive(target: fn(&[u8]) -> bool, corpus: &[Vec<u8>], words: &[&str], seed: u64, cost: u32) {
@@ -41,7 +43,9 @@ fn credentials_of_any_bytes() {
         b"read,write:photos/2024/".to_vec(),
         b"status,trace".to_vec(),
     ];
-    let words = ["areo1", "areokey1", ".", ":", "/", ",", "*", "read", "keys"];
+    let words = [
+        "areo1", "areokey1", ".", ":", "/", ",", "*", "read", "keys", "gateway",
+    ];
     drive(fuzzing::credential, &corpus, &words, 1, 1);
 }
 
@@ -49,9 +53,11 @@ fn credentials_of_any_bytes() {
 fn tickets_of_any_bytes() {
     let ticket = golden(include_str!("golden/ticket-1.txt"));
     let rotated = golden(include_str!("golden/ticket-2.txt"));
+    let of_gateway = golden(include_str!("golden/ticket-3.txt"));
     // Without its grants, which are its last fields.
     let shorter = ticket[..ticket.len() - 35].to_vec();
-    drive(fuzzing::ticket, &[ticket, rotated, shorter], &[], 2, 10);
+    let corpus = [ticket, rotated, of_gateway, shorter];
+    drive(fuzzing::ticket, &corpus, &[], 2, 10);
 }
 
 #[test]
@@ -85,7 +91,19 @@ fn messages_about_trust_of_any_bytes() {
         kind: RefusalKind::Usage,
         sentence: "no".to_owned(),
     };
+    let site = ProofSite {
+        cluster: CLUSTER,
+        server: ServerId(1),
+        binding: [6; 32],
+    };
+    let behalf = Some(KeyId(9));
+    let proof = KeyProof::on_behalf(&key, behalf, [5; 32], (&site, &system)).unwrap();
+    let scope = SigningScope::new(20_270_115, "eu-1").unwrap();
+    let signing = vec![scope.derive(&key.secret); 2];
     let corpus = [
+        Ask::Prove(proof).encode().to_vec(),
+        Ask::SigningKeys { key: key.id, scope }.encode().to_vec(),
+        TrustAnswer::SigningKeys(signing).encode().to_vec(),
         Ask::CreateKey { name, grants }.encode().to_vec(),
         Ask::Audit {
             since_seconds: NOW_SECONDS,

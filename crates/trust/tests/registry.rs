@@ -170,6 +170,7 @@ fn exchange(cluster: u128, key: KeyId) -> Exchange {
         client_nonce: [3; NONCE_BYTES],
         holder: [5; 32],
         binding: [0; 32],
+        behalf: None,
     }
 }
 

@@ -80,7 +80,7 @@ pub(crate) enum Key {
 #[derive(Args, Debug, Clone)]
 pub(crate) struct GrantArgs {
     /// A grant of the key: `read,write:DOMAIN` with verbs read, write, list, delete, admin; `DOMAIN*` for all whose names
-    /// begin so, `*` for all domains. Of the whole cluster: status, reconfig, keys, join, trace. May be repeated
+    /// begin so, `*` for all domains. Of the whole cluster: status, reconfig, keys, join, trace, gateway. May be repeated
     #[arg(long = "grant", value_name = "VERBS[:WHERE]", required = true)]
     grants: Vec<Grant>,
 }

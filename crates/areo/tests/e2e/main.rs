@@ -13,6 +13,7 @@ mod crashes;
 mod disks;
 mod file_history;
 mod files;
+mod gateway;
 mod hardware;
 mod if_version;
 mod joining;

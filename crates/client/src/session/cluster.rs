@@ -52,7 +52,7 @@ impl KnownCluster {
     }
 
     /// Addresses at which servers may be, those that the user named first.
-    pub(super) fn addresses(&self) -> Vec<String> {
+    pub(crate) fn addresses(&self) -> Vec<String> {
         let names = self.names();
         let known = names.servers().map(|record| &record.address);
         let mut addresses = self.seeds.clone();

@@ -9,8 +9,11 @@ use crate::connect::{Attempt, ConnectError};
 use areo_net::network::{BootstrapError, Contact, Network, TrustResponse};
 use areo_net::{Bearer, Role, Tls};
 use areo_trust::SKEW_SECONDS;
+use areo_trust::id::KeyId;
 use areo_trust::key::{AccessKey, Prover};
-use areo_trust::protocol::{Ask, KeyProof, ProofSite, RefusalKind, TicketAnswer, TrustAnswer};
+use areo_trust::protocol::{
+    Ask, KeyProof, ProofSite, RefusalKind, TicketAnswer, TrustAnswer, TrustRefusal,
+};
 use areo_trust::secret;
 use areo_trust::ticket::{Holder, TICKET_SECONDS, Ticket};
 use areo_trust::tls::DefaultTimeProvider;
@@ -40,6 +43,8 @@ const ASK_ANYWAY: Duration = Duration::from_secs(30);
 /// The key of a client, with what it proves itself by.
 pub(crate) struct KeyHolder {
     key: AccessKey,
+    /// The other key on whose behalf the tickets are, if this process is a gateway.
+    behalf: Option<KeyId>,
     tls: Tls,
     holder: Arc<Holder>,
     is_kept: Cell<bool>,
@@ -86,9 +91,14 @@ impl KeyHolder {
     }
 
     /// Makes the key of this process.
-    pub(crate) fn new(key: AccessKey, tls: Tls) -> Result<KeyHolder, secret::NoRandomness> {
+    pub(crate) fn new(
+        key: AccessKey,
+        behalf: Option<KeyId>,
+        tls: Tls,
+    ) -> Result<KeyHolder, secret::NoRandomness> {
         Ok(KeyHolder {
             key,
+            behalf,
             tls,
             holder: Arc::new(Holder::create()?),
             is_kept: Cell::new(false),
@@ -222,12 +232,13 @@ impl KeyHolder {
                 })?;
                 Ok((site.cluster, ticket))
             }
-            TrustAnswer::Refused(refusal) if refusal.kind == RefusalKind::Unauthorised => {
-                Err(NoTicket::Refused {
-                    sentence: refusal.sentence,
-                })
-            }
-            TrustAnswer::Refused(refusal) => Err(passed(refusal.sentence)),
+            TrustAnswer::Refused(TrustRefusal { kind, sentence }) => match kind {
+                // Not found: the key on whose behalf the ticket is to be.
+                RefusalKind::Unauthorised | RefusalKind::NotFound => {
+                    Err(NoTicket::Refused { sentence })
+                }
+                _ => Err(passed(sentence)),
+            },
             _ => Err(passed("what answers there makes no sense".to_owned())),
         }
     }
@@ -242,7 +253,8 @@ impl KeyHolder {
                 .expect("each connection of a key is encrypted"),
         };
         let holder = self.holder.public();
-        let proof = KeyProof::create(&self.key, holder, &site, &secret::system);
+        let at = (&site, &secret::system as &secret::RandomSource);
+        let proof = KeyProof::on_behalf(&self.key, self.behalf, holder, at);
         (
             proof.expect("there was entropy for the key of this process"),
             site,

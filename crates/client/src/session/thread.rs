@@ -12,6 +12,8 @@ use areo_core::timing::LEADER_PATIENCE;
 use areo_net::env::NetEnv;
 use areo_net::network::Network;
 use areo_net::{Role, Tls};
+use areo_trust::id::KeyId;
+use areo_trust::key::AccessKey;
 use areo_trust::tls::DefaultTimeProvider;
 use std::cell::Cell;
 use std::future::Future;
@@ -53,13 +55,16 @@ fn access(options: &ConnectOptions) -> io::Result<(Option<Tls>, Option<KeyHolder
     match &options.access {
         None => Ok((None, None)),
         Some(Access::Certificate(tls)) => Ok((Some(tls.clone()), None)),
-        Some(Access::Key(key)) => {
-            // Nothing is connected to before the key is proven: then the CAs of the cluster are known.
-            let tls = Tls::of_prover(Arc::new(DefaultTimeProvider));
-            let holder = KeyHolder::new(key.clone(), tls.clone()).map_err(io::Error::other)?;
-            Ok((Some(tls), Some(holder)))
-        }
+        Some(Access::Key(key)) => prover(key, None),
+        Some(Access::Behalf { gateway, of }) => prover(gateway, Some(*of)),
     }
+}
+
+/// Nothing is connected to before the key is proven: then the CAs of the cluster are known.
+fn prover(key: &AccessKey, behalf: Option<KeyId>) -> io::Result<(Option<Tls>, Option<KeyHolder>)> {
+    let tls = Tls::of_prover(Arc::new(DefaultTimeProvider));
+    let holder = KeyHolder::new(key.clone(), behalf, tls.clone()).map_err(io::Error::other)?;
+    Ok((Some(tls), Some(holder)))
 }
 
 impl Thread {

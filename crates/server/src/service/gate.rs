@@ -137,13 +137,15 @@ impl Gate {
 
     /// Refuses a request with a sentence that says what its caller lacks.
     fn refuse_for(&self, responder: Responder, lacking: Lacking) {
-        let key = match responder.origin() {
-            Origin::Key(ticket) => Some(ticket.key),
+        let ticket = match responder.origin() {
+            Origin::Key(ticket) => Some(ticket),
             Origin::Plain | Origin::Anonymous | Origin::Server(_) => None,
         };
-        let sentence = lacking.sentence(key);
+        let sentence = lacking.sentence(ticket.map(|ticket| ticket.key));
+        let gateway = ticket.and_then(|ticket| ticket.gateway);
+        let gateway = gateway.map(|gateway| tracing::field::display(gateway.key));
         let remote = responder.connection().remote();
-        tracing::debug!(%remote, %sentence, "a request of a caller that may not send it");
+        tracing::debug!(%remote, gateway, %sentence, "a request of a caller that may not send it");
         self.worker.count_refused(Refusal::Unauthorised);
         responder.refuse(Refusal::Unauthorised, sentence.as_bytes());
     }

@@ -7,6 +7,7 @@ mod world;
 use std::sync::Arc;
 
 use areo_core::config::{Configuration, Dap};
+use areo_trust::id::KeyId;
 use areo_trust::key::AccessKey;
 use areo_trust::protocol::{KeyProof, ProofSite};
 use areo_trust::registry::{Actor, Foundation, Origin as Change};
@@ -60,13 +61,18 @@ impl Asked {
 
     /// The answer to a proof of a key, from this address.
     fn prove(&self, key: &AccessKey, address: &str) -> TrustAnswer {
+        self.prove_for(key, None, address)
+    }
+
+    /// The answer to a proof of a key, for a ticket on behalf of another one if it is named.
+    fn prove_for(&self, key: &AccessKey, behalf: Option<KeyId>, address: &str) -> TrustAnswer {
         let site = ProofSite {
             cluster: CLUSTER,
             server: HOST,
             binding: BINDING,
         };
         let holder = Holder::create().expect("random bytes").public();
-        let proof = KeyProof::create(key, holder, &site, &system);
+        let proof = KeyProof::on_behalf(key, behalf, holder, (&site, &system));
         let ask = Ask::Prove(proof.expect("random bytes"));
         let remote = format!("{address}:4100").parse().expect("an address");
         let root = self.world.actor(&self.root).client().root(&self.root);
@@ -142,6 +148,28 @@ fn no_proof_counts_as_failed_while_the_root_domain_is_away() {
         asked.world.restart(number, false);
     }
     assert_eq!(refusal(&asked.prove(&asked.admin, "10.0.0.1")), None);
+}
+
+/// Users of a gateway whose keys were revoked would have its other users refused.
+#[test]
+fn a_gateway_pays_nothing_for_keys_that_are_unknown() {
+    let asked = Asked::found();
+    for number in 0..2 * FAILURES.address.burst {
+        let answer = asked.prove_for(&asked.admin, Some(KeyId(9)), "10.0.0.1");
+        assert_eq!(refusal(&answer), Some(RefusalKind::NotFound), "{number}");
+    }
+    let answer = asked.prove_for(&asked.admin, Some(asked.admin.id), "10.0.0.1");
+    assert_eq!(refusal(&answer), None);
+    let wrong = AccessKey {
+        secret: Secret::random(&system).unwrap(),
+        ..asked.admin.clone()
+    };
+    for _ in 0..FAILURES.address.burst {
+        let answer = asked.prove_for(&wrong, Some(asked.admin.id), "10.0.0.1");
+        assert_eq!(refusal(&answer), Some(RefusalKind::Unauthorised));
+    }
+    let answer = asked.prove_for(&wrong, Some(asked.admin.id), "10.0.0.1");
+    assert_eq!(refusal(&answer), Some(RefusalKind::Unavailable));
 }
 
 /// Strangers with many addresses took from clients whose keys had been proven before.

@@ -421,6 +421,7 @@ impl Trust<'_> {
             client_nonce: [3; NONCE_BYTES],
             holder: [5; 32],
             binding: [0; 32],
+            behalf: None,
         };
         let proof = exchange.prove(&secret.key.secret, Prover::Client);
         let (registry, now) = (&self.registry, self.origin.now_seconds);

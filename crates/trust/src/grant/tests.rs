@@ -91,11 +91,30 @@ fn a_grant_reaches_as_far_as_its_prefix_and_its_pattern() {
 #[test]
 fn servers_make_no_keys_and_let_no_server_in() {
     let servers = Grants::of_server();
-    for verb in [Verb::Keys, Verb::Join, Verb::Trace] {
+    for verb in [Verb::Keys, Verb::Join, Verb::Trace, Verb::Gateway] {
         assert!(!servers.allow(&Need::cluster(verb)), "{}", verb.word());
     }
     assert!(servers.allow(&Need::cluster(Verb::Status)));
     assert!(servers.allow(&Need::keys(Verb::Write, "photos", "a")));
+}
+
+/// Each verb by itself, and all of them in one key: a gateway has those of domains, and `status`.
+#[test]
+fn a_gateway_has_of_the_cluster_verbs_of_a_key_status_alone() {
+    for (need, enough) in needs() {
+        let is_left = need.verb.is_of_domains() || need.verb == Verb::Status;
+        assert_eq!(
+            grants(&[&enough]).on_behalf().allow(&need),
+            is_left,
+            "{enough}"
+        );
+        let all = Grants::of_administrator().on_behalf();
+        assert_eq!(all.allow(&need), is_left, "{enough}");
+        assert!(!Grants::default().on_behalf().allow(&need), "{enough}");
+    }
+    let mixed = grants(&["read:photos", "keys,join", "trace,status", "list:*"]);
+    let left = grants(&["read:photos", "status", "list:*"]);
+    assert_eq!(mixed.on_behalf(), left);
 }
 
 #[test]
@@ -124,6 +143,7 @@ fn a_grant_has_one_text() {
         ("admin,delete,list:*", "list,delete,admin:*"),
         ("read:photos-*/a:b*,/", "read:photos-*/a:b*,/"),
         ("trace,status", "status,trace"),
+        ("gateway,trace", "trace,gateway"),
     ] {
         let grant: Grant = text.parse().unwrap();
         assert_eq!(grant.to_string(), canonical);
@@ -145,6 +165,7 @@ fn what_is_no_grant_is_refused_with_a_sentence() {
         ("read, write:photos", "' write' is no verb"),
         ("read", "'read' counts in a domain: write 'read:DOMAIN'"),
         ("status:photos", "'status' counts for the whole cluster"),
+        ("gateway:*", "'gateway' counts for the whole cluster"),
         (
             "read,status:photos",
             "'status' counts for the whole cluster",

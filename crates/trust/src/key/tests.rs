@@ -17,6 +17,7 @@ fn exchange(key: KeyId) -> Exchange {
         client_nonce: [3; NONCE_BYTES],
         holder: [5; 32],
         binding: [6; 32],
+        behalf: None,
     }
 }
 
@@ -93,12 +94,47 @@ fn a_proof_belongs_to_one_exchange() {
             binding: [9; 32],
             ..meant
         },
+        Exchange {
+            behalf: Some(KeyId(9)),
+            ..meant
+        },
     ];
     for other in others {
         assert!(record.judge(&other, &proof).is_err(), "{other:?}");
     }
     let (_, stranger) = create();
     assert!(stranger.judge(&meant, &proof).is_err());
+}
+
+/// A gateway's proof for one key serves neither for another one nor for itself, and neither end's as the other's.
+#[test]
+fn a_proof_on_behalf_of_a_key_is_for_that_key() {
+    let (key, record) = create();
+    let on = |behalf| Exchange {
+        behalf,
+        ..exchange(key.id)
+    };
+    let meant = on(Some(KeyId(9)));
+    let proof = meant.prove(&key.secret, Prover::Client);
+    let answer = record.judge(&meant, &proof).unwrap().answer;
+    assert!(meant.is_proven(&key.secret, Prover::Server, &answer));
+    assert!(!meant.is_proven(&key.secret, Prover::Server, &proof));
+    for other in [on(None), on(Some(KeyId(8))), on(Some(key.id))] {
+        assert!(record.judge(&other, &proof).is_err(), "{other:?}");
+        assert!(!other.is_proven(&key.secret, Prover::Server, &answer));
+    }
+}
+
+/// Computed by Python's `hmac` of the parts in their order, the key on whose behalf it is last.
+#[test]
+fn the_bytes_of_a_proof_on_behalf_of_a_key_stay() {
+    let exchange = Exchange {
+        behalf: Some(KeyId(9)),
+        ..exchange(KeyId(7))
+    };
+    let proof = exchange.prove(&Secret::new(vec![8; 32]), Prover::Client);
+    let expected = "c1df2e38e3d6523ad8f8f6441bb760f6295649b18a4d829f6022bca93725c9aa";
+    assert_eq!(crate::hexadecimal::write(&proof), expected);
 }
 
 /// Computed by Python's `hmac` of the parts in their order, the session of TLS last.

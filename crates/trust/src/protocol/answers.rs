@@ -20,6 +20,7 @@ use crate::id::{KeyId, TokenId};
 use crate::key::AccessKey;
 use crate::registry::{Actor, AuditRecord, AuthorityRow, Origin, What};
 use crate::roots::{MAX_CERTIFICATE_BYTES, RootDigest, Roots};
+use crate::secret::Secret;
 use crate::token::JoinToken;
 
 const TICKET_IS: u8 = 1;
@@ -34,6 +35,7 @@ const AUTHORITY: u8 = 9;
 const AUDIT: u8 = 10;
 const DONE: u8 = 11;
 const REFUSED: u8 = 12;
+const SIGNING_KEYS: u8 = 13;
 
 impl TrustAnswer {
     /// The answer as bytes. They go into a connection, whose buffers are not wiped: an answer with a secret is for an encrypted one.
@@ -77,6 +79,10 @@ impl TrustAnswer {
             TrustAnswer::Authority { digest } => Writer::new(AUTHORITY).put(DIGEST, &digest.0),
             TrustAnswer::Audit { rows, next } => put_rows(Writer::new(AUDIT), rows, put_change)
                 .if_some(*next, |out, next| out.u32(MORE, next)),
+            TrustAnswer::SigningKeys(keys) => {
+                let put = |out: Writer, key: &Secret| out.put(SECRET, key.expose());
+                keys.iter().fold(Writer::new(SIGNING_KEYS), put)
+            }
             TrustAnswer::Done => Writer::new(DONE),
             TrustAnswer::Refused(refusal) => Writer::new(REFUSED)
                 .byte(WHAT, refusal.kind as u8)
@@ -138,6 +144,7 @@ fn read(kind: u8, fields: &mut Fields<'_>) -> Result<TrustAnswer, ProtocolError>
             rows: rows(fields, change)?,
             next: fields.maybe_number(MORE)?.map(u32::from_le_bytes),
         },
+        SIGNING_KEYS => TrustAnswer::SigningKeys(signing_keys(fields)?),
         DONE => TrustAnswer::Done,
         REFUSED => TrustAnswer::Refused(TrustRefusal {
             kind: RefusalKind::of(fields.byte(WHAT)?),
@@ -268,6 +275,15 @@ fn change(fields: &mut Fields<'_>) -> Result<AuditRecord, ProtocolError> {
         what: what.ok_or(TlvError::Invalid { kind: WHAT })?,
         about: fields.text(NAME)?,
     })
+}
+
+/// One, or two of a key that is rotated.
+fn signing_keys(fields: &mut Fields<'_>) -> Result<Vec<Secret>, ProtocolError> {
+    let keys = fields.all(SECRET);
+    if keys.is_empty() || keys.len() > 2 {
+        return Err(TlvError::Invalid { kind: SECRET }.into());
+    }
+    keys.into_iter().map(|key| secret(SECRET, key)).collect()
 }
 
 fn digests(fields: &mut Fields<'_>) -> Result<Vec<RootDigest>, ProtocolError> {

@@ -7,14 +7,15 @@ use areo_core::config::ServerId;
 use areo_core::tlv;
 
 use super::fields::{
-    CERTIFICATE, DIGEST, Fields, GENERATION, HOLDER, KEY, KIND, NAME, NONCE, PROOF, PUBLIC_KEY,
-    SECONDS, SECRET, SERVER, TOKEN, Writer,
+    BEHALF, CERTIFICATE, DAY, DIGEST, Fields, GENERATION, HOLDER, KEY, KIND, NAME, NONCE, PROOF,
+    PUBLIC_KEY, REGION, SECONDS, SECRET, SERVER, TOKEN, Writer,
 };
 use super::{Ask, KeyProof, ProtocolError};
 use crate::authority::PublicKey;
 use crate::id::{KeyId, TokenId};
 use crate::roots::{Root, RootDigest};
 use crate::secret::{SECRET_BYTES, Secret};
+use crate::signing::SigningScope;
 
 const PROVE: u8 = 1;
 const JOIN: u8 = 2;
@@ -33,6 +34,7 @@ const TRUST_AUTHORITY: u8 = 14;
 const ISSUE_FROM: u8 = 15;
 const DROP_ROOT: u8 = 16;
 const AUDIT: u8 = 17;
+const SIGNING_KEYS: u8 = 18;
 
 impl Ask {
     /// The request as bytes. They go into a connection, whose buffers are not wiped: a request with a secret is for an encrypted one.
@@ -43,6 +45,7 @@ impl Ask {
                 .u64(KEY, proof.key.0)
                 .put(NONCE, &proof.client_nonce)
                 .put(HOLDER, &proof.holder)
+                .if_some(proof.behalf, |out, key| out.u64(BEHALF, key.0))
                 .put(PROOF, &proof.proof),
             Ask::Join {
                 token,
@@ -81,6 +84,10 @@ impl Ask {
             } => Writer::new(AUDIT)
                 .u64(SECONDS, *since_seconds)
                 .if_some(*after, |out, after| out.u32(GENERATION, after)),
+            Ask::SigningKeys { key, scope } => Writer::new(SIGNING_KEYS)
+                .u64(KEY, key.0)
+                .u32(DAY, scope.day())
+                .put(REGION, scope.region().as_bytes()),
         };
         writer.bytes()
     }
@@ -105,6 +112,7 @@ fn read(kind: u8, fields: &mut Fields<'_>) -> Result<Ask, ProtocolError> {
             key: KeyId(fields.u64(KEY)?),
             client_nonce: fields.number(NONCE)?,
             holder: fields.number(HOLDER)?,
+            behalf: fields.maybe_u64(BEHALF)?.map(KeyId),
             proof: fields.number(PROOF)?,
         }),
         JOIN => Ask::Join {
@@ -156,6 +164,10 @@ fn read(kind: u8, fields: &mut Fields<'_>) -> Result<Ask, ProtocolError> {
         AUDIT => Ask::Audit {
             since_seconds: fields.u64(SECONDS)?,
             after: fields.maybe_number(GENERATION)?.map(u32::from_le_bytes),
+        },
+        SIGNING_KEYS => Ask::SigningKeys {
+            key: KeyId(fields.u64(KEY)?),
+            scope: SigningScope::new(fields.u32(DAY)?, &fields.text(REGION)?)?,
         },
         kind => return Err(ProtocolError::Kind { kind }),
     })

@@ -36,6 +36,9 @@ pub(super) const SENTENCE: u16 = MUST_UNDERSTAND | 24;
 pub(super) const ADDRESS: u16 = MUST_UNDERSTAND | 25;
 pub(super) const WHAT: u16 = MUST_UNDERSTAND | 26;
 pub(super) const TRUSTED: u16 = MUST_UNDERSTAND | 27;
+pub(super) const BEHALF: u16 = MUST_UNDERSTAND | 28;
+pub(super) const DAY: u16 = MUST_UNDERSTAND | 29;
+pub(super) const REGION: u16 = MUST_UNDERSTAND | 30;
 
 /// Fields that are written.
 pub(super) struct Writer(BytesMut);

@@ -2,7 +2,7 @@ use bytes::BytesMut;
 
 use areo_core::tlv::{self, MUST_UNDERSTAND};
 
-use super::fields::{KIND, NAME};
+use super::fields::{DAY, KEY, KIND, NAME, REGION, Writer};
 use super::*;
 use crate::authority::{Authority, ServerKey};
 use crate::key::KeyRecord;
@@ -33,8 +33,11 @@ fn asks() -> Vec<Ask> {
     let proof = KeyProof::create(&owned, [5; 32], &site(), &system).unwrap();
     let (name, grants) = (record.name, record.grants);
     let digest = root().digest();
+    let (holder, at) = ([5; 32], site());
+    let on_behalf = KeyProof::on_behalf(&owned, Some(KeyId(9)), holder, (&at, &system)).unwrap();
     vec![
         Ask::Prove(proof),
+        Ask::Prove(on_behalf),
         Ask::Join {
             token: TokenId(5),
             secret: owned.secret,
@@ -72,7 +75,15 @@ fn asks() -> Vec<Ask> {
             since_seconds: NOW,
             after: Some(7),
         },
+        Ask::SigningKeys {
+            key: KeyId(9),
+            scope: scope(),
+        },
     ]
+}
+
+fn scope() -> SigningScope {
+    SigningScope::new(20_270_115, "eu-1").unwrap()
 }
 
 fn change(by: Actor) -> AuditRecord {
@@ -105,6 +116,8 @@ fn secret_answers() -> Vec<TrustAnswer> {
             roots: Roots::new(root()),
         }),
         TrustAnswer::Token(token),
+        TrustAnswer::SigningKeys(vec![scope().derive(&owned.secret)]),
+        TrustAnswer::SigningKeys(vec![owned.secret.clone(), scope().derive(&owned.secret)]),
         TrustAnswer::Key(owned),
     ]
 }
@@ -251,6 +264,28 @@ fn no_secret_is_in_debug_output() {
 }
 
 #[test]
+fn signing_keys_are_one_or_two_for_a_day_and_a_region() {
+    let keys = |count| TrustAnswer::SigningKeys(vec![Secret::new(vec![8; 32]); count]).encode();
+    for count in [0, 3] {
+        let refused = TrustAnswer::decode(&keys(count));
+        assert!(refused.is_err(), "{count}: {refused:?}");
+    }
+    let ask = |day: u32, region: &str| {
+        let out = Writer::new(18).u64(KEY, 9).u32(DAY, day);
+        Ask::decode(&out.put(REGION, region.as_bytes()).bytes())
+    };
+    let (key, scope) = (KeyId(9), scope());
+    assert_eq!(ask(20_270_115, "eu-1"), Ok(Ask::SigningKeys { key, scope }));
+    for (day, region) in [(20_271_301, "eu-1"), (20_270_115, "eu/1"), (20_270_115, "")] {
+        let refused = ask(day, region);
+        assert!(
+            matches!(refused, Err(ProtocolError::Scope(_))),
+            "{refused:?}"
+        );
+    }
+}
+
+#[test]
 fn a_proof_counts_on_its_own_connection_alone() {
     let (owned, record) = key();
     let proof = KeyProof::create(&owned, [5; 32], &site(), &system).unwrap();
@@ -275,6 +310,15 @@ fn a_proof_counts_on_its_own_connection_alone() {
     for other in elsewhere {
         assert!(judge(&other).is_err(), "{other:?}");
     }
+    let another = KeyProof {
+        behalf: Some(KeyId(9)),
+        ..proof
+    };
+    assert!(
+        record
+            .judge(&another.exchange(&site()), &proof.proof)
+            .is_err()
+    );
     let again = KeyProof::create(&owned, [5; 32], &site(), &system).unwrap();
     assert_ne!(again.client_nonce, proof.client_nonce);
 }
@@ -314,7 +358,7 @@ fn pinned_answers() -> Vec<TrustAnswer> {
         }),
         TrustAnswer::Key(AccessKey {
             id: KeyId(7),
-            secret,
+            secret: secret.clone(),
         }),
         TrustAnswer::Authority { digest },
         TrustAnswer::Audit {
@@ -326,6 +370,7 @@ fn pinned_answers() -> Vec<TrustAnswer> {
             kind: RefusalKind::Unauthorised,
             sentence: "no".to_owned(),
         }),
+        TrustAnswer::SigningKeys(vec![secret; 2]),
     ]
 }
 
@@ -340,6 +385,7 @@ fn pinned() -> String {
             key: KeyId(7),
             client_nonce: [3; NONCE_BYTES],
             holder: [5; 32],
+            behalf: None,
             proof: [6; PROOF_BYTES],
         }),
         Ask::Standing,
@@ -360,6 +406,17 @@ fn pinned() -> String {
         Ask::Audit {
             since_seconds: NOW,
             after,
+        },
+        Ask::Prove(KeyProof {
+            key: KeyId(7),
+            client_nonce: [3; NONCE_BYTES],
+            holder: [5; 32],
+            behalf: Some(KeyId(9)),
+            proof: [6; PROOF_BYTES],
+        }),
+        Ask::SigningKeys {
+            key: KeyId(9),
+            scope: scope(),
         },
     ];
     let answers = pinned_answers();

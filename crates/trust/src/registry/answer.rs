@@ -9,7 +9,8 @@ use areo_core::manager::Root;
 use super::entry::{Actor, AuthorityRecord, Origin};
 use super::error::{
     ChangeKeyError, CreateKeyError, CreateTokenError, DropRootError, IssueError, IssueFromError,
-    IssueTicketError, LogError, RedeemTokenError, RevokeTokenError, TrustRootError,
+    IssueTicketError, LogError, RedeemTokenError, RevokeTokenError, SigningKeysError,
+    TrustRootError,
 };
 use super::{Redemption, Registry};
 use crate::authority::{AuthorityError, PublicKey};
@@ -68,6 +69,7 @@ impl Ask {
             | Ask::IssueFrom { .. }
             | Ask::DropRoot { .. }
             | Ask::Audit { .. } => Some(Verb::Keys),
+            Ask::SigningKeys { .. } => Some(Verb::Gateway),
         }
     }
 }
@@ -83,6 +85,7 @@ impl Ask {
                 | Ask::Keys { .. }
                 | Ask::Authorities
                 | Ask::Audit { .. }
+                | Ask::SigningKeys { .. }
         )
     }
 }
@@ -172,8 +175,11 @@ impl Registry {
             return Err(refusal(RefusalKind::Unauthorised, &sentence));
         };
         // A key that was revoked a moment ago makes no change any more.
-        let view = self.refresh(root).await?;
-        let judged = view.verifier.still_counts(ticket, context.now_seconds);
+        let judging = self.judging_view(root, ask).await?;
+        let judged = judging
+            .view
+            .verifier
+            .still_counts(ticket, context.now_seconds);
         judged.map_err(|error| refusal(RefusalKind::Unauthorised, &error))?;
         let allowed = ticket.grants.demand(ticket.key, &Need::cluster(verb));
         allowed.map_err(|error| refusal(RefusalKind::Unauthorised, &error))?;
@@ -188,10 +194,13 @@ impl Registry {
             | Ask::RetireKey { .. }
             | Ask::ChangeGrants { .. }
             | Ask::RevokeKey { .. } => self.of_keys(root, ask, &origin).await,
+            Ask::SigningKeys { key, scope } => {
+                self.answer_gateway((*key, scope), context.now_seconds, judging)
+            }
             Ask::Standing => Ok(TrustAnswer::Standing {
                 issuer: context.issuer,
                 trusted: context.trusted.to_vec(),
-                generation: view.generation,
+                generation: judging.view.generation,
             }),
             _ => self.of_authorities(root, ask, &origin).await,
         }
@@ -412,10 +421,26 @@ impl From<IssueTicketError> for TrustRefusal {
     fn from(error: IssueTicketError) -> TrustRefusal {
         match error {
             IssueTicketError::Log(error) => error.into(),
-            IssueTicketError::Proof(_) | IssueTicketError::OtherCluster { .. } => {
-                refusal(RefusalKind::Unauthorised, &error)
+            IssueTicketError::Proof(_)
+            | IssueTicketError::OtherCluster { .. }
+            | IssueTicketError::NoGateway(_) => refusal(RefusalKind::Unauthorised, &error),
+            // The proof was good.
+            IssueTicketError::BehalfUnknown { .. } | IssueTicketError::BehalfRevoked { .. } => {
+                refusal(RefusalKind::NotFound, &error)
             }
             IssueTicketError::NoSigner => refusal(RefusalKind::Other, &error),
+        }
+    }
+}
+
+impl From<SigningKeysError> for TrustRefusal {
+    fn from(error: SigningKeysError) -> TrustRefusal {
+        match error {
+            SigningKeysError::Log(error) => error.into(),
+            SigningKeysError::Scope(_) => refusal(RefusalKind::Usage, &error),
+            SigningKeysError::Unknown { .. } | SigningKeysError::Revoked { .. } => {
+                refusal(RefusalKind::NotFound, &error)
+            }
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::id::{KeyId, TokenId};
 use crate::key::{KeyError, ProofError};
 use crate::roots::{RootDigest, RootsError};
 use crate::secret::{NoRandomness, OpenError};
+use crate::signing::ScopeError;
 use crate::token::RedeemError;
 
 use super::entry::RecordError;
@@ -267,11 +268,53 @@ pub enum IssueTicketError {
         /// The cluster of the exchange.
         found: u128,
     },
+    /// The key was proven to act on behalf of another one, and is none of a gateway.
+    #[error(transparent)]
+    NoGateway(#[from] MissingGrant),
+    /// A gateway has proven its key, and there is no such key as the other one.
+    #[error(
+        "this cluster has no key {key}, so that no gateway acts on behalf of it: `areo key ls` lists them"
+    )]
+    BehalfUnknown {
+        /// The other key.
+        key: KeyId,
+    },
+    /// A gateway has proven its key, and the other one was revoked.
+    #[error(
+        "the key {key} was revoked, so that no gateway acts on behalf of it any more: have a new one made with `areo key create`"
+    )]
+    BehalfRevoked {
+        /// The other key.
+        key: KeyId,
+    },
     /// The cluster has no CA of its own.
     #[error(
         "no CA of this cluster has a key that signs tickets: trust one of the cluster's own (`areo ca rotate`)"
     )]
     NoSigner,
+}
+
+/// A key without signing keys.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SigningKeysError {
+    /// The log.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The day is not about the one of this server.
+    #[error(transparent)]
+    Scope(#[from] ScopeError),
+    /// There is none.
+    #[error("this cluster has no key {key}: `areo key ls` lists them")]
+    Unknown {
+        /// The key.
+        key: KeyId,
+    },
+    /// It was revoked.
+    #[error("the key {key} was revoked: have a new one made with `areo key create`")]
+    Revoked {
+        /// The key.
+        key: KeyId,
+    },
 }
 
 /// A key that was shown whole, and does not open what was asked for.

@@ -11,7 +11,7 @@ use areo_core::manager::Root;
 use crate::grant::{Grants, Need, Verb};
 use crate::id::KeyId;
 use crate::key::{AccessKey, Exchange, KeyRecord, PROOF_BYTES, ProofError};
-use crate::ticket::Ticket;
+use crate::ticket::{Gateway, Ticket};
 
 use super::entry::{Content, Origin, What};
 use super::error::{BearerError, ChangeKeyError, CreateKeyError, IssueTicketError, LogError};
@@ -199,6 +199,7 @@ impl Registry {
     }
 
     /// Judges the proof of a client by all changes that were acknowledged before, and issues a ticket with the grants that the key has now.
+    /// A key with the grant `gateway` gets one on behalf of another key, with what that key's grants leave a gateway ([`Grants::on_behalf`]).
     ///
     /// Without an answer of the root domain a proof that fits counts by the state that was read last, as a ticket does that the client has: each server
     /// judges alone by what it knows, and without a quorum the commands that say so need a ticket, too. A proof that does not fit may be that of a newer key.
@@ -241,16 +242,42 @@ impl Registry {
         let record = state.keys.get(&key).ok_or(ProofError::Unknown { key })?;
         let proven = record.judge(exchange, proof)?;
         let signer = state.signer().ok_or(IssueTicketError::NoSigner)?;
-        let grants = record.grants.clone();
-        let ticket = Ticket {
-            standing: proven.standing,
-            ..Ticket::new(self.cluster, key, grants, exchange.holder, now_seconds)
+        let new =
+            |key, grants| Ticket::new(self.cluster, key, grants, exchange.holder, now_seconds);
+        let ticket = match exchange.behalf {
+            None => Ticket {
+                standing: proven.standing,
+                ..new(key, record.grants.clone())
+            },
+            Some(other) => {
+                let need = Need::cluster(Verb::Gateway);
+                record.grants.demand(key, &need)?;
+                let other = behalf(state, other)?;
+                Ticket {
+                    standing: other.least(),
+                    gateway: Some(Gateway {
+                        key,
+                        standing: proven.standing,
+                    }),
+                    ..new(other.id, other.grants.on_behalf())
+                }
+            }
         };
         Ok(IssuedTicket {
             ticket: signer.sign(&ticket),
             answer: proven.answer,
             is_by_latest,
         })
+    }
+}
+
+/// The key on whose behalf a gateway may act: a ticket for it counts until its older secret is retired.
+fn behalf(state: &State, key: KeyId) -> Result<&KeyRecord, IssueTicketError> {
+    let record = state.keys.get(&key);
+    let record = record.ok_or(IssueTicketError::BehalfUnknown { key })?;
+    match record.revoked_seconds {
+        None => Ok(record),
+        Some(_) => Err(IssueTicketError::BehalfRevoked { key }),
     }
 }
 

@@ -1,4 +1,7 @@
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::*;
+use crate::SKEW_SECONDS;
 use crate::grant::{Need, Verb};
 use proptest::prelude::*;
 
@@ -182,6 +185,47 @@ fn a_ticket_of_a_retired_secret_or_of_earlier_grants_is_refused() {
     assert_eq!(judge(&world.verifier), [retired, changed, None]);
 }
 
+/// A gateway has it: it ends with its own key, and with the key on whose behalf it is.
+#[test]
+fn a_ticket_on_behalf_of_a_key_ends_with_either_key() {
+    let world = world();
+    let standing = |secret, grants| Standing { secret, grants };
+    let (key, gateway) = (KeyId(7), KeyId(8));
+    let ticket = Ticket {
+        standing: standing(1, 2),
+        gateway: Some(Gateway {
+            key: gateway,
+            standing: standing(3, 4),
+        }),
+        ..world.ticket()
+    };
+    let bytes = world.signer.sign(&ticket);
+    assert_eq!(world.verifier.verify(&bytes, NOW), Ok(ticket.clone()));
+    let judge = |change: &dyn Fn(&mut Verifier)| {
+        let mut verifier = world.verifier.clone();
+        change(&mut verifier);
+        let judged = verifier.verify(&bytes, NOW).err();
+        assert_eq!(judged, verifier.still_counts(&ticket, NOW).err());
+        judged
+    };
+    for (id, secret, grants) in [(key, 1, 2), (gateway, 3, 4)] {
+        let revoke = |verifier: &mut Verifier| assert!(verifier.revoked.insert(id));
+        let revoked = judge(&revoke);
+        assert_eq!(revoked, Some(TicketError::Revoked { key: id }));
+        let raise = |least| {
+            move |verifier: &mut Verifier| assert_eq!(verifier.least.insert(id, least), None)
+        };
+        let least = |least: Standing| judge(&raise(least));
+        assert_eq!(least(standing(secret, grants)), None);
+        let retired = Some(TicketError::Retired { key: id });
+        assert_eq!(least(standing(secret + 1, grants)), retired);
+        let changed = Some(TicketError::GrantsChanged { key: id });
+        assert_eq!(least(standing(secret, grants + 1)), changed);
+    }
+    let other = |verifier: &mut Verifier| assert!(verifier.revoked.insert(KeyId(9)));
+    assert_eq!(judge(&other), None);
+}
+
 #[test]
 fn a_proof_of_possession_serves_one_holder_one_server_and_one_connection() {
     let world = world();
@@ -265,8 +309,13 @@ fn a_ticket_with_all_grants_that_a_key_may_have_fits() {
         secret: 1,
         grants: 2,
     };
+    let gateway = Some(Gateway {
+        key: KeyId(8),
+        standing,
+    });
     let ticket = Ticket {
         standing,
+        gateway,
         grants,
         ..world.ticket()
     };
@@ -322,6 +371,29 @@ fn a_ticket_with_a_standing_stays_readable() {
     assert_eq!(signer.sign(&ticket), bytes);
 }
 
+#[test]
+fn a_ticket_on_behalf_of_a_key_stays_readable() {
+    let private = Secret::new(hexadecimal(include_str!("../../tests/golden/signer-1.txt")));
+    let bytes = hexadecimal(include_str!("../../tests/golden/ticket-3.txt"));
+    let signer = Signer::load(&private).unwrap();
+    let verifier = Verifier {
+        cluster: HERE,
+        signers: vec![signer.public()],
+        revoked: BTreeSet::new(),
+        least: BTreeMap::new(),
+    };
+    let ticket = verifier.verify(&bytes, NOW).unwrap();
+    let gateway = Gateway {
+        key: KeyId(8),
+        standing: Standing {
+            secret: 1,
+            grants: 2,
+        },
+    };
+    assert_eq!((ticket.key, ticket.gateway), (KeyId(7), Some(gateway)));
+    assert_eq!(signer.sign(&ticket), bytes);
+}
+
 fn hexadecimal(text: &str) -> Vec<u8> {
     let text = text.trim();
     let byte = |at| u8::from_str_radix(&text[at..at + 2], 16).unwrap();
@@ -336,6 +408,7 @@ proptest! {
         key: u64,
         holder: [u8; 32],
         numbers: (u32, u32),
+        gateway: Option<(u64, u32, u32)>,
         start in "[a-z0-9]{0,8}",
         prefix in "\\PC{0,20}",
         verbs in proptest::sample::subsequence(vec!["read", "write", "list", "delete", "admin"], 1..5),
@@ -345,6 +418,10 @@ proptest! {
         let grants = Grants::new(vec![grant.parse().unwrap()]).unwrap();
         let ticket = Ticket {
             standing: Standing { secret: numbers.0, grants: numbers.1 },
+            gateway: gateway.map(|(key, secret, grants)| Gateway {
+                key: KeyId(key),
+                standing: Standing { secret, grants },
+            }),
             ..Ticket::new(HERE, KeyId(key), grants, holder, NOW)
         };
         let bytes = world.signer.sign(&ticket);

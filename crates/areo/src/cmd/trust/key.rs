@@ -9,6 +9,7 @@ use crate::output::columns;
 use crate::session::{self, Session, Target};
 use areo_client::cluster_file::{ClusterFile, Server};
 use areo_client::{Client, limits};
+use areo_trust::id::KeyId;
 use areo_trust::key::AccessKey;
 use areo_trust::protocol::KeyRow;
 use serde_json::json;
@@ -139,14 +140,23 @@ fn deliver(
             out.note(&format!(
                 "{path} has key {id} ({name}): `areo --cluster {path} ls` uses it"
             ));
+            out.note(&s3_note(id));
             Ok(())
         }
         (false, None) => {
             out.line(file.text().trim_end())?;
             out.note(&format!("key {id} ({name}) is not shown again"));
+            out.note(&s3_note(id));
             Ok(())
         }
     }
+}
+
+/// Says what clients of S3 take from the key, whose secret is not repeated.
+fn s3_note(id: KeyId) -> String {
+    format!(
+        "clients of S3: the access key id is {id}, and the secret access key is what follows the last '.' of the key"
+    )
 }
 
 fn report(name: &str, file: &ClusterFile, path: Option<&Path>) -> serde_json::Value {
@@ -157,8 +167,10 @@ fn report(name: &str, file: &ClusterFile, path: Option<&Path>) -> serde_json::Va
         "cluster": format!("{:032x}", file.cluster),
         "addresses": file.addresses(),
         "file": path.map(|path| path.display().to_string()),
-        // In one place alone.
+        "access_key_id": key.id.to_string(),
+        // In one place alone: in the file, if there is one.
         "key": path.is_none().then(|| key.expose_text().to_string()),
+        "secret_access_key": path.is_none().then(|| key.secret.expose_text().to_string()),
     })
 }
 

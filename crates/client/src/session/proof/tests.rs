@@ -108,7 +108,7 @@ async fn a_client_that_knows_a_ca_takes_others_from_servers_that_it_can_place_al
         let [first, next, foreign] = [(); 3].map(|()| Authority::create(CLUSTER, now()).unwrap());
         let own = ServerKey::create().unwrap();
         let tls = Tls::of_prover(Arc::new(DefaultTimeProvider));
-        let holder = Rc::new(KeyHolder::new(key(), tls.clone()).unwrap());
+        let holder = Rc::new(KeyHolder::new(key(), None, tls.clone()).unwrap());
         let prove = async |at: String| holder.begin(&[at], Duration::from_secs(5)).await;
         let digests =
             |of: &[&Authority]| -> Vec<_> { of.iter().map(|it| Root::digest(it.root())).collect() };
