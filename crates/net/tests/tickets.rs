@@ -4,9 +4,10 @@ mod common;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use areo_core::config::ServerId;
+use areo_net::network::{BootstrapError, Network};
 use areo_net::{Bearer, Peer, PeerConfig, Status, Tls};
 use areo_trust::SKEW_SECONDS;
 use areo_trust::authority::{Authority, ServerKey};
@@ -289,6 +290,37 @@ fn a_call_waits_for_the_next_ticket_where_there_will_be_one() {
 }
 
 /// A client that says that it is a server is refused, with any ticket.
+/// A request with a connection of its own is not refused where there will be another ticket: its caller asks again.
+#[test]
+fn a_request_of_its_own_finds_a_server_out_of_reach_until_there_is_another_ticket() {
+    local(async {
+        let cluster = Cluster::new();
+        let (server, _) = serve(&cluster).await;
+        let address = server.address.to_string();
+        let tls = Tls::new(cluster.client());
+        tls.bear(cluster.bearer(now() - TICKET_SECONDS - SKEW_SECONDS - 60));
+        let network = Network::with_tls(Role::Client, 9, Some(tls.clone()));
+        let ask = async || {
+            let patience = Duration::from_secs(10);
+            let asked = network.ask(&*address, patience, |_| Bytes::from_static(b"x"));
+            asked.await.map(|response| response.body)
+        };
+        let refused = ask().await.expect_err("the ticket has ended");
+        let refusal = Refusal::Unauthorised;
+        assert_eq!(refused.cause, BootstrapError::Refused { refusal });
+        tls.renew_tickets();
+        let refused = ask().await.expect_err("the ticket has ended");
+        assert!(
+            matches!(refused.cause, BootstrapError::Unreachable { .. }),
+            "{refused:?}"
+        );
+        assert!(!refused.is_sent);
+        tls.ticket_wanted().await;
+        tls.bear(cluster.bearer(now()));
+        ask().await.expect("another ticket");
+    });
+}
+
 #[test]
 fn no_ticket_makes_a_client_a_server() {
     local(async {

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use areo_core::config::ServerId;
+use areo_core::message::Refusal;
 use areo_trust::certificate::CertificateError;
 use areo_trust::protocol::{Ask, TrustAnswer};
 use areo_trust::roots::{Root, RootDigest};
@@ -136,7 +137,12 @@ impl Network {
         let opened = timeout_at(until, open(Channel::Calls, &config, &known)).await;
         let opened = opened.unwrap_or(Err(HandshakeError::TimedOut));
         let opened = opened.map_err(|error| AskError {
-            cause: not_opened(error),
+            cause: match is_for_want_of_ticket(&error, &config) {
+                true => BootstrapError::Unreachable {
+                    error: error.to_string(),
+                },
+                false => not_opened(error),
+            },
             is_sent: false,
         })?;
         let contact = contact(&opened);
@@ -186,6 +192,18 @@ impl Network {
             }),
         }
     }
+}
+
+/// True if the server takes the ticket no longer, and there will be another one.
+fn is_for_want_of_ticket(error: &HandshakeError, config: &PeerConfig) -> bool {
+    let is_refused = matches!(
+        error,
+        HandshakeError::Refused {
+            refusal: Refusal::Unauthorised,
+            ..
+        }
+    );
+    is_refused && config.tls.as_ref().is_some_and(Tls::ask_for_ticket)
 }
 
 fn not_opened(error: HandshakeError) -> BootstrapError {
