@@ -1,8 +1,8 @@
 //! The wall clocks of servers, moved while they run, by a small library that is loaded before their own (`wall_clock.c`).
 
 use crate::cluster::Program;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::rc::Rc;
@@ -62,8 +62,13 @@ impl WallClock {
     /// # Errors
     /// The file cannot be written.
     pub(crate) fn set_ahead(&self, time: Duration) -> io::Result<()> {
-        // Written over, not anew: processes have mapped it.
-        fs::write(self.file(), time.as_secs().to_ne_bytes())
+        // Written over, and not cut before: processes have mapped it.
+        let mut file = File::options()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(self.file())?;
+        file.write_all(&time.as_secs().to_ne_bytes())
     }
 
     fn library(&self) -> PathBuf {

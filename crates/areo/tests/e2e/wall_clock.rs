@@ -4,7 +4,8 @@
 
 use crate::command::{command, on_the_path};
 use areo_fuzzing::not_run;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -38,8 +39,11 @@ impl WallClock {
 
     /// Moves it to so many seconds after the right time.
     pub(crate) fn moved_by(&self, seconds: i64) {
-        // Written over, not anew: processes have mapped it.
-        fs::write(self.file(), seconds.to_ne_bytes()).unwrap();
+        // Written over, and not cut before: processes have mapped it.
+        let mut options = File::options();
+        let options = options.write(true).create(true).truncate(false);
+        let mut file = options.open(self.file()).unwrap();
+        file.write_all(&seconds.to_ne_bytes()).unwrap();
     }
 
     fn file(&self) -> PathBuf {

@@ -24,8 +24,10 @@ const REFUSALS: u32 = 5;
 /// The clocks of servers go so far ahead and back. A ticket of before has ended then, or is of the future, by more than clocks may be apart; and
 /// clients, whose clock stays, take the certificates that are issued meanwhile.
 const AHEAD: Duration = Duration::from_mins(210);
+/// The advice of a server that judges a ticket of before such a move.
+const CLOCKS: &str = "compare the clocks";
 /// Pauses after a move of the clocks: until clients have other tickets their operations wait.
-const CLOCK_PAUSES: usize = 5;
+const CLOCK_PAUSES: usize = 20;
 /// The domain in which clients with keys of their own make requests.
 const DOMAIN: &str = "abd";
 
@@ -254,12 +256,14 @@ async fn connected(connect: &ConnectOptions) -> Result<Client, String> {
     }
 }
 
-/// Passes over a failure of a change that others hindered.
+/// Passes over a failure of a change that others hindered. A change that was sent just before the clocks are moved is refused for its ticket.
 fn again(error: &TrustError, begun: Instant) -> Result<(), String> {
+    let is_of_clocks =
+        || error.kind() == RefusalKind::Unauthorised && error.to_string().contains(CLOCKS);
     let is_hindered = matches!(
         error.kind(),
         RefusalKind::Unavailable | RefusalKind::Unknown
-    );
+    ) || is_of_clocks();
     match is_hindered && begun.elapsed() < TRY {
         true => Ok(()),
         false => Err(error.to_string()),
