@@ -37,10 +37,39 @@ fn of_visible_words<C: Parser>(
     words: impl Iterator<Item = std::ffi::OsString>,
     error: clap::Error,
 ) -> clap::Error {
-    let words: Vec<String> = words.map(|it| visible(&it.to_string_lossy())).collect();
+    let shown = |word: std::ffi::OsString| masked(&visible(&word.to_string_lossy()));
+    let words: Vec<String> = words.map(shown).collect();
     let mut shown = C::try_parse_from(&words).err().unwrap_or(error);
     advise(&mut shown, &words);
     shown
+}
+
+/// The text without the secrets of access keys and join tokens: errors are copied into logs and tickets.
+fn masked(text: &str) -> String {
+    let mut rest = text;
+    let mut out = String::with_capacity(text.len());
+    while let Some((begin, mark)) = first_mark(rest) {
+        let (before, from) = rest.split_at(begin + mark.len());
+        let is_of_token = |c: char| c.is_ascii_alphanumeric() || c == '.';
+        let end = from.find(|c| !is_of_token(c)).unwrap_or(from.len());
+        let (token, after) = from.split_at(end);
+        out.push_str(before);
+        if let Some((ids, _)) = token.rsplit_once('.') {
+            out.push_str(ids);
+            out.push('.');
+        }
+        out.push_str("***");
+        rest = after;
+    }
+    out + rest
+}
+
+/// The first beginning of an access key or a join token, and its place.
+fn first_mark(text: &str) -> Option<(usize, &'static str)> {
+    let marks = ["areokey1.", "areo1."];
+    let found = marks.into_iter();
+    let found = found.filter_map(|mark| Some((text.find(mark)?, mark)));
+    found.min()
 }
 
 /// True if `--json` is among the arguments of this process, whether they can be parsed or not.
@@ -116,6 +145,10 @@ fn tip(error: &clap::Error) -> Option<&'static str> {
 
 /// The first paragraph of clap's message, on one line.
 pub(crate) fn sentence(error: &clap::Error) -> String {
+    masked(&unmasked(error))
+}
+
+fn unmasked(error: &clap::Error) -> String {
     if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) {
         let name = [parents(error), vec![name.clone()]].concat().join(" ");
         return match tip(error) {
@@ -143,6 +176,35 @@ mod tests {
             Some(_) => sentence(&shown),
             None => shown.to_string(),
         }
+    }
+
+    #[test]
+    fn an_error_shows_no_secret() {
+        let token = format!(
+            "areo1.{}.0000000000000009.{}",
+            "a".repeat(64),
+            "5e".repeat(32)
+        );
+        let key = format!("areokey1.0000000000000007.{}", "5e".repeat(32));
+        for words in [
+            &["token", "revoke", &token][..],
+            &["key", &key],
+            &["ls", "--cluster", "a", "--timeout", &key],
+            &["frobnicate", &format!("'{token}',{key}")],
+        ] {
+            let words: Vec<&str> = words.to_vec();
+            let error = Cli::try_parse_from(std::iter::once("areo").chain(words.clone()));
+            let json = sentence(&error.unwrap_err());
+            for text in [shown(&words), json] {
+                assert!(!text.contains("5e5e"), "{text}");
+            }
+        }
+        assert!(shown(&["token", "revoke", &token]).contains(".0000000000000009.***"));
+        assert_eq!(
+            masked("areo1.x y areokey1.a.b"),
+            "areo1.*** y areokey1.a.***"
+        );
+        assert_eq!(masked("areo up"), "areo up");
     }
 
     #[test]
