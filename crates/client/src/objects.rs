@@ -13,6 +13,7 @@ use areo_core::manager::{DeleteError, Deletion};
 use areo_core::message::ListRequest;
 use areo_core::object::{Kind, Name};
 use areo_core::span::{self, watch};
+use areo_trust::grant::Verb;
 use bytes::Bytes;
 use placement::placement;
 pub use records::{RecordEntry, RecordName, RecordPage, RecordsAfter};
@@ -206,7 +207,12 @@ impl Domain {
             ..Metadata::default()
         };
         let metadata = metadata.encode()?;
-        let delete = |context: Context| async move {
+        let verb = match name.kind() {
+            Kind::Upload => Verb::Write,
+            _ => Verb::Delete,
+        };
+        let delete = move |context: Context| async move {
+            context.demand(&[verb])?;
             match context.handle().delete(context.name(), metadata).await {
                 Ok(Deletion::Deleted(version)) => Ok(version),
                 Ok(Deletion::NotFound) => Err(context.domain.not_found(context.name().user_key())),

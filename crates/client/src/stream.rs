@@ -11,11 +11,12 @@ mod whole;
 
 use crate::domain::Domain;
 use crate::error::{Error, Invalid};
-use crate::metrics::{CountedOperation, OperationGauge, counted};
+use crate::metrics::{CountedOperation, counted};
 use crate::object::{Object, PutOptions};
-use crate::{Metadata, Version};
+use crate::{InvalidKey, Metadata, Version};
 use areo_core::dsm::conditional::Condition;
 use areo_core::limits;
+use areo_core::object::Name;
 use areo_core::span::ErrorType;
 use bytes::{Bytes, BytesMut};
 use std::io;
@@ -82,7 +83,7 @@ impl Domain {
         counted!(
             self.metrics(),
             CountedOperation::Put,
-            self.write_stream(key, source, options, None, |_, options| options)
+            self.write_stream(Name::user(key), source, options, None, |_, options| options)
         )
     }
 
@@ -97,7 +98,13 @@ impl Domain {
         counted!(
             self.metrics(),
             CountedOperation::WriteIf,
-            self.write_stream(key, source, options, Some(condition), |_, options| options)
+            self.write_stream(
+                Name::user(key),
+                source,
+                options,
+                Some(condition),
+                |_, options| options
+            )
         )
     }
 
@@ -126,19 +133,40 @@ impl Domain {
         counted!(
             self.metrics(),
             counted_as,
-            self.write_stream(key, source, options, condition, describe)
+            self.write_stream(Name::user(key), source, options, condition, describe)
+        )
+    }
+
+    /// Writes a record of any length ([`Domain::put_record`]) from a source that is described only once it has ended, as [`Domain::put_described`]
+    /// does it.
+    ///
+    /// # Errors
+    /// Those of [`Domain::put_record`], and of the source.
+    pub async fn put_record_described<S: AsyncRead + Unpin>(
+        &self,
+        (key, suffix): (&str, &str),
+        source: S,
+        options: PutOptions,
+        describe: impl FnOnce(S, PutOptions) -> PutOptions,
+    ) -> Result<Version, StreamError> {
+        let name = Name::record(key, suffix);
+        counted!(
+            self.metrics(),
+            CountedOperation::Put,
+            self.write_stream(name, source, options, None, describe)
         )
     }
 
     async fn write_stream<S: AsyncRead + Unpin>(
         &self,
-        key: &str,
+        name: Result<Name, InvalidKey>,
         mut source: S,
         options: PutOptions,
         condition: Option<Condition>,
         describe: impl FnOnce(S, PutOptions) -> PutOptions,
     ) -> Result<Version, StreamError> {
-        let mut upload = Upload::new(self, key, options, condition)?;
+        let name = name.map_err(Error::from)?;
+        let mut upload = Upload::new(self, name, options, condition)?;
         loop {
             match read_block(&mut source, upload.block_bytes()).await {
                 Ok(block) if block.is_empty() => {
@@ -165,7 +193,7 @@ impl Domain {
         value: &Bytes,
         options: PutOptions,
     ) -> Result<Version, Error> {
-        let mut upload = Upload::new(self, key, options, None)?;
+        let mut upload = Upload::new(self, Name::user(key)?, options, None)?;
         let block_bytes = upload.block_bytes();
         for start in (0..value.len()).step_by(block_bytes) {
             let end = value.len().min(start + block_bytes);
@@ -193,12 +221,8 @@ impl Domain {
         key: &str,
         range: impl RangeBounds<u64>,
     ) -> Result<ObjectStream, Error> {
-        let running = self.metrics().begin(CountedOperation::Get);
-        let opened = match WantedRange::new(&range) {
-            Ok(range) => ObjectStream::open(self, key, Wanted::Bytes(range)).await,
-            Err(error) => Err(error),
-        };
-        counted_stream(opened, running)
+        let wanted = WantedRange::new(&range).map(Wanted::Bytes);
+        self.open_counted(Name::user(key), wanted).await
     }
 
     /// Reads those bytes of an object that are chosen by its length and metadata. `choose` may be called for several versions, on the
@@ -211,9 +235,35 @@ impl Domain {
         key: &str,
         choose: impl Fn(u64, &Metadata) -> Range<u64> + Send + Sync + 'static,
     ) -> Result<ObjectStream, Error> {
-        let running = self.metrics().begin(CountedOperation::Get);
         let wanted = Wanted::Chosen(Arc::new(choose));
-        counted_stream(ObjectStream::open(self, key, wanted).await, running)
+        self.open_counted(Name::user(key), Ok(wanted)).await
+    }
+
+    /// Reads a record of any length ([`Domain::put_record_described`]) in pieces.
+    ///
+    /// # Errors
+    /// As [`Domain::get_stream`].
+    pub async fn get_record_stream(&self, key: &str, suffix: &str) -> Result<ObjectStream, Error> {
+        let wanted = Wanted::Bytes(WantedRange::EVERYTHING);
+        self.open_counted(Name::record(key, suffix), Ok(wanted))
+            .await
+    }
+
+    /// Opens a stream, which is counted when it ends; an error is counted at once.
+    async fn open_counted(
+        &self,
+        name: Result<Name, InvalidKey>,
+        wanted: Result<Wanted, Error>,
+    ) -> Result<ObjectStream, Error> {
+        let running = self.metrics().begin(CountedOperation::Get);
+        let open = async { ObjectStream::open(self, name?, wanted?).await };
+        match open.await {
+            Ok(stream) => Ok(stream.counted(running)),
+            failed => {
+                running.end(&failed);
+                failed
+            }
+        }
     }
 
     /// Reads an object of any length into a sink. After an error some of it may have come there.
@@ -250,20 +300,6 @@ impl Domain {
                 Ok(None) | Err(Error::VersionConflict { .. }) => {}
                 Err(error) => return Err(error),
             }
-        }
-    }
-}
-
-/// The stream, counted when it ends; an error is counted at once.
-fn counted_stream(
-    opened: Result<ObjectStream, Error>,
-    running: OperationGauge,
-) -> Result<ObjectStream, Error> {
-    match opened {
-        Ok(stream) => Ok(stream.counted(running)),
-        failed => {
-            running.end(&failed);
-            failed
         }
     }
 }

@@ -8,14 +8,17 @@ use std::time::{Duration, Instant};
 
 use areo_net::network::{AskError, BootstrapError};
 use areo_trust::grant::Grants;
-use areo_trust::id::{KeyId, TokenId};
+use areo_trust::id::TokenId;
 use areo_trust::key::AccessKey;
-use areo_trust::protocol::{Ask, KeyRow, Page, RefusalKind, TokenRow, TrustAnswer, TrustRefusal};
+use areo_trust::protocol::{Ask, KeyRow, Page, TokenRow, TrustAnswer, TrustRefusal};
 use areo_trust::registry::{AuditRecord, AuthorityRow};
 use areo_trust::roots::{Root, RootDigest};
-use areo_trust::secret::Secret;
 use areo_trust::signing::SigningScope;
 use areo_trust::token::JoinToken;
+
+pub use areo_trust::id::KeyId;
+pub use areo_trust::protocol::RefusalKind;
+pub use areo_trust::secret::Secret;
 
 use crate::ServerId;
 use crate::session::{Session, World};

@@ -451,6 +451,13 @@ impl Ticket {
             .map(|ticket| ticket.issued_seconds)
     }
 
+    /// The key of a signed ticket and its grants, for the process that was given the ticket. `None`: it cannot be read.
+    pub fn grants_of(bytes: &[u8]) -> Option<(KeyId, Grants)> {
+        let (_, fields) = bytes.split_at_checked(SIGNATURE_BYTES)?;
+        let ticket = Ticket::decode(fields).ok()?;
+        Some((ticket.key, ticket.grants))
+    }
+
     /// Judges the proof of a caller that it holds this ticket.
     ///
     /// # Errors

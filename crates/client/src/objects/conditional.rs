@@ -11,6 +11,7 @@ use areo_core::dsm::conditional::{Condition, Wish, WriteDecision};
 use areo_core::element::Value;
 use areo_core::object::Name;
 use areo_core::tag::{ClientId, Writer};
+use areo_trust::grant::Verb;
 use bytes::Bytes;
 use std::time::Duration;
 use tokio::io::AsyncRead;
@@ -110,11 +111,11 @@ impl Domain {
     pub async fn written_by(&self, key: &str, request: u128) -> Result<Option<Version>, Error> {
         self.require_one_winner()?;
         // No object ever has this version, because no client is 0: nothing is written, and an earlier write of the request is found.
-        let nobody = Writer {
+        let no_client = Writer {
             client: ClientId(0),
             counter: 1,
         };
-        let nowhere = Condition::Version(Version::first(nobody));
+        let nowhere = Condition::Version(Version::first(no_client));
         let (name, wish) = (Name::user(key)?, (nowhere, request));
         let asked = self.decide(Operation::Stat, name, tombstone()?, wish);
         match asked.await {
@@ -244,7 +245,13 @@ impl Domain {
         (condition, request): (Condition, u128),
     ) -> Result<Version, Error> {
         let key = name.user_key().to_owned();
+        let verbs: &[Verb] = match (operation, value.deleted) {
+            (Operation::Stat, _) => &[Verb::Write, Verb::Delete],
+            (_, true) => &[Verb::Delete],
+            (_, false) => &[Verb::Write],
+        };
         let write = move |context: Context| async move {
+            context.demand(verbs)?;
             let domain = context.handle();
             let wish = Wish {
                 request,

@@ -4,10 +4,10 @@ use super::cluster::KnownCluster;
 use super::domain::KnownDomain;
 use super::thread::World;
 use super::{Subject, cluster};
-use crate::ServerId;
 use crate::cluster::{Health, Names};
 use crate::error::{Error, Invalid, NoQuorum, Operation};
 use crate::metrics::Metrics;
+use crate::{ServerId, Shape};
 use areo_core::config::{Configuration, InvalidConfiguration, Members};
 use areo_core::dsm;
 use areo_core::error::{DeciderError, Unavailable, WriteError};
@@ -15,10 +15,11 @@ use areo_core::fragment::FragmentedObject;
 use areo_core::gather;
 use areo_core::manager::Root;
 use areo_core::message::{Reply, Request};
-use areo_core::object::Name;
+use areo_core::object::{Kind, Name};
 use areo_core::reconfig::ares::AresError;
 use areo_net::env::NetEnv;
 use areo_net::{PeerState, Status};
+use areo_trust::grant::{Need, Verb};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -249,6 +250,40 @@ impl Context {
             ..NoQuorum::of(self.operation, &self.latest(), failed, describe)
         };
         Box::new(call)
+    }
+
+    /// Refuses a write of the object for which the client's own key has no grant. Servers judge each request; in a conditional domain they take the first step of such a write for
+    /// that of a reader, whom they help, so that it would wait for its deadline.
+    ///
+    /// # Errors
+    /// [`Error::Unauthorised`].
+    pub(crate) fn demand(&self, verbs: &[Verb]) -> Result<(), Error> {
+        let (Some(holder), Some(domain)) = (&self.world.key, self.domain.name_in_errors()) else {
+            return Ok(());
+        };
+        let key = match self.name().kind() {
+            Kind::User | Kind::Upload => self.name().user_key(),
+            Kind::Block | Kind::Genesis | Kind::System => return Ok(()),
+        };
+        let need = |verb: &Verb| Need::keys(*verb, &domain, key);
+        let needs: Vec<Need<'_>> = verbs.iter().map(need).collect();
+        let Some(sentence) = holder.lacks(&needs) else {
+            return Ok(());
+        };
+        let latest = self.latest();
+        let call = Box::new(NoQuorum {
+            operation: self.operation,
+            configuration: latest.id().index,
+            shape: Shape::of(&latest),
+            needed: 0,
+            servers: Vec::new(),
+            waited: Duration::ZERO,
+            obstacle: None,
+            unauthorised: Some(sentence),
+            domain: Some(domain.clone()),
+            key: Some(key.into()),
+        });
+        Err(Error::Unauthorised { call })
     }
 
     /// A server's name, and why it cannot be reached if it cannot.

@@ -9,6 +9,7 @@ use crate::connect::{Attempt, ConnectError};
 use areo_net::network::{BootstrapError, Contact, Network, TrustResponse};
 use areo_net::{Bearer, Role, Tls};
 use areo_trust::SKEW_SECONDS;
+use areo_trust::grant::{Grants, Need};
 use areo_trust::id::KeyId;
 use areo_trust::key::{AccessKey, Prover};
 use areo_trust::protocol::{
@@ -17,7 +18,7 @@ use areo_trust::protocol::{
 use areo_trust::secret;
 use areo_trust::ticket::{Holder, TICKET_SECONDS, Ticket};
 use areo_trust::tls::DefaultTimeProvider;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -48,6 +49,8 @@ pub(crate) struct KeyHolder {
     tls: Tls,
     holder: Arc<Holder>,
     is_kept: Cell<bool>,
+    /// The key of the present ticket, and its grants.
+    grants: RefCell<Option<(KeyId, Grants)>>,
 }
 
 /// No ticket.
@@ -102,6 +105,7 @@ impl KeyHolder {
             tls,
             holder: Arc::new(Holder::create()?),
             is_kept: Cell::new(false),
+            grants: RefCell::default(),
         })
     }
 
@@ -261,10 +265,25 @@ impl KeyHolder {
         )
     }
 
+    /// The sentence about a grant that the present ticket lacks: it has none of these.
+    pub(super) fn lacks(&self, needs: &[Need<'_>]) -> Option<String> {
+        let grants = self.grants.borrow();
+        let (key, grants) = grants.as_ref()?;
+        let mut lacking = None;
+        for need in needs {
+            match grants.demand(*key, need) {
+                Ok(()) => return None,
+                Err(error) => lacking = lacking.or(Some(error.to_string())),
+            }
+        }
+        lacking
+    }
+
     /// Shows the ticket from now on, and trusts what the cluster trusts.
     fn take(&self, cluster: u128, answer: TicketAnswer) -> Result<(), String> {
         let trusted = self.tls.trust(cluster, &answer.roots);
         trusted.map_err(|error| error.to_string())?;
+        self.grants.replace(Ticket::grants_of(&answer.ticket));
         self.tls.bear(Bearer {
             ticket: answer.ticket,
             holder: Arc::clone(&self.holder),

@@ -60,10 +60,9 @@ impl ObjectStream {
     /// A read of its own.
     pub(super) async fn open(
         domain: &Domain,
-        key: &str,
+        name: Name,
         wanted: Wanted,
     ) -> Result<ObjectStream, Error> {
-        let name = Name::user(key)?;
         let span = span::read(&name);
         ObjectStream::open_in(span, domain, name, wanted).await
     }

@@ -18,6 +18,7 @@ use areo_core::limits;
 use areo_core::object::Name;
 use areo_core::span::ErrorType;
 use areo_core::tag::Writer;
+use areo_trust::grant::Verb;
 use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, Digest};
 use std::ops::Range;
@@ -28,7 +29,7 @@ use tracing::Instrument;
 /// A value on its way: as one object while only one block of it has come, otherwise as blocks.
 pub(super) struct Upload {
     domain: Domain,
-    key: String,
+    name: Name,
     options: PutOptions,
     /// On which version; `None`: on any.
     condition: Option<Condition>,
@@ -55,15 +56,14 @@ enum Part {
 impl Upload {
     pub(super) fn new(
         domain: &Domain,
-        key: &str,
+        name: Name,
         options: PutOptions,
         condition: Option<Condition>,
     ) -> Result<Upload, Error> {
-        Name::user(key)?;
         check(&options)?;
         let upload = Upload {
             domain: domain.clone(),
-            key: key.into(),
+            name,
             options,
             condition,
             first: None,
@@ -157,11 +157,12 @@ impl Upload {
         let block_bytes = self.options.block_bytes;
         let condition = self.condition.map(|it| (it, self.options.request));
         let work = move |context: Context| async move {
+            context.demand(&[Verb::Write])?;
             let span = span::upload(context.name().key());
             let ended = span::watch!(span, run(context, receiver, block_bytes, condition));
             ended.map_err(|(UploadError::Failed(error) | UploadError::GivenUp(error))| error)
         };
-        let name = Name::user(&self.key)?;
+        let name = self.name.clone();
         let work = self
             .domain
             .begin(Deadline::Idle, Operation::Put, Some(name), work);
@@ -183,7 +184,7 @@ impl Upload {
     pub(super) async fn finish(mut self) -> Result<Version, Error> {
         if self.sending.is_none() {
             let value = self.first.take().unwrap_or_default();
-            let name = Name::user(&self.key)?;
+            let name = self.name;
             if let Some(condition) = self.condition {
                 let wish = (condition, self.options.request);
                 let value = value_to_put(value, self.options)?;

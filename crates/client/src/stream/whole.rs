@@ -11,6 +11,7 @@ use areo_core::element::Value;
 use areo_core::error::WriteError;
 use areo_core::limits;
 use areo_core::object::Name;
+use areo_trust::grant::Verb;
 use bytes::Bytes;
 
 impl Domain {
@@ -24,6 +25,7 @@ impl Domain {
         let request = options.request;
         let value = value_to_put(value, options)?;
         self.run(Operation::Put, name, move |context: Context| async move {
+            context.demand(&[Verb::Write])?;
             if request != 0 && context.latest().dap().is_conditional() {
                 match put_once(&context, &value, request).await {
                     // The kinds that may come next know no requests.
