@@ -17,6 +17,7 @@ use std::time::Duration;
 pub(crate) mod file;
 mod reconfig;
 mod refusal;
+mod s3;
 mod server;
 mod trust;
 mod values;
@@ -27,6 +28,7 @@ pub(crate) use global::Global;
 pub(crate) use reconfig::{ChangeArgs, ExperimentalArgs, Reconfig, Start};
 pub use refusal::parse;
 pub(crate) use refusal::{asked_for_json, sentence};
+pub(crate) use s3::S3;
 pub(crate) use server::{Departure, Server, ServerVerb};
 pub(crate) use trace::{Trace, Which};
 pub(crate) use trust::{Audit, Ca, Key, Token};
@@ -109,6 +111,11 @@ pub(crate) enum Command {
     /// Its servers, its [n,k] and its algorithm may change.
     #[command(subcommand, arg_required_else_help = true)]
     Reconfig(Reconfig),
+    /// Run a gateway for clients of S3
+    ///
+    /// A bucket is a domain. Any number of gateways serve one cluster. Its key needs the grant `gateway`; callers sign with keys of their own, whose
+    /// grants servers judge. `docs/s3.md` says which operations there are.
+    S3(Box<S3>),
     /// Make, list and revoke tokens with which machines become servers
     // The screen has room for one line about trust: that of `key` names the others.
     #[command(subcommand, arg_required_else_help = true, hide = true)]
@@ -240,6 +247,15 @@ pub(crate) struct Up {
     /// Restart servers that die
     #[arg(long)]
     pub(crate) restart: bool,
+    /// Run a gateway for clients of S3 as well, at 127.0.0.1:7480 or this address
+    #[arg(
+        long,
+        value_name = "HOST:PORT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "127.0.0.1:7480"
+    )]
+    pub(crate) s3: Option<String>,
     /// Largest value of one object, up to 1GiB [default: 64MiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_max_object)]
     pub(crate) max_object: Option<u64>,

@@ -8,6 +8,7 @@ mod put;
 mod reconfig;
 mod repair;
 mod rm;
+mod s3;
 mod server;
 mod stat;
 mod statistics;
@@ -42,6 +43,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
     }
     let watching = match command {
         Command::Server(ref args) if args.verb.is_none() => WatchMode::Callers,
+        Command::S3(_) => WatchMode::Callers,
         _ => WatchMode::Some,
     };
     program::perform("areo", global, watching, |session, recorder| {
@@ -84,6 +86,7 @@ fn perform(session: &Session, command: Command, recorder: &Recorder) -> Outcome 
     match command {
         Command::Up(args) => up::run(session, args),
         Command::Server(args) => server::run(session, *args, recorder.clone()),
+        Command::S3(args) => s3::run(session, *args, recorder),
         Command::Put(args) => put::run(session, &args),
         Command::Get(args) => get::run(session, &args),
         Command::Ls(args) => ls::run(session, &args),

@@ -37,6 +37,7 @@ pub(crate) const KEYS: &[&str] = &[
     "up.durability",
     "up.restart",
     "up.allow-f0",
+    "up.s3",
     "server.data",
     "server.listen",
     "server.advertise",
@@ -44,6 +45,14 @@ pub(crate) const KEYS: &[&str] = &[
     "server.cert",
     "server.cert-key",
     "server.durability",
+    "s3.listen",
+    "s3.region",
+    "s3.domain-name",
+    "s3.default-dap",
+    "s3.default-k",
+    "s3.cert",
+    "s3.cert-key",
+    "s3.connections",
 ];
 
 /// The prefix of every variable of this program.

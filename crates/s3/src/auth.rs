@@ -18,6 +18,7 @@ mod chain;
 mod claim;
 mod key;
 mod payload;
+mod sign;
 mod timestamp;
 #[cfg(test)]
 pub(crate) mod vectors;
@@ -34,6 +35,7 @@ pub use chain::ChunkChain;
 pub use claim::{Claim, MAX_EXPIRY_SECONDS, MAX_SKEW_SECONDS, VerifiedSignature};
 pub use key::{SigningKey, derive_signing_key};
 pub use payload::Payload;
+pub use sign::sign;
 pub use timestamp::Timestamp;
 
 /// The service in the scope of every signature.

@@ -1,1 +1,384 @@
 //! Requests answered by a cluster.
+//!
+//! A [`Gateway`] answers one request at a time on each connection ([`serve`]), for its caller and with the caller's grants:
+//!
+//! | file | operations |
+//! |---|---|
+//! | `buckets` | buckets, and the documents that they have |
+//! | `read`, `write`, `copy` | one object |
+//! | `batch` | many deletions in one request |
+//! | `list` | pages of objects |
+//! | `multipart` | objects in parts |
+
+mod batch;
+mod buckets;
+mod callers;
+mod copy;
+mod failure;
+mod incoming;
+mod kept;
+mod list;
+mod multipart;
+mod read;
+mod reply;
+mod serve;
+mod tags;
+mod write;
+
+use crate::auth;
+use crate::wire::request::Change;
+use crate::wire::xml::Owner;
+use crate::wire::{self, Addressing, Code, Operation, S3Error, S3Request, Target, xml};
+use areo_client::{Client, DapKind, Domain};
+use callers::{CallerClient, Callers};
+use http::header::HeaderValue;
+use http::request::Parts;
+use http::{HeaderName, Method, Request, Response};
+use hyper::body::Incoming;
+use incoming::CallerBody;
+use multipart::UploadPlace;
+use reply::Reply;
+use ring::digest;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+pub use reply::{BrokenOff, GatewayBody};
+pub use serve::{ServeOptions, Stop, serve};
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-amz-request-id");
+
+/// Headers that a repeated request has again, and another request of one id need not have.
+const REPEATED: &[&str] = &[
+    "content-length",
+    "content-md5",
+    "if-match",
+    "if-none-match",
+    "x-amz-content-sha256",
+    "x-amz-copy-source",
+    "x-amz-decoded-content-length",
+];
+
+/// The choices of an operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GatewayOptions {
+    /// The region that callers sign for.
+    pub region: String,
+    /// The names by which buckets are reached.
+    pub addressing: Addressing,
+    /// The kind of buckets for which the caller names none.
+    pub kind: DapKind,
+    /// Elements from which values of such buckets are restored; `None`: what the store takes for their servers.
+    pub k: Option<u8>,
+}
+
+impl Default for GatewayOptions {
+    fn default() -> GatewayOptions {
+        GatewayOptions {
+            region: "us-east-1".into(),
+            addressing: Addressing::default(),
+            kind: DapKind::Conditional,
+            k: None,
+        }
+    }
+}
+
+/// Answers requests of S3. It keeps nothing but caches.
+#[derive(Debug)]
+pub struct Gateway {
+    callers: Callers,
+    options: GatewayOptions,
+    /// The first half of each request's id.
+    process: u32,
+    requests: AtomicU64,
+}
+
+impl Gateway {
+    /// A gateway whose own key has the grant `gateway`.
+    pub fn new(client: Client, options: GatewayOptions) -> Gateway {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let process = now.map_or(0, |now| now.subsec_nanos()) ^ std::process::id();
+        Gateway {
+            callers: Callers::new(client),
+            options,
+            process,
+            requests: AtomicU64::new(0),
+        }
+    }
+
+    /// Answers a request.
+    pub async fn answer(&self, request: Request<Incoming>) -> Response<GatewayBody> {
+        let number = self.requests.fetch_add(1, Ordering::Relaxed);
+        let id = format!("{:08X}{number:08X}", self.process);
+        let (head, mut body) = request.into_parts();
+        let reply = match self.perform(&head, &mut body).await {
+            Ok(reply) => reply,
+            Err(error) => {
+                let (method, path) = (&head.method, head.uri.path());
+                tracing::debug!(%method, path, %error, "request refused");
+                Reply::error(&error, path, &id)
+            }
+        };
+        incoming::drain(&head, &mut body).await;
+        let mut response = reply.into_response(head.method == Method::HEAD);
+        let id = HeaderValue::from_str(&id).expect("hexadecimal digits");
+        response.headers_mut().insert(REQUEST_ID, id);
+        response
+    }
+
+    async fn perform(&self, head: &Parts, body: &mut Incoming) -> Result<Reply, S3Error> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now_seconds = now.map_or(0, |now| now.as_secs());
+        let region = &self.options.region;
+        if head.method == Method::OPTIONS {
+            // A browser asks without a signature; no bucket lets pages of other origins in.
+            let sentence = "this bucket has no CORS configuration";
+            return Err(S3Error::new(Code::AccessDenied, sentence));
+        }
+        let caller = auth::authenticate(head, region, &self.callers, now_seconds).await?;
+        let request = wire::parse(head, &self.options.addressing)?;
+        let Some(key_id) = caller.key_id() else {
+            let sentence = "the request is not signed: sign it with an access key";
+            return Err(S3Error::new(Code::AccessDenied, sentence));
+        };
+        let exchange = Exchange {
+            options: &self.options,
+            request: &request,
+            name: request_name(&request, head, key_id),
+            client: self.callers.client(key_id).await?,
+            owner: Owner {
+                id: key_id.to_owned(),
+                display_name: key_id.to_owned(),
+            },
+        };
+        let caller = &caller;
+        let first = CallerBody {
+            head,
+            caller,
+            incoming: &mut *body,
+        };
+        let answered = exchange.answer(first).await;
+        let is_gone = matches!(&answered, Err(error) if error.code == Code::NoSuchBucket);
+        match request.target.bucket() {
+            // There may be another domain of the name than the one that was remembered.
+            Some(bucket) if is_gone && exchange.client.forget(bucket) => {
+                if incoming::has_body(head) {
+                    return answered;
+                }
+                let again = CallerBody {
+                    head,
+                    caller,
+                    incoming: body,
+                };
+                exchange.answer(again).await
+            }
+            _ => answered,
+        }
+    }
+}
+
+/// A request with everything that it is answered by.
+struct Exchange<'a> {
+    options: &'a GatewayOptions,
+    request: &'a S3Request,
+    /// The name by which the store knows a write that is repeated; 0: it has none.
+    name: u128,
+    client: CallerClient,
+    owner: Owner,
+}
+
+impl Exchange<'_> {
+    async fn answer(&self, body: CallerBody<'_>) -> Result<Reply, S3Error> {
+        match &self.request.target {
+            Target::Service => buckets::list(&self.client.client, &self.owner).await,
+            Target::Bucket(bucket) => self.of_bucket(bucket, body).await,
+            Target::Object { bucket, key } => self.of_object((bucket, key), body).await,
+        }
+    }
+
+    async fn of_bucket(&self, bucket: &str, body: CallerBody<'_>) -> Result<Reply, S3Error> {
+        let (operation, owner) = (&self.request.operation, &self.owner);
+        if let Operation::CreateBucket { .. } = operation {
+            let document = body.document(&self.request.document).await?;
+            let with = (&document, self.options);
+            return buckets::create(&self.client.client, bucket, operation, with).await;
+        }
+        let domain = self.client.bucket(bucket).await?;
+        match operation {
+            Operation::HeadBucket => Ok(buckets::head(self.options)),
+            Operation::DeleteBucket => buckets::delete(&self.client, &domain).await,
+            Operation::GetBucketLocation => Ok(buckets::location(self.options)),
+            Operation::GetBucketVersioning => Ok(buckets::versioning()),
+            Operation::GetAcl => Ok(buckets::access_control(owner)),
+            Operation::ListObjects(list) => list::objects(&domain, list, owner).await,
+            Operation::ListObjectVersions(list) => list::versions(&domain, list, owner).await,
+            Operation::DeleteObjects => {
+                let document = body.document(&self.request.document).await?;
+                batch::delete(&domain, &document, self.name).await
+            }
+            Operation::ListMultipartUploads {
+                prefix,
+                delimiter,
+                key_marker,
+                upload_id_marker,
+                max_uploads,
+                url_encoding,
+            } => {
+                let wish = multipart::UploadsWish {
+                    prefix,
+                    delimiter,
+                    key_marker,
+                    upload_id_marker,
+                    max_uploads: *max_uploads,
+                    url_encoding: *url_encoding,
+                };
+                multipart::uploads(&domain, &wish, owner).await
+            }
+            Operation::BucketCors(Change::Get) => Err(nothing(Code::NoSuchCORSConfiguration)),
+            Operation::BucketLifecycle(Change::Get) => {
+                Err(nothing(Code::NoSuchLifecycleConfiguration))
+            }
+            Operation::BucketTagging(Change::Get) => Err(nothing(Code::NoSuchTagSet)),
+            _ => Err(not_yet(operation)),
+        }
+    }
+
+    async fn of_object(
+        &self,
+        (bucket, key): (&str, &str),
+        body: CallerBody<'_>,
+    ) -> Result<Reply, S3Error> {
+        let operation = &self.request.operation;
+        let domain = self.client.bucket(bucket).await?;
+        match operation {
+            Operation::GetObject(options) => read::get(&domain, key, options.clone()).await,
+            Operation::HeadObject(options) => read::head(&domain, key, options).await,
+            Operation::GetObjectAttributes { attributes, .. } => {
+                read::attributes(&domain, key, attributes).await
+            }
+            Operation::GetAcl => Ok(buckets::access_control(&self.owner)),
+            Operation::PutObject(headers) => {
+                let body = body.reader(&headers.expected, headers.algorithm)?;
+                let written = write::put(&domain, key, headers, (self.name, body)).await?;
+                Ok(written.reply())
+            }
+            Operation::CopyObject {
+                source,
+                replaces_metadata,
+                replaces_tags,
+                headers,
+            } => {
+                let source = (source, *replaces_metadata, *replaces_tags);
+                let with = (headers, self.name);
+                copy::object(&self.client, (bucket, key), source, with).await
+            }
+            Operation::DeleteObject { condition } => {
+                write::delete(&domain, key, condition.as_ref(), self.name).await?;
+                Ok(Reply::no_content())
+            }
+            Operation::ObjectTagging(Change::Get) => tags::get(&domain, key).await,
+            Operation::ObjectTagging(_) => Err(tags::refuse_change()),
+            Operation::CreateMultipartUpload {
+                headers,
+                full_object_checksum,
+            } => multipart::begin(&domain, key, headers, *full_object_checksum).await,
+            _ => self.of_upload((&domain, key), body).await,
+        }
+    }
+
+    async fn of_upload(
+        &self,
+        (domain, key): (&Domain, &str),
+        body: CallerBody<'_>,
+    ) -> Result<Reply, S3Error> {
+        let operation = &self.request.operation;
+        let place = |id| UploadPlace { domain, key, id };
+        match operation {
+            Operation::UploadPart {
+                upload_id,
+                part,
+                expected,
+            } => {
+                let sent = expected.checksum.as_ref().map(|it| it.algorithm);
+                let sent = sent.or(expected.trailer);
+                let read = |algorithm| body.reader(expected, algorithm);
+                multipart::part(place(upload_id), *part, sent, read).await
+            }
+            Operation::UploadPartCopy {
+                upload_id,
+                part,
+                source,
+                range,
+            } => {
+                let source = (source, *range);
+                multipart::copied_part(&self.client, place(upload_id), *part, source).await
+            }
+            Operation::CompleteMultipartUpload {
+                upload_id,
+                condition,
+                expected,
+                length,
+                ..
+            } => {
+                let document = body.document(&self.request.document).await?;
+                let completion = multipart::Completion {
+                    parts: xml::multipart::read_complete(&document)?,
+                    condition: condition.as_ref(),
+                    expected,
+                    length: *length,
+                };
+                multipart::complete(place(upload_id), completion).await
+            }
+            Operation::AbortMultipartUpload { upload_id } => {
+                multipart::abort(place(upload_id)).await
+            }
+            Operation::ListParts {
+                upload_id,
+                marker,
+                max_parts,
+                url_encoding,
+            } => {
+                let page = (*marker, *max_parts, *url_encoding);
+                multipart::parts(place(upload_id), page, &self.owner).await
+            }
+            _ => Err(not_yet(operation)),
+        }
+    }
+}
+
+/// The name by which the store knows a write: of the caller's id of the request and everything that the repeated request says again. 0: the caller has none, or it
+/// is no write.
+fn request_name(request: &S3Request, head: &Parts, caller: &str) -> u128 {
+    if request.invocation == 0 || matches!(head.method, Method::GET | Method::HEAD) {
+        return 0;
+    }
+    let mut hash = digest::Context::new(&digest::SHA256);
+    let mut part = |bytes: &[u8]| {
+        hash.update(&(bytes.len() as u64).to_le_bytes());
+        hash.update(bytes);
+    };
+    part(&request.invocation.to_le_bytes());
+    part(caller.as_bytes());
+    part(head.method.as_str().as_bytes());
+    part(head.uri.to_string().as_bytes());
+    for name in REPEATED {
+        let value = head.headers.get(*name);
+        part(value.map_or(b"", HeaderValue::as_bytes));
+    }
+    let bytes: [u8; 16] = hash.finish().as_ref()[..16]
+        .try_into()
+        .expect("SHA-256 has 32 bytes");
+    u128::from_le_bytes(bytes).max(1)
+}
+
+fn nothing(code: Code) -> S3Error {
+    S3Error::new(code, "the bucket has none")
+}
+
+fn not_yet(operation: &Operation) -> S3Error {
+    let name = format!("{operation:?}");
+    let name = name.split([' ', '(', '{']).next().unwrap_or_default();
+    S3Error::new(
+        Code::NotImplemented,
+        format!("{name} is not done by this gateway"),
+    )
+}

@@ -43,6 +43,10 @@ pub(crate) enum Key {
         #[arg(long, value_name = "FILE")]
         file: Option<PathBuf>,
     },
+    /// Print the key of the cluster file as variables for clients of S3
+    ///
+    /// For a shell: `eval "$(areo key env)"`. It asks no server.
+    Env,
     /// List keys
     Ls,
     /// Give a key a second secret, and print a cluster file with it

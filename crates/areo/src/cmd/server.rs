@@ -96,7 +96,8 @@ fn options(session: &Session, args: args::Server, recorder: Recorder) -> Outcome
     check_joined(&args.join)?;
     let seeds = seeds(session.named_target()?, &args.join, &listen);
     let advertise = settings.get(args.advertise, "server.advertise", config::text)?;
-    let certificate = certificate(settings, args.cert, args.cert_key)?;
+    let files = (args.cert, args.cert_key);
+    let certificate = certificate(settings, files, ("server.cert", "server.cert-key"))?;
     let address = advertise.as_ref().unwrap_or(&listen);
     let max_object = max_object.unwrap_or(limits::DEFAULT_VALUE_BYTES);
     let durability = durability.unwrap_or(DurabilityWord::Fsync);
@@ -203,13 +204,13 @@ fn token(settings: &Settings, file: Option<&Path>) -> Outcome<Option<JoinToken>>
 }
 
 /// The files with a certificate of the operator's own PKI: both, or none.
-fn certificate(
+pub(super) fn certificate(
     settings: &Settings,
-    certificate: Option<PathBuf>,
-    key: Option<PathBuf>,
+    (certificate, key): (Option<PathBuf>, Option<PathBuf>),
+    (certificate_setting, key_setting): (&'static str, &'static str),
 ) -> Outcome<Option<CertificateFiles>> {
-    let certificate = settings.get(certificate, "server.cert", config::path)?;
-    let key = settings.get(key, "server.cert-key", config::path)?;
+    let certificate = settings.get(certificate, certificate_setting, config::path)?;
+    let key = settings.get(key, key_setting, config::path)?;
     match (certificate, key) {
         (None, None) => Ok(None),
         (Some(certificate), Some(key)) => Ok(Some(CertificateFiles { certificate, key })),
@@ -271,7 +272,7 @@ fn failure(error: &ServeError) -> Failure {
 
 /// Drains when standard input ends. `areo up` holds the other end of it, and the system closes that however `areo up`
 /// ends, so that no server is left behind.
-fn stop_with_supervisor() -> Outcome {
+pub(super) fn stop_with_supervisor() -> Outcome {
     let wait = || {
         let mut nothing = [0; 64];
         while std::io::stdin()
@@ -291,6 +292,8 @@ fn stop_with_supervisor() -> Outcome {
 mod tests {
     use super::*;
 
+    const NAMES: (&str, &str) = ("server.cert", "server.cert-key");
+
     #[test]
     fn a_certificate_has_its_key() {
         let variables = |names: &[&str]| {
@@ -302,18 +305,21 @@ mod tests {
             settings
         };
         let both = variables(&["AREO_SERVER_CERT", "AREO_SERVER_CERT_KEY"]);
-        let found = certificate(&both, Some("flag".into()), None).unwrap();
+        let found = certificate(&both, (Some("flag".into()), None), NAMES).unwrap();
         let expected = CertificateFiles {
             certificate: "flag".into(),
             key: "file".into(),
         };
         assert_eq!(found, Some(expected));
-        assert_eq!(certificate(&Settings::default(), None, None), Ok(None));
+        assert_eq!(
+            certificate(&Settings::default(), (None, None), NAMES),
+            Ok(None)
+        );
         for (name, missing) in [
             ("AREO_SERVER_CERT", "--cert-key FILE"),
             ("AREO_SERVER_CERT_KEY", "--cert FILE"),
         ] {
-            let refused = certificate(&variables(&[name]), None, None).unwrap_err();
+            let refused = certificate(&variables(&[name]), (None, None), NAMES).unwrap_err();
             assert_eq!(refused.code, Code::Usage);
             assert!(refused.message.contains(missing), "{}", refused.message);
         }

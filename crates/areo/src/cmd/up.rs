@@ -5,6 +5,7 @@
 //! data/up.lock          held while `areo up` runs
 //! data/making           there while a new cluster is made: its directories hold nothing yet
 //! data/s1/ s2/ ...      one directory per server; server.log beside the data
+//! data/gateway/         server.log of the gateway for S3, if there is one
 //! ```
 
 mod data;
@@ -56,6 +57,9 @@ async fn serve(
         outcome = ready => outcome?,
         outcome = processes.supervise() => return outcome,
         () = stop.next() => return Ok(()),
+    }
+    if let Some(listen) = &plan.s3 {
+        processes.start_gateway(plan, cluster, listen)?;
     }
     let announced = ready::announce(session.out, plan, cluster, |name| processes.pid(name));
     // Where standard output is gone or full, the servers still serve those who know where they are.

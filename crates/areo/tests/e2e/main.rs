@@ -33,6 +33,8 @@ mod records;
 mod replacement;
 mod restart;
 mod rotation;
+mod s3;
+mod s3_client;
 mod security;
 mod terminal;
 mod trace;

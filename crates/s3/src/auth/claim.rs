@@ -269,12 +269,21 @@ impl Claim {
         })
     }
 
-    /// The claim with the signature that `key` gives. For tests, which send requests.
-    pub(crate) fn signed_with(&self, parts: &Parts, key: &SigningKey) -> Result<Claim, S3Error> {
+    /// The signature that `key` gives.
+    pub(super) fn signature_with(
+        &self,
+        parts: &Parts,
+        key: &SigningKey,
+    ) -> Result<[u8; 32], S3Error> {
         let text = self.string_to_sign(parts)?;
         let tag = hmac::sign(&key.hmac(), text.as_bytes());
         let signature = tag.as_ref().try_into();
-        let signature = signature.expect("an HMAC-SHA-256 has 32 bytes");
+        Ok(signature.expect("an HMAC-SHA-256 has 32 bytes"))
+    }
+
+    /// The claim with the signature that `key` gives.
+    pub(crate) fn signed_with(&self, parts: &Parts, key: &SigningKey) -> Result<Claim, S3Error> {
+        let signature = self.signature_with(parts, key)?;
         let claim = self.clone();
         Ok(Claim { signature, ..claim })
     }

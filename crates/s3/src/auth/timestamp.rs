@@ -35,6 +35,13 @@ impl Timestamp {
         (0..=9999).contains(&utc.year()).then_some(Timestamp(utc))
     }
 
+    /// A moment in seconds since 1970. `None`: after the year 9999.
+    pub fn of_unix_seconds(seconds: u64) -> Option<Timestamp> {
+        let seconds = i64::try_from(seconds).ok()?;
+        let utc = OffsetDateTime::from_unix_timestamp(seconds).ok()?;
+        (0..=9999).contains(&utc.year()).then_some(Timestamp(utc))
+    }
+
     /// The form in strings to sign: `20130524T000000Z`.
     pub fn text(self) -> String {
         let (hour, minute, second) = self.0.to_hms();
@@ -64,6 +71,7 @@ mod tests {
         let http = Timestamp::parse_http("Fri, 24 May 2013 00:00:00 GMT").unwrap();
         assert_eq!(basic, http);
         assert_eq!(basic.text(), "20130524T000000Z");
+        assert_eq!(Timestamp::of_unix_seconds(1_369_353_600), Some(basic));
         assert_eq!(basic.day(), 20_130_524);
         assert_eq!(basic.unix_seconds(), 1_369_353_600);
         let zoned = Timestamp::parse_http("Fri, 24 May 2013 01:30:00 +0200").unwrap();

@@ -8,7 +8,7 @@ use crate::exit::{Code, Failure, Outcome};
 use crate::output::columns;
 use crate::session::{self, Session, Target};
 use areo_client::cluster_file::{ClusterFile, Server};
-use areo_client::{Client, limits};
+use areo_client::{Access, Client, limits};
 use areo_trust::id::KeyId;
 use areo_trust::key::AccessKey;
 use areo_trust::protocol::KeyRow;
@@ -16,6 +16,9 @@ use serde_json::json;
 use std::path::Path;
 
 pub(in crate::cmd) fn run(session: &Session, command: args::Key) -> Outcome {
+    if let args::Key::Env = command {
+        return env(session);
+    }
     session::run(perform(session, command), "")
 }
 
@@ -43,6 +46,7 @@ async fn perform(session: &Session, command: args::Key) -> Outcome {
             let key = trust.create_key(&name, &grants).await.map_err(failure)?;
             deliver(session, blank, (&name, key), file.as_deref())?;
         }
+        args::Key::Env => unreachable!("it needs no server, and was done above"),
         args::Key::Ls => ls(session, &client).await?,
         args::Key::Rotate { key: name, file } => {
             let blank = blank(session, &client).await?;
@@ -71,6 +75,28 @@ async fn perform(session: &Session, command: args::Key) -> Outcome {
     }
     client.close().await;
     Ok(())
+}
+
+/// Prints the key that commands use here, in the form of clients of S3.
+fn env(session: &Session) -> Outcome {
+    let target = session.target()?;
+    let Some(Access::Key(key)) = session.access(&target)? else {
+        return Err(Failure::usage(
+            "there is no key here: name a cluster file that has one, or put it into AREO_KEY",
+        ));
+    };
+    let (id, secret) = (key.id.to_string(), key.secret.expose_text());
+    if session.out.json {
+        return session.out.object(&json!({
+            "access_key_id": id,
+            "secret_access_key": *secret,
+        }));
+    }
+    session
+        .out
+        .line(&format!("export AWS_ACCESS_KEY_ID={id}"))?;
+    let line = format!("export AWS_SECRET_ACCESS_KEY={}", *secret);
+    session.out.line(&line)
 }
 
 /// The cluster file of this cluster without a key.

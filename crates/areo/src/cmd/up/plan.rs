@@ -31,6 +31,8 @@ pub(super) struct Plan {
     pub(super) allow_f0: bool,
     pub(super) restart: bool,
     pub(super) log: LogWord,
+    /// The address of the gateway for S3, if there is to be one.
+    pub(super) s3: Option<String>,
 }
 
 impl Plan {
@@ -54,6 +56,7 @@ impl Plan {
             log: settings
                 .get(args.log, "log", word)?
                 .unwrap_or(LogWord::Text),
+            s3: settings.get(args.s3, "up.s3", config::text)?,
         };
         plan.check()?;
         Ok(plan)
@@ -141,6 +144,7 @@ pub(super) mod tests {
             allow_f0: false,
             restart: false,
             log: LogWord::Text,
+            s3: None,
         }
     }
 

@@ -1,20 +1,22 @@
 //! The server processes of `areo up`: started, watched, stopped.
 
+mod ending;
+
 use super::data::{Absent, Cluster, no_restart};
 use super::plan::Plan;
 use crate::args::LogWord;
 use crate::cmd::server::{REPAIR_RATE, SCRUB_RATE};
 use crate::exit::{Failure, Outcome, plain};
-use crate::output::{Output, say, visible};
+use crate::output::{Output, say};
 use crate::program::{self, Program};
 use areo_client::cluster_file::Server;
 use areo_client::units::exact_size;
 use areo_server::StopSignals;
+use ending::{indented, last_lines, told};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::process::ExitStatusExt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
@@ -24,6 +26,8 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::{Instant, sleep_until, timeout};
 
 const LOG: &str = "server.log";
+/// The name of the gateway for S3, and of its directory.
+const GATEWAY: &str = "gateway";
 /// A log that is larger when its server starts makes room for a new one, and replaces the one before it.
 const LOG_BYTES: u64 = 16 << 20;
 /// The longest time for servers to stop: they drain for 5 s at most.
@@ -32,9 +36,6 @@ const STOP: Duration = Duration::from_secs(10);
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
 /// A server that ran for so long has earned the first pause again.
 const STEADY: Duration = Duration::from_mins(1);
-/// Lines of a dead server's log that are shown, looked for in so many bytes at its end.
-const SHOWN_LINES: usize = 5;
-const SHOWN_BYTES: i64 = 8 << 10;
 
 /// All servers of the cluster.
 pub(super) struct Processes {
@@ -50,6 +51,8 @@ struct Process {
     arguments: Vec<String>,
     state: State,
     pause: Duration,
+    /// It is the gateway for S3, and no server.
+    is_gateway: bool,
 }
 
 enum State {
@@ -87,6 +90,7 @@ impl Processes {
                 directory,
                 state: State::Dead,
                 pause: BACKOFF.0,
+                is_gateway: false,
             };
             if let Err(failure) = process.spawn(&program, out) {
                 say(&failure.message);
@@ -106,6 +110,34 @@ impl Processes {
                 out,
             }),
         }
+    }
+
+    /// Starts the gateway for S3 beside the servers.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub(super) fn start_gateway(
+        &mut self,
+        plan: &Plan,
+        cluster: &Cluster,
+        listen: &str,
+    ) -> Outcome {
+        let directory = plan.data.join(GATEWAY);
+        std::fs::create_dir_all(&directory)
+            .map_err(|error| Failure::file("make", &directory, &error))?;
+        let file = cluster.path.display().to_string();
+        let words = ["--cluster", &file, "s3", "--listen", listen, "--supervised"];
+        let mut process = Process {
+            name: GATEWAY.into(),
+            directory,
+            arguments: words.map(str::to_owned).to_vec(),
+            state: State::Dead,
+            pause: BACKOFF.0,
+            is_gateway: true,
+        };
+        process.spawn(&self.program, self.out)?;
+        self.servers.push(process);
+        Ok(())
     }
 
     /// The process id of a server that runs.
@@ -128,7 +160,8 @@ impl Processes {
                     _ => None,
                 });
             let next_start = waiting.min();
-            if next_start.is_none() && !self.servers.iter().any(Process::is_running) {
+            let mut servers = self.servers.iter().filter(|process| !process.is_gateway);
+            if next_start.is_none() && !servers.any(Process::is_running) {
                 return Err(Failure::other("no server is left"));
             }
             tokio::select! {
@@ -159,12 +192,13 @@ impl Processes {
         }
         let pause = process.pause;
         process.pause = (process.pause * 2).min(BACKOFF.1);
-        let left = self.servers.iter().filter(|p| p.is_running()).count();
+        let servers = || self.servers.iter().filter(|process| !process.is_gateway);
+        let left = servers().filter(|p| p.is_running()).count();
+        let all = servers().count();
         let then = match self.restart {
             true => format!("it is started again in {:.1} s", pause.as_secs_f64()),
             false => format!(
-                "{left} of {} servers run on{}",
-                self.servers.len(),
+                "{left} of {all} servers run on{}",
                 match is_final {
                     true => "",
                     false => ", and `areo up --restart` would start it again",
@@ -359,52 +393,12 @@ fn arguments(
 }
 
 /// The end of a process, in words.
-fn told(status: io::Result<ExitStatus>) -> String {
-    let status = match status {
-        Ok(status) => status,
-        Err(error) => return format!("cannot be watched: {}", plain(&error)),
-    };
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("ended with exit code {code}"),
-        (None, Some(signal)) => format!("was ended by signal {signal}"),
-        (None, None) => "ended".to_owned(),
-    }
-}
-
-fn last_lines(log: &Path) -> Vec<String> {
-    let read = || {
-        let mut file = File::open(log)?;
-        let length = i64::try_from(file.metadata()?.len()).unwrap_or(i64::MAX);
-        file.seek(SeekFrom::End(-length.min(SHOWN_BYTES)))?;
-        let mut end = Vec::new();
-        file.read_to_end(&mut end)?;
-        Ok::<_, io::Error>(String::from_utf8_lossy(&end).into_owned())
-    };
-    let end = read().unwrap_or_default();
-    let lines: Vec<&str> = end.lines().collect();
-    let first = lines.len().saturating_sub(SHOWN_LINES);
-    lines[first..]
-        .iter()
-        .map(|line| (*line).to_owned())
-        .collect()
-}
-
-fn indented(lines: &[String]) -> String {
-    match lines {
-        [] => "    (empty)".to_owned(),
-        lines => lines
-            .iter()
-            .map(|line| format!("    {}", visible(line)))
-            .collect::<Vec<_>>()
-            .join("\n"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cmd::up::plan::tests::plan;
     use areo_client::cluster_file::ClusterFile;
+    use std::os::unix::process::ExitStatusExt;
 
     const OUT: Output = Output {
         verbose: 2,

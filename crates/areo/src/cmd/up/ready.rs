@@ -183,6 +183,9 @@ pub(super) fn announce(
     out.table(&columns, &rows)?;
     let this = std::env::args().next().unwrap_or_else(|| "areo".into());
     out.note(&advice(&this, plan, cluster));
+    if let Some(listen) = &plan.s3 {
+        out.note(&s3_advice(&this, plan, cluster, listen));
+    }
     Ok(())
 }
 
@@ -193,13 +196,31 @@ fn endpoint(server: &Server, pid: Option<u32>) -> serde_json::Value {
     })
 }
 
-/// Three commands to try, as they have to be typed here.
-fn advice(this: &str, plan: &Plan, cluster: &Cluster) -> String {
+/// The option that names a cluster which commands do not find by themselves.
+fn cluster_flag(plan: &Plan, cluster: &Cluster) -> String {
     let elsewhere = plan.data != Path::new("./areo-data") && plan.data != Path::new("areo-data");
-    let flag = match elsewhere {
+    match elsewhere {
         true => format!(" --cluster {}", cluster.path.display()),
         false => String::new(),
-    };
+    }
+}
+
+/// The endpoint of S3, the id of the key, and three commands to try. The secret stays in the cluster file.
+fn s3_advice(this: &str, plan: &Plan, cluster: &Cluster, listen: &str) -> String {
+    let flag = cluster_flag(plan, cluster);
+    let id = cluster.file.key.as_ref().map(|key| key.id.to_string());
+    let id = id.unwrap_or_default();
+    format!(
+        "S3 at http://{listen}, access key {id}, region us-east-1. Try:\n  \
+         eval \"$({this} key env{flag})\"; export AWS_ENDPOINT_URL=http://{listen} AWS_DEFAULT_REGION=us-east-1\n  \
+         aws s3 mb s3://photos\n  \
+         echo hello | aws s3 cp - s3://photos/greeting"
+    )
+}
+
+/// Three commands to try, as they have to be typed here.
+fn advice(this: &str, plan: &Plan, cluster: &Cluster) -> String {
+    let flag = cluster_flag(plan, cluster);
     format!(
         "\nThe cluster serves. Try, in another terminal:\n  \
          echo hello | {this} put greeting{flag}\n  \

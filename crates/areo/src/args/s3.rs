@@ -1,0 +1,36 @@
+//! The command line of the S3 gateway.
+
+use super::DapWord;
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Args, Debug, Clone, Default)]
+pub(crate) struct S3 {
+    /// Address to listen on [default: 127.0.0.1:7480]
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) listen: Option<String>,
+    /// Region that clients sign for [default: us-east-1]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) region: Option<String>,
+    /// Domain under which buckets have names of their own, as `BUCKET.s3.example`; several are separated by commas
+    #[arg(long, value_name = "NAME[,NAME]", value_delimiter = ',')]
+    pub(crate) domain_name: Vec<String>,
+    /// Kind of new buckets [default: conditional]
+    #[arg(long)]
+    pub(crate) default_dap: Option<DapWord>,
+    /// Elements from which values of new buckets are restored [default: by the number of servers]
+    #[arg(long, value_name = "K")]
+    pub(crate) default_k: Option<u8>,
+    /// File with a certificate for clients, and the CAs up to its root, in PEM; without it connections are plain
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cert: Option<PathBuf>,
+    /// File with the private key of --cert, in PEM
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cert_key: Option<PathBuf>,
+    /// Connections at a time [default: 1024]
+    #[arg(long, value_name = "N")]
+    pub(crate) connections: Option<usize>,
+    /// Stop when standard input ends: `areo up` holds the other end, however it dies
+    #[arg(long, hide = true)]
+    pub(crate) supervised: bool,
+}
