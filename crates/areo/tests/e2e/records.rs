@@ -1,5 +1,7 @@
 //! Records of uploads in progress: beside users' objects, and through changes of the domain.
 
+#![allow(clippy::unwrap_used, reason = "a test")]
+
 use crate::cluster::Cluster;
 use areo_client::blocking::wait;
 use areo_client::{Client, Domain, Error, PutOptions, RecordName, RecordsAfter};
