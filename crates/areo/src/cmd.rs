@@ -86,7 +86,7 @@ fn perform(session: &Session, command: Command, recorder: &Recorder) -> Outcome 
     match command {
         Command::Up(args) => up::run(session, args),
         Command::Server(args) => server::run(session, *args, recorder.clone()),
-        Command::S3(args) => s3::run(session, *args, recorder),
+        Command::S3(args) => s3::run(session, &args, recorder),
         Command::Put(args) => put::run(session, &args),
         Command::Get(args) => get::run(session, &args),
         Command::Ls(args) => ls::run(session, &args),

@@ -27,11 +27,11 @@ use tokio_rustls::rustls::{self, ServerConfig};
 /// The usual address.
 pub(super) const DEFAULT_LISTEN: &str = "127.0.0.1:7480";
 
-pub(super) fn run(session: &Session, args: args::S3, recorder: &Recorder) -> Outcome {
+pub(super) fn run(session: &Session, args: &args::S3, recorder: &Recorder) -> Outcome {
     let settings = &session.settings;
     let listen = settings.get(args.listen.clone(), "s3.listen", config::text)?;
     let listen = listen.unwrap_or_else(|| DEFAULT_LISTEN.into());
-    let options = options(settings, &args)?;
+    let options = options(settings, args)?;
     let files = (args.cert.clone(), args.cert_key.clone());
     let files = certificate(settings, files, ("s3.cert", "s3.cert-key"))?;
     let tls = files.map(|files| acceptor(&files.certificate, &files.key));

@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::cluster::{Cluster, wait_until};
-use crate::s3_client::{Caller, Gateway, call, read};
+use crate::s3_client::{Call, Caller, Gateway, Response, call, read};
 use rustix::process::Signal;
+use std::io::BufRead;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -283,98 +284,120 @@ fn a_bucket_is_changed_while_it_is_used() {
     });
 }
 
-/// Each request goes to another gateway than the one before.
-#[test]
-fn an_upload_in_parts_goes_on_at_another_gateway() {
-    let served = served(&["--durability", "memory"]);
-    let second = Gateway::start(&served.cluster);
-    let (first, caller) = (&served.gateway, &served.caller);
-    served.status("PUT", "/films", 200);
-    let begin = || {
-        let begun = call(first, caller, "POST", "/films/a/b?uploads");
+/// A bucket and two gateways, for uploads of one key.
+struct Films {
+    served: Served,
+    second: Gateway,
+}
+
+impl Films {
+    fn new() -> Films {
+        let served = served(&["--durability", "memory"]);
+        let second = Gateway::start(&served.cluster);
+        served.status("PUT", "/films", 200);
+        Films { served, second }
+    }
+
+    fn call<'a>(&'a self, gateway: &'a Gateway, method: &'a str, target: &'a str) -> Call<'a> {
+        call(gateway, &self.served.caller, method, target)
+    }
+
+    fn begin(&self) -> String {
+        let begun = self.call(&self.served.gateway, "POST", "/films/a/b?uploads");
         let begun = begun.header("x-amz-meta-colour", "blue").send();
         assert_eq!(begun.status, 200, "{begun:?}");
         begun.element("UploadId").to_owned()
-    };
-    let upload = begin();
-    let put = |gateway: &Gateway, upload: &str, part: u16, body: &[u8]| {
+    }
+
+    /// The `ETag` of a part that is sent to a gateway.
+    fn put(&self, gateway: &Gateway, upload: &str, part: u16, body: &[u8]) -> String {
         let target = format!("/films/a/b?partNumber={part}&uploadId={upload}");
-        let put = call(gateway, caller, "PUT", &target).body(body).send();
+        let put = self.call(gateway, "PUT", &target).body(body).send();
         assert_eq!(put.status, 200, "{put:?}");
         put.etag()
-    };
-    let long: Vec<u8> = (0..5 << 20).map(|it: u32| it as u8).collect();
-    let one = put(&second, &upload, 1, &long);
-    put(first, &upload, 2, b"replaced");
-    let two = put(&second, &upload, 2, b"the end");
-    let complete = |gateway: &Gateway, upload: &str, parts: &[(u16, &str)]| {
+    }
+
+    /// Completes an upload, if there is no object.
+    fn complete(&self, gateway: &Gateway, upload: &str, parts: &[(u16, &str)]) -> Response {
         let part = |(number, etag): &(u16, &str)| {
             format!("<Part><PartNumber>{number}</PartNumber><ETag>{etag}</ETag></Part>")
         };
         let parts: String = parts.iter().map(part).collect();
         let body = format!("<CompleteMultipartUpload>{parts}</CompleteMultipartUpload>");
         let target = format!("/films/a/b?uploadId={upload}");
-        let post = call(gateway, caller, "POST", &target);
-        post.header("if-none-match", "*")
-            .body(body.as_bytes())
-            .send()
-    };
-    let parts = call(
-        first,
-        caller,
-        "GET",
-        &format!("/films/a/b?uploadId={upload}"),
-    )
-    .send();
-    assert_eq!(
-        parts.text().matches("<PartNumber>").count(),
-        2,
-        "{}",
-        parts.text()
-    );
-    let uploads = call(&second, caller, "GET", "/films?uploads").send();
+        let post = self.call(gateway, "POST", &target);
+        let post = post.header("if-none-match", "*");
+        post.body(body.as_bytes()).send()
+    }
+}
+
+/// Each request goes to another gateway than the one before.
+#[test]
+fn an_upload_in_parts_goes_on_at_another_gateway() {
+    let films = Films::new();
+    let (first, second) = (&films.served.gateway, &films.second);
+    let upload = films.begin();
+    let long: Vec<u8> = (0..5 << 20).map(|it: u32| it as u8).collect();
+    let one = films.put(second, &upload, 1, &long);
+    films.put(first, &upload, 2, b"replaced");
+    let two = films.put(second, &upload, 2, b"the end");
+    let target = format!("/films/a/b?uploadId={upload}");
+    let parts = films.call(first, "GET", &target).send();
+    let count = parts.text().matches("<PartNumber>").count();
+    assert_eq!(count, 2, "{}", parts.text());
+    let uploads = films.call(second, "GET", "/films?uploads").send();
     assert_eq!(uploads.element("UploadId"), upload);
-    let list = call(first, caller, "GET", "/films?list-type=2").send();
+    let list = films.call(first, "GET", "/films?list-type=2").send();
     assert_eq!(list.element("KeyCount"), "0");
 
-    let wrong = complete(first, &upload, &[(1, &two), (2, &two)]);
+    let wrong = films.complete(first, &upload, &[(1, &two), (2, &two)]);
     assert_eq!((wrong.status, wrong.element("Code")), (400, "InvalidPart"));
-    let short = complete(first, &upload, &[(2, &two), (3, &two)]);
-    assert_eq!(short.element("Code"), "InvalidPart");
-    let done = complete(&second, &upload, &[(1, &one), (2, &two)]);
+    let missing = films.complete(first, &upload, &[(2, &two), (3, &two)]);
+    assert_eq!(missing.element("Code"), "InvalidPart");
+    let done = films.complete(second, &upload, &[(1, &one), (2, &two)]);
     assert_eq!(done.status, 200, "{done:?}");
     assert!(done.element("ETag").contains("-2"), "{}", done.text());
-    let again = complete(first, &upload, &[(1, &one), (2, &two)]);
-    assert_eq!(
-        (again.status, again.element("ETag")),
-        (200, done.element("ETag"))
-    );
-    let get = call(first, caller, "GET", "/films/a/b").send();
+    let again = films.complete(first, &upload, &[(1, &one), (2, &two)]);
+    let etag = done.element("ETag");
+    assert_eq!((again.status, again.element("ETag")), (200, etag));
+
+    let get = films.call(first, "GET", "/films/a/b").send();
     let whole = [&long[..], b"the end"].concat();
     assert!(get.body == whole, "{} bytes", get.body.len());
     assert_eq!(get.header("x-amz-meta-colour"), Some("blue"));
-    let part = call(&second, caller, "GET", "/films/a/b")
-        .header("range", "bytes=-7")
-        .send();
+    let part = films.call(second, "GET", "/films/a/b");
+    let part = part.header("range", "bytes=-7").send();
     assert_eq!(part.text(), "the end");
-    let native = served
-        .cluster
-        .run(&["get", "a/b", "--domain", "films"])
-        .done();
-    assert!(native.stdout == whole);
+    let native = ["get", "a/b", "--domain", "films"];
+    assert!(films.served.cluster.run(&native).done().stdout == whole);
+}
 
-    let other = begin();
-    let etag = put(first, &other, 1, b"x");
-    let exists = complete(first, &other, &[(1, &etag)]);
-    assert_eq!(exists.status, 412, "{exists:?}");
-    let target = format!("/films/a/b?uploadId={other}");
-    served.status("DELETE", &target, 204);
-    served.status("DELETE", &target, 404);
-    let gone = format!("/films/a/b?partNumber=1&uploadId={other}");
-    let gone = call(&second, caller, "PUT", &gone).body(b"x").send();
-    assert_eq!((gone.status, gone.element("Code")), (404, "NoSuchUpload"));
-    let uploads = call(&second, caller, "GET", "/films?uploads").send();
+#[test]
+fn an_upload_that_ends_without_an_object_leaves_nothing() {
+    let films = Films::new();
+    let (first, second) = (&films.served.gateway, &films.second);
+    let exists = films.call(first, "PUT", "/films/a/b").body(b"there");
+    assert_eq!(exists.send().status, 200);
+    let upload = films.begin();
+    let short = films.put(first, &upload, 1, b"x");
+    let last = films.put(first, &upload, 2, b"y");
+    let small = films.complete(second, &upload, &[(1, &short), (2, &last)]);
+    assert_eq!(
+        (small.status, small.element("Code")),
+        (400, "EntityTooSmall")
+    );
+    let lost = films.complete(second, &upload, &[(1, &short)]);
+    assert_eq!(lost.status, 412, "{lost:?}");
+    let target = format!("/films/a/b?uploadId={upload}");
+    films.served.status("DELETE", &target, 204);
+    films.served.status("DELETE", &target, 404);
+    let target = format!("/films/a/b?partNumber=1&uploadId={upload}");
+    let late = films.call(second, "PUT", &target).body(b"x").send();
+    assert_eq!((late.status, late.element("Code")), (404, "NoSuchUpload"));
+    let uploads = films.call(second, "GET", "/films?uploads").send();
     assert!(!uploads.text().contains("<Upload>"), "{}", uploads.text());
+    let get = films.call(second, "GET", "/films/a/b").send();
+    assert_eq!(get.text(), "there");
 }
 
 /// The three commands that `areo up --s3` prints, as far as they are ours.
@@ -407,7 +430,6 @@ fn a_gateway_finishes_requests_before_it_stops() {
     let get = call(&served.gateway, &served.caller, "GET", "/default/large");
     let mut stream = get.begin();
     // It has begun, and cannot go on: its reader waits.
-    use std::io::BufRead;
     assert!(!stream.fill_buf().unwrap().is_empty());
     served.gateway.signal(Signal::TERM);
     let refused = || std::net::TcpStream::connect(&served.gateway.address).is_err();

@@ -57,7 +57,7 @@ struct Process {
 
 enum State {
     Running {
-        child: Child,
+        child: Box<Child>,
         /// Closed when `areo up` ends, however it does; then the server drains.
         _lifeline: Option<ChildStdin>,
         since: Instant,
@@ -295,7 +295,7 @@ impl Process {
         let lifeline = child.stdin.take();
         let since = Instant::now();
         self.state = State::Running {
-            child,
+            child: Box::new(child),
             _lifeline: lifeline,
             since,
         };
