@@ -27,6 +27,7 @@
 //! | write on a condition, one winner (conditional domains) | [`Domain::has_one_winner`], [`Domain::compare_and_put`], [`Domain::compare_and_delete`], [`Domain::update`] |
 //! | write on a condition, weak (coverable) | [`Domain::write_if`], [`Domain::delete_if`] |
 //! | stream large values | [`Domain::put_stream`], [`Domain::get_stream`], [`Domain::get_range`], [`Domain::get_to`] |
+//! | write a value in parts, by several clients | [`Domain::begin_parts`], [`Domain::put_part`], [`Domain::publish_parts`], [`Domain::abort_parts`] |
 //! | keep records of uploads in progress | [`Domain::put_record`], [`Domain::get_record`], [`Domain::delete_record`], [`Domain::list_records`] |
 //! | list | [`Domain::list`], [`Domain::list_with`] with common prefixes |
 //! | edit files that many people share | [`Domain::file`], [`Domain::files`] |
@@ -96,8 +97,8 @@ pub use error::{
 };
 pub use metrics::Metrics;
 pub use object::{
-    Blocks, ElementRole, Entry, Etag, Holds, ListOptions, Metadata, Object, ObjectInfo, Page,
-    Placement, PutOptions,
+    Blocks, ElementRole, Entry, Etag, Holds, ListOptions, Manifest, Metadata, Object, ObjectInfo,
+    Page, Placement, PutOptions,
 };
 pub use objects::{RecordEntry, RecordName, RecordPage, RecordsAfter};
 pub use reconfig::{
@@ -108,7 +109,7 @@ pub use reconfig_kind::ReconfigKind;
 pub use repair::{BelowRedundancy, ListedVersion, Redundancy, RepairState};
 pub use shape::Shape;
 pub use statistics::Statistics;
-pub use stream::{ObjectStream, StreamError, StreamReport};
+pub use stream::{InvalidPartText, ObjectStream, StoredPart, StreamError, StreamReport, UploadId};
 pub use sweep::{Count, FileCount, FileSweep, SweepOptions, SweepReport, UploadSweep};
 
 /// Users move clients and domains between threads.

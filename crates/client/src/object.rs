@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-pub use areo_core::object::{Blocks, Etag, Metadata};
+pub use areo_core::object::{Blocks, Etag, Manifest, Metadata};
 
 /// How to write an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,8 +114,8 @@ fn metadata<S: Serializer>(metadata: &Metadata, serializer: S) -> Result<S::Ok, 
         written_at_ms: Option<u64>,
     }
     let parts = Parts {
-        blocks: metadata.blocks.as_ref().map(Blocks::count),
-        block_bytes: metadata.blocks.as_ref().map(Blocks::block_bytes),
+        blocks: metadata.blocks.as_ref().map(Manifest::count),
+        block_bytes: metadata.blocks.as_ref().map(Manifest::block_bytes),
         content_type: metadata.content_type.as_deref(),
         etag: metadata.etag.as_ref().map(Etag::as_str),
         metadata: &metadata.user,

@@ -6,6 +6,7 @@
 
 mod conflict;
 mod download;
+mod parts;
 mod upload;
 mod whole;
 
@@ -26,6 +27,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 pub(crate) use conflict::{conflict, version_conflict};
 pub use download::ObjectStream;
+pub use parts::{InvalidPartText, StoredPart, UploadId};
 use upload::Upload;
 pub(crate) use whole::value_to_put;
 

@@ -16,6 +16,8 @@ pub const CONTENT_TYPE_BYTES: usize = 256;
 pub const ETAG_BYTES: usize = 64;
 /// Parts that a manifest lists at most.
 pub const PARTS: usize = 32;
+/// Parts that a list of parts has at most.
+pub const LISTED_PARTS: usize = 10_000;
 /// Bytes of one value, unless the user asks for more.
 pub const DEFAULT_VALUE_BYTES: u64 = 64 << 20;
 /// Bytes of one value, whatever the user asks for.

@@ -6,9 +6,11 @@ use bytes::{BufMut, Bytes, BytesMut};
 use std::fmt;
 
 mod blocks;
+mod manifest;
 mod metadata;
 
 pub use blocks::{Block, Blocks, Part};
+pub use manifest::{Manifest, PartList};
 pub use metadata::{Etag, InvalidMetadata, Metadata};
 
 /// A domain: random, drawn when it is created, so that a name that is used again is another domain.

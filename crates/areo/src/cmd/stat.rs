@@ -136,7 +136,7 @@ mod tests {
                 checksum: Some(0xab),
                 written_at_ms: Some(1000),
                 etag: Some(Etag::new("e-1").unwrap()),
-                blocks: Some(Blocks::new(Version::INITIAL.writer, 2048, 4096)),
+                blocks: Some(Blocks::new(Version::INITIAL.writer, 2048, 4096).into()),
                 lost: None,
             },
             configuration: 0,

@@ -27,6 +27,7 @@ mod machines;
 mod manners;
 mod metrics;
 mod otlp;
+mod parts;
 mod readme;
 mod reconfig;
 mod records;

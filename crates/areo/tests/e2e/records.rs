@@ -18,7 +18,7 @@ fn listed(domain: &Domain, prefix: &str, limit: usize) -> Vec<String> {
         let after = next
             .as_ref()
             .map_or(RecordsAfter::Nothing, RecordsAfter::Record);
-        let page = wait(domain.list_records(prefix, after, limit)).unwrap();
+        let page = wait(domain.list_records(prefix, after, limit)).expect("a quorum is there");
         let names = page.entries.into_iter().map(|entry| entry.name);
         all.extend(names.map(|name| format!("{}+{}", name.key, name.suffix)));
         match page.next {

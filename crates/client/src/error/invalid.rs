@@ -53,6 +53,18 @@ pub enum Invalid {
         /// The length asked for.
         bytes: u64,
     },
+    /// A value has no parts, too many, or more bytes than there are places for.
+    Parts {
+        /// How many.
+        parts: usize,
+        /// The limit.
+        most: usize,
+    },
+    /// The upload was published with other parts.
+    OtherParts {
+        /// As this version.
+        version: crate::Version,
+    },
     /// A range of bytes that ends before it begins, or after the end of the value.
     Range {
         /// Its first byte, counted from 0.
@@ -134,6 +146,16 @@ impl fmt::Display for Invalid {
                 limits::MIN_BLOCK_BYTES,
                 limits::MAX_BLOCK_BYTES
             ),
+            Invalid::Parts { parts, most } => write!(
+                f,
+                "{parts} parts make no value: it has 1 to {most} of them, and fewer than 2^32 blocks"
+            ),
+            Invalid::OtherParts { version } => {
+                write!(
+                    f,
+                    "the upload was published with other parts, as version {version}"
+                )
+            }
             Invalid::Range { start, end, length } => write_range(f, *start, *end, *length),
             Invalid::ListBound { bytes } => write!(
                 f,

@@ -1,7 +1,8 @@
 //! Records of uploads in progress: small objects beside those of users, which no listing of objects shows.
 //!
 //! A record belongs to the key of an object, and differs from others of that key by a suffix. A key of the cluster may read, write, list and
-//! remove the records of an object that it may write (`docs/spec` `[X-43 upload-records]`).
+//! remove the records of an object that it may write (`docs/spec` `[X-43 upload-records]`). A suffix that begins with the text of an
+//! [`UploadId`](crate::UploadId) keeps sweeps from ending that upload.
 
 use crate::Version;
 use crate::domain::Domain;

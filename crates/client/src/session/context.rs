@@ -232,6 +232,14 @@ impl Context {
         }
     }
 
+    /// The end of an operation whose caller is gone, so that no caller sees it.
+    pub(crate) fn gone(&self) -> Error {
+        Error::Swept {
+            domain: self.domain.name().into(),
+            key: String::new(),
+        }
+    }
+
     fn undecided(&self, undecided: DeciderError) -> Error {
         Error::Undecided {
             domain: self.domain.name().into(),

@@ -6,10 +6,10 @@ use crate::checksum;
 use crate::domain::Domain;
 use crate::error::{Damage, Error, Operation};
 use crate::metrics::OperationGauge;
-use crate::object::{Blocks, Metadata, Object};
+use crate::object::{Blocks, Manifest, Metadata, Object};
 use crate::session::{Context, Deadline, RunningJob};
 use crate::span;
-use areo_core::dsm::large;
+use areo_core::dsm::large::{self, BlockPlace};
 use areo_core::element::Value;
 use areo_core::error::Unavailable;
 use areo_core::object::Name;
@@ -260,14 +260,14 @@ async fn run(
         }
         let length = value.length();
         let range = wanted.within(length, &metadata)?;
-        let blocks = metadata.blocks.clone();
+        let manifest = metadata.blocks.clone();
         let about = OpenValue {
             version,
             metadata,
             length,
             is_whole: range == (0..length),
         };
-        let Some(blocks) = blocks else {
+        let Some(manifest) = manifest else {
             let part = Part {
                 content: value.content,
                 block: None,
@@ -277,6 +277,10 @@ async fn run(
             let _ = opened.send(about);
             let _ = parts.send(part).await;
             return Ok(());
+        };
+        let Some(blocks) = blocks_of(&context, version, manifest).await? else {
+            gone = Some(version);
+            continue;
         };
         let mut ahead = Ahead::new(&context, blocks, range);
         // Up to here nothing was handed out: if a block is gone, a newer version is complete, and is read instead.
@@ -291,6 +295,36 @@ async fn run(
         };
         let _ = opened.send(about);
         return hand_out(&context, version, first, ahead, &parts).await;
+    }
+}
+
+/// The blocks of a value. `None`: their list is gone.
+async fn blocks_of(
+    context: &Context,
+    version: Version,
+    manifest: Manifest,
+) -> Result<Option<Blocks>, Error> {
+    let list = match manifest {
+        Manifest::Parts(blocks) => return Ok(Some(blocks)),
+        Manifest::List(list) => list,
+    };
+    let found = context.handle().list_of(&list).await;
+    let Some(value) = found.map_err(|error| context.not_applied(&error))? else {
+        return Ok(None);
+    };
+    let corrupted = |damage| context.domain.corrupted(context.name().key(), damage);
+    let invalid = |reason: String| {
+        let block = "the list of its parts".into();
+        corrupted(Damage::Block { block, reason })
+    };
+    let metadata = Metadata::decode(&value.metadata);
+    let metadata = metadata.map_err(|error| invalid(error.to_string()))?;
+    checksum::verify(&value.content, &metadata, version).map_err(corrupted)?;
+    match list.decode_parts(&value.content.concat()) {
+        Some(blocks) => Ok(Some(blocks)),
+        None => Err(invalid(
+            "it is of another value, or of a later version".into(),
+        )),
     }
 }
 
@@ -409,7 +443,8 @@ impl Ahead<'_> {
         {
             let block = self.blocks.block(place);
             let (domain, upload) = (self.context.handle(), self.blocks.upload);
-            let read = async move { domain.get_block(upload, block.number).await };
+            let place = BlockPlace::from(&block);
+            let read = async move { domain.get_block(upload, place).await };
             let read = spawn_local(read.instrument(self.span.clone()));
             self.reads.push_back((block.range, Read(read)));
         }

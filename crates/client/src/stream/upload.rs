@@ -11,7 +11,7 @@ use crate::reconfig_kind::ReconfigKind;
 use crate::session::{Context, Deadline, RunningJob};
 use crate::span;
 use areo_core::dsm::conditional::{Condition, WriteDecision};
-use areo_core::dsm::large::{self, PublishError};
+use areo_core::dsm::large::{self, BlockPlace, PublishError};
 use areo_core::element::Value;
 use areo_core::error::WriteError;
 use areo_core::limits;
@@ -21,7 +21,6 @@ use areo_core::tag::Writer;
 use areo_trust::grant::Verb;
 use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, Digest};
-use std::ops::Range;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tracing::Instrument;
@@ -42,11 +41,11 @@ pub(super) struct Upload {
 
 /// The operation on the network thread.
 struct UploadTask {
-    parts: mpsc::Sender<Part>,
+    parts: mpsc::Sender<UploadPart>,
     work: RunningJob<Result<Version, Error>>,
 }
 
-enum Part {
+pub(super) enum UploadPart {
     Block(Value),
     /// There are no more; this is what is kept with the value.
     End(Metadata, u64),
@@ -146,7 +145,7 @@ impl Upload {
         };
         let bytes = block.len() as u64;
         let value = Value::new(metadata.encode()?, block);
-        self.send(Part::Block(value)).await?;
+        self.send(UploadPart::Block(value)).await?;
         self.domain.metrics().large().written.inc_by(bytes);
         Ok(())
     }
@@ -170,7 +169,7 @@ impl Upload {
         Ok(())
     }
 
-    async fn send(&mut self, part: Part) -> Result<(), Error> {
+    async fn send(&mut self, part: UploadPart) -> Result<(), Error> {
         let sending = self.sending.as_mut().expect("it has begun");
         if sending.parts.send(part).await.is_ok() {
             return Ok(());
@@ -194,7 +193,7 @@ impl Upload {
             let put = self.domain.put_at_once(name, value, self.options);
             return put.await;
         }
-        let end = Part::End(self.metadata(), self.length);
+        let end = UploadPart::End(self.metadata(), self.length);
         self.send(end).await?;
         let sending = self.sending.take().expect("it has begun");
         sending.work.end().await
@@ -203,7 +202,7 @@ impl Upload {
     /// Takes back what was sent, as far as that can be done now.
     pub(super) async fn give_up(mut self) {
         if self.sending.is_some()
-            && self.send(Part::GiveUp).await.is_ok()
+            && self.send(UploadPart::GiveUp).await.is_ok()
             && let Some(sending) = self.sending.take()
         {
             // A sweep removes the remainder.
@@ -212,8 +211,45 @@ impl Upload {
     }
 }
 
+/// Where the blocks of a stream go.
+#[derive(Clone, Copy)]
+pub(super) enum Target {
+    /// To numbers of an upload of its own.
+    Own(Writer),
+    /// To a lane of an upload that has several writers.
+    Lane { upload: Writer, lane: Writer },
+}
+
+impl Target {
+    fn upload(self) -> Writer {
+        match self {
+            Target::Own(upload) | Target::Lane { upload, .. } => upload,
+        }
+    }
+
+    fn place(self, number: u32) -> BlockPlace {
+        match self {
+            Target::Own(_) => BlockPlace::Own(number),
+            Target::Lane { lane, .. } => BlockPlace::Lane { lane, number },
+        }
+    }
+
+    /// The first blocks, so many.
+    fn first(self, count: u32) -> (Writer, impl Iterator<Item = BlockPlace>) {
+        let places = (0..count).map(move |number| self.place(number));
+        (self.upload(), places)
+    }
+}
+
+/// Blocks that are all at quorums.
+pub(super) struct SentBlocks {
+    metadata: Metadata,
+    pub(super) length: u64,
+    pub(super) blocks: u32,
+}
+
 /// Why an upload came to no version.
-enum UploadError {
+pub(super) enum UploadError {
     Failed(Error),
     /// Its source failed, or its caller is gone. No caller sees the error.
     GivenUp(Error),
@@ -237,12 +273,23 @@ impl ErrorType for UploadError {
 /// The operation: blocks as they come, then the manifest.
 async fn run(
     context: Context,
-    mut parts: mpsc::Receiver<Part>,
+    parts: mpsc::Receiver<UploadPart>,
     block_bytes: u32,
     condition: Option<(Condition, u128)>,
 ) -> Result<Version, UploadError> {
-    let client = context.client.clone();
-    let upload = client.next_upload();
+    let upload = context.client.next_upload();
+    let sent = send_blocks(&context, parts, Target::Own(upload), block_bytes).await?;
+    let blocks = Blocks::new(upload, sent.length, block_bytes);
+    Ok(publish(&context, blocks, sent.metadata, condition).await?)
+}
+
+/// Puts blocks as they come. After an error those that were put are removed.
+pub(super) async fn send_blocks(
+    context: &Context,
+    mut parts: mpsc::Receiver<UploadPart>,
+    target: Target,
+    block_bytes: u32,
+) -> Result<SentBlocks, UploadError> {
     let (window, mut sent) = (large::window(block_bytes), 0);
     let mut puts = JoinSet::new();
     loop {
@@ -252,33 +299,33 @@ async fn run(
                 let put: Result<(), WriteError> = put.expect("a put does not panic");
                 if let Err(error) = put {
                     puts.shutdown().await;
-                    return Err(not_applied(&context, (upload, 0..sent), error).await.into());
+                    return Err(not_applied(context, target.first(sent), error).await.into());
                 }
             }
             part = parts.recv(), if puts.len() < window => match part {
-                Some(Part::Block(content)) => {
-                    let (domain, block) = (context.handle(), (upload, sent));
+                Some(UploadPart::Block(content)) => {
+                    let (domain, block) = (context.handle(), (target.upload(), target.place(sent)));
                     sent += 1;
                     let put = async move { domain.put_block(block, &content).await };
                     puts.spawn_local(put.in_current_span());
                 }
-                Some(Part::End(metadata, length)) => {
+                Some(UploadPart::End(metadata, length)) => {
                     while let Some(put) = puts.join_next().await {
                         let put: Result<(), WriteError> = put.expect("a put does not panic");
                         if let Err(error) = put {
                             puts.shutdown().await;
-                            return Err(not_applied(&context, (upload, 0..sent), error).await.into());
+                            return Err(not_applied(context, target.first(sent), error).await.into());
                         }
                     }
-                    let blocks = Blocks::new(upload, length, block_bytes);
-                    return Ok(publish(&context, blocks, metadata, condition).await?);
+                    return Ok(SentBlocks { metadata, length, blocks: sent });
                 }
                 // A process that ends has no time for more.
-                None => return Err(UploadError::GivenUp(context.swept())),
-                Some(Part::GiveUp) => {
+                None => return Err(UploadError::GivenUp(context.gone())),
+                Some(UploadPart::GiveUp) => {
                     puts.shutdown().await;
-                    context.handle().remove_upload(upload, 0..sent).await;
-                    return Err(UploadError::GivenUp(context.swept()));
+                    let (upload, blocks) = target.first(sent);
+                    context.handle().remove_upload(upload, blocks).await;
+                    return Err(UploadError::GivenUp(context.gone()));
                 }
             },
         }
@@ -292,7 +339,7 @@ async fn publish(
     condition: Option<(Condition, u128)>,
 ) -> Result<Version, Error> {
     let metadata = Metadata {
-        blocks: Some(blocks.clone()),
+        blocks: Some(blocks.clone().into()),
         ..metadata
     };
     span::record(blocks.length(), blocks.count() as usize);
@@ -318,7 +365,11 @@ async fn publish(
 }
 
 /// What became of a block says nothing of the object, which will not have it.
-async fn not_applied(context: &Context, blocks: (Writer, Range<u32>), error: WriteError) -> Error {
+async fn not_applied(
+    context: &Context,
+    blocks: (Writer, impl Iterator<Item = BlockPlace>),
+    error: WriteError,
+) -> Error {
     let (WriteError::NotApplied(failed) | WriteError::Unknown(failed)) = error;
     context.handle().remove_upload_after(blocks, &failed).await;
     context.write_error(&WriteError::NotApplied(failed))

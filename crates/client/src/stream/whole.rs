@@ -71,11 +71,17 @@ pub(crate) fn value_to_put(content: Bytes, options: PutOptions) -> Result<Value,
 /// # Errors
 /// [`Invalid::BlockBytes`].
 pub(super) fn check(options: &PutOptions) -> Result<(), Error> {
+    check_block_bytes(options.block_bytes)
+}
+
+/// # Errors
+/// [`Invalid::BlockBytes`].
+pub(super) fn check_block_bytes(block_bytes: u32) -> Result<(), Error> {
     let limits = limits::MIN_BLOCK_BYTES..=limits::MAX_BLOCK_BYTES;
-    if limits.contains(&options.block_bytes) {
+    if limits.contains(&block_bytes) {
         return Ok(());
     }
-    let bytes = options.block_bytes.into();
+    let bytes = block_bytes.into();
     let reason = Invalid::BlockBytes { bytes };
     Err(Error::Invalid { reason })
 }

@@ -31,43 +31,20 @@ use crate::env::Env;
 use crate::error::{Unavailable, WriteError};
 use crate::gather;
 use crate::limits;
-use crate::object::{Blocks, Kind, Metadata, Name};
+use crate::object::{Blocks, Manifest, Metadata, Name, PartList};
 use crate::tag::{ClientId, Tag, Writer};
 use crate::tlv::{self, MUST_UNDERSTAND, TlvError};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
+pub mod parts;
+mod place;
 mod ranked;
 
 pub use crate::object::UPLOAD_PREFIX as PREFIX;
-
-/// The name of one block.
-pub fn block_name(upload: Writer, index: u32) -> Name {
-    let key = format!("{}{index:08x}", prefix(upload));
-    Name::new(Kind::Block, &key).expect("a short key")
-}
-
-/// How the names of all blocks of an upload begin.
-pub(super) fn prefix(upload: Writer) -> String {
-    let Writer { client, counter } = upload;
-    format!("{PREFIX}{:016x}{counter:016x}-", client.0)
-}
-
-/// Upload and index of the block with this key, if it is that of one.
-pub(super) fn parse_key(key: &str) -> Option<(Writer, u32)> {
-    let (upload, index) = key.strip_prefix(PREFIX)?.split_once('-')?;
-    let (client, counter) = upload.split_at_checked(16)?;
-    let number = |digits| u64::from_str_radix(digits, 16).ok();
-    let upload = Writer {
-        client: ClientId(number(client)?),
-        counter: number(counter)?,
-    };
-    Some((upload, u32::from_str_radix(index, 16).ok()?))
-}
-
-/// The only version of a block that is no tombstone: the same whoever puts it, however often.
-pub(super) fn block_tag(upload: Writer) -> Tag {
-    Tag::first(upload)
-}
+use place::digits;
+pub use place::{BlockPlace, block_name, parse_key, parse_writer};
+pub(super) use place::{block_tag, prefix};
+pub use ranked::GIVEN_UP;
 
 impl<E: Env> Domain<E> {
     /// Writes one block. `content` is all of it; it may be put again after an error.
@@ -76,10 +53,10 @@ impl<E: Env> Domain<E> {
     /// [`WriteError`].
     pub async fn put_block(
         &self,
-        (upload, index): (Writer, u32),
+        (upload, place): (Writer, impl Into<BlockPlace>),
         content: &Value,
     ) -> Result<(), WriteError> {
-        let name = block_name(upload, index);
+        let name = block_name(upload, place);
         self.put_version(&name, (block_tag(upload), content)).await
     }
 
@@ -90,9 +67,9 @@ impl<E: Env> Domain<E> {
     pub async fn get_block(
         &self,
         upload: Writer,
-        index: u32,
+        place: impl Into<BlockPlace>,
     ) -> Result<Option<Value>, Unavailable> {
-        let name = block_name(upload, index);
+        let name = block_name(upload, place);
         let found = self.read(&name, None).await?;
         match found.value.filter(|value| !value.deleted) {
             Some(_) if found.tag != block_tag(upload) => {
@@ -124,6 +101,16 @@ impl<E: Env> Domain<E> {
         blocks: &Blocks,
         metadata: Bytes,
     ) -> Result<Tag, PublishError> {
+        let manifest = Manifest::Parts(blocks.clone());
+        self.publish_manifest(name, &manifest, metadata).await
+    }
+
+    async fn publish_manifest(
+        &self,
+        name: &Name,
+        blocks: &Manifest,
+        metadata: Bytes,
+    ) -> Result<Tag, PublishError> {
         if self.is_ranked(name)
             && let Some(tag) = self.publish_always(name, blocks, metadata.clone()).await?
         {
@@ -136,7 +123,7 @@ impl<E: Env> Domain<E> {
     pub(super) async fn publish_unranked(
         &self,
         name: &Name,
-        blocks: &Blocks,
+        blocks: &Manifest,
         metadata: Bytes,
     ) -> Result<Tag, PublishError> {
         // A manifest is short: it has room wherever one of its blocks had.
@@ -155,7 +142,7 @@ impl<E: Env> Domain<E> {
             }
         };
         // Unique: this upload is published once.
-        let tag = match max.next_in(last.era(), blocks.upload) {
+        let tag = match max.next_in(last.era(), blocks.writer()) {
             Ok(tag) => tag,
             Err(used_up) => return Err(self.not_applied(blocks, used_up.into()).await),
         };
@@ -165,8 +152,8 @@ impl<E: Env> Domain<E> {
             metadata: metadata.clone(),
             era: last.era(),
         }));
-        let (cell, value) = (cell(blocks.upload), commit.encode());
-        let decided = self.decide_as_owner(&cell, &value, blocks.upload).await;
+        let (cell, value) = (cell(blocks.writer()), commit.encode());
+        let decided = self.decide_as_owner(&cell, &value, blocks.writer()).await;
         let decided = match decided {
             Ok(decided) => decided,
             // A client that learns of the commit finishes it.
@@ -212,7 +199,7 @@ impl<E: Env> Domain<E> {
     async fn aborted(
         &self,
         (name, tag, era): (&Name, Tag, u32),
-        blocks: &Blocks,
+        blocks: &Manifest,
         max: Tag,
     ) -> Result<Tag, PublishError> {
         let unknown = |failed| PublishError::Write(WriteError::Unknown(failed));
@@ -226,8 +213,10 @@ impl<E: Env> Domain<E> {
                 return Ok(tag);
             }
         };
-        self.remove_upload(blocks.upload, numbers(blocks)).await;
-        if found.tag < tag {
+        self.remove_own(blocks).await;
+        // Another publication of the parts may be what is there: its caller looks.
+        let may_be_another = matches!(blocks, Manifest::List(_));
+        if found.tag < tag || may_be_another {
             return Err(PublishError::Swept);
         }
         if last.era() > era && found.tag != tag {
@@ -239,9 +228,10 @@ impl<E: Env> Domain<E> {
     }
 
     /// The end of an upload whose commit was not proposed to any server, and will not be.
-    async fn not_applied(&self, blocks: &Blocks, failed: Unavailable) -> PublishError {
-        let own = (blocks.upload, numbers(blocks));
-        self.remove_upload_after(own, &failed).await;
+    async fn not_applied(&self, blocks: &Manifest, failed: Unavailable) -> PublishError {
+        if removal::is_refused(&failed) {
+            self.remove_own(blocks).await;
+        }
         PublishError::Write(WriteError::NotApplied(failed))
     }
 
@@ -263,7 +253,8 @@ impl<E: Env> Domain<E> {
         for put in gather::join(window(blocks.block_bytes()), puts).await {
             // The block may be at some servers: there is no manifest, and will be none.
             if let Err(WriteError::NotApplied(failed) | WriteError::Unknown(failed)) = put {
-                return Err(self.not_applied(blocks, failed).await);
+                let manifest = Manifest::Parts(blocks.clone());
+                return Err(self.not_applied(&manifest, failed).await);
             }
         }
         self.publish(name, blocks, metadata).await
@@ -276,11 +267,14 @@ impl<E: Env> Domain<E> {
     pub async fn read_large(&self, name: &Name) -> Result<FoundVersion, Unavailable> {
         loop {
             let mut found = self.read(name, None).await?;
-            let Some(blocks) = found.value.as_ref().and_then(blocks_of) else {
+            let Some(manifest) = found.value.as_ref().and_then(manifest_of) else {
                 return Ok(found);
             };
+            let Some(blocks) = self.blocks(&manifest).await? else {
+                continue;
+            };
             let gets = blocks.iter();
-            let gets = gets.map(|block| self.get_block(blocks.upload, block.number));
+            let gets = gets.map(|block| self.get_block(blocks.upload, BlockPlace::from(&block)));
             let gets = gather::join(window(blocks.block_bytes()), gets).await;
             let gets = gets.into_iter().collect::<Result<Option<Vec<_>>, _>>()?;
             // Otherwise a larger version is complete.
@@ -302,14 +296,9 @@ fn written(decided: &WriteDecision) -> Tag {
 }
 
 /// Where the content of a manifest is.
-pub fn blocks_of(value: &Value) -> Option<Blocks> {
+pub fn manifest_of(value: &Value) -> Option<Manifest> {
     value.apart?;
     Metadata::decode(&value.metadata).ok()?.blocks
-}
-
-/// The numbers of the blocks.
-fn numbers(blocks: &Blocks) -> impl Iterator<Item = u32> {
-    blocks.iter().map(|block| block.number)
 }
 
 /// Blocks of this length that are under way at once, so that their bytes are bounded.
@@ -320,14 +309,12 @@ pub fn window(block_bytes: u32) -> usize {
 
 /// The decided-once cell of an upload.
 pub(super) fn cell(upload: Writer) -> Bytes {
-    let Writer { client, counter } = upload;
-    format!("{PREFIX}{:016x}{counter:016x}", client.0).into()
+    format!("{PREFIX}{}", digits(upload)).into()
 }
 
 /// The upload of this cell, if it is that of one.
 pub(super) fn upload_of(cell: &[u8]) -> Option<Writer> {
-    let key = format!("{}-0", std::str::from_utf8(cell).ok()?);
-    parse_key(&key).map(|(upload, _)| upload)
+    parse_writer(std::str::from_utf8(cell).ok()?.strip_prefix(PREFIX)?)
 }
 
 /// What an upload's cell decides.
@@ -337,6 +324,8 @@ pub(super) enum Fate {
     Commit(Box<Commit>),
     /// It never will be.
     Abort,
+    /// It is the seal of a client that ends an upload in parts, and goes on ([`parts`]).
+    Ends,
 }
 
 /// All that is needed to put the manifest.
@@ -355,12 +344,14 @@ const METADATA: u16 = MUST_UNDERSTAND | 3;
 const ABORT: u16 = MUST_UNDERSTAND | 4;
 /// Left out where it is 0.
 const ERA: u16 = MUST_UNDERSTAND | 5;
+const ENDS: u16 = MUST_UNDERSTAND | 6;
 
 impl Fate {
     pub(super) fn encode(&self) -> Bytes {
         let mut out = BytesMut::new();
         match self {
             Fate::Abort => tlv::put_field(&mut out, ABORT, &[]),
+            Fate::Ends => tlv::put_field(&mut out, ENDS, &[]),
             Fate::Commit(commit) => {
                 let mut tag = BytesMut::with_capacity(24);
                 tag.put_u64_le(commit.tag.number);
@@ -385,6 +376,7 @@ impl Fate {
             let invalid = TlvError::Invalid { kind };
             match kind {
                 ABORT => return Ok(Fate::Abort),
+                ENDS => return Ok(Fate::Ends),
                 NAME => name = Some(Name::from_bytes(bytes.slice_ref(value)).map_err(|_| invalid)?),
                 TAG => {
                     let mut fields = &tlv::number::<24>(kind, value)?[..];
@@ -416,11 +408,19 @@ impl Fate {
 pub fn committed(decided: &Bytes) -> Option<(Name, Tag)> {
     match Fate::decode(decided) {
         Ok(Fate::Commit(commit)) => Some((commit.name, commit.tag)),
-        Ok(Fate::Abort) | Err(_) => None,
+        Ok(Fate::Abort | Fate::Ends) | Err(_) => None,
     }
 }
 
 impl Commit {
+    /// The list of parts, if the version has one.
+    pub(super) fn list(&self) -> Option<PartList> {
+        match Metadata::decode(&self.metadata).ok()?.blocks? {
+            Manifest::List(list) => Some(list),
+            Manifest::Parts(_) => None,
+        }
+    }
+
     /// The value of the version.
     pub(super) fn manifest(&self) -> Result<Value, TlvError> {
         let blocks = Metadata::decode(&self.metadata)?.blocks;
@@ -442,16 +442,11 @@ mod tests {
     }
 
     #[test]
-    fn names_of_blocks_say_upload_and_index() {
+    fn names_of_cells_say_the_upload() {
         let name = block_name(upload(), 258);
-        let key = "upload-0000000000000abc0000000000000007-00000102";
-        assert_eq!((name.kind(), name.key()), (Kind::Block, key));
-        assert_eq!(parse_key(key), Some((upload(), 258)));
-        assert!(key.as_bytes().starts_with(&cell(upload())));
+        assert!(name.key().as_bytes().starts_with(&cell(upload())));
         assert_eq!(upload_of(&cell(upload())), Some(upload()));
-        for foreign in ["file-1", "upload-", "upload-1-2", "upload-x"] {
-            assert_eq!(parse_key(foreign), None, "{foreign}");
-        }
+        assert_eq!(upload_of(b"upload-1"), None);
     }
 
     fn of_first_era(fate: &Fate) -> Fate {
@@ -466,7 +461,7 @@ mod tests {
     fn the_fate_of_an_upload_survives_its_cell() {
         let blocks = Blocks::new(upload(), 9, 4);
         let metadata = Metadata {
-            blocks: Some(blocks),
+            blocks: Some(blocks.into()),
             ..Metadata::default()
         };
         let commit = Commit {
@@ -476,7 +471,7 @@ mod tests {
             era: 7,
         };
         assert_eq!(commit.manifest().unwrap().length(), 9);
-        for fate in [Fate::Abort, Fate::Commit(Box::new(commit))] {
+        for fate in [Fate::Abort, Fate::Ends, Fate::Commit(Box::new(commit))] {
             let encoded = fate.encode();
             assert_eq!(Fate::decode(&encoded), Ok(fate.clone()));
             for end in 0..encoded.len() {

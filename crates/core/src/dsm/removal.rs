@@ -13,30 +13,49 @@
 //! A reader under way may lose blocks of what was replaced. It starts again, unless it has handed bytes on; then it fails.
 //! Who wants to spare it leaves them to a later sweep ([`super::Client::keeping_replaced`]).
 
-use super::large::{self, Fate};
+use super::large::{self, BlockPlace, Fate};
 use super::{Domain, sweep};
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::{Obstacle, Response, Unavailable, WriteError};
 use crate::gather;
 use crate::limits;
-use crate::object::Name;
+use crate::object::{Manifest, Name};
 use crate::tag::{Tag, Writer};
 use bytes::Bytes;
 
 impl<E: Env> Domain<E> {
     /// Removes these blocks of an upload that its writer, who calls this, gives up without having proposed to commit
     /// it, or because the proposal was not handed to any connection, or because the cell has decided to abort it.
-    pub async fn remove_upload(&self, upload: Writer, blocks: impl IntoIterator<Item = u32>) {
+    pub async fn remove_upload(
+        &self,
+        upload: Writer,
+        blocks: impl IntoIterator<Item = impl Into<BlockPlace>>,
+    ) {
         // The rest is left to a sweep.
         let _ = self.remove_blocks(upload, blocks).await;
+    }
+
+    /// Removes what a publication that its writer gives up has put: the blocks of a value of one writer, and of an upload in parts the list,
+    /// since another publication may have the parts.
+    pub(super) async fn remove_own(&self, manifest: &Manifest) {
+        match manifest {
+            Manifest::Parts(blocks) => {
+                let numbers = blocks.iter().map(|block| block.number);
+                self.remove_upload(blocks.upload, numbers).await;
+            }
+            Manifest::List(list) => {
+                let place = BlockPlace::List(list.publication);
+                self.remove_upload(list.upload, [place]).await;
+            }
+        }
     }
 
     /// The same after this failure, unless no server could remove anything either: a server that refuses is there, and
     /// has room for a removal even if it has none for anything else; where they are silent, it would only be waited twice.
     pub async fn remove_upload_after(
         &self,
-        (upload, blocks): (Writer, impl IntoIterator<Item = u32>),
+        (upload, blocks): (Writer, impl IntoIterator<Item = impl Into<BlockPlace>>),
         failed: &Unavailable,
     ) {
         if is_refused(failed) {
@@ -65,9 +84,14 @@ impl<E: Env> Domain<E> {
         let Ok(uploads) = self.uploads(&large::prefix(version.writer)).await else {
             return;
         };
+        if uploads.is_empty() {
+            let _ = self.remove_replaced_parts(version.writer).await;
+            return;
+        }
         for upload in uploads {
             // The rest is left to a sweep.
-            if self.remove_blocks(upload.id, upload.blocks).await.is_err() {
+            let places = upload.blocks.into_iter().map(|block| block.place);
+            if self.remove_blocks(upload.id, places).await.is_err() {
                 return;
             }
         }
@@ -85,7 +109,7 @@ impl<E: Env> Domain<E> {
     pub(super) async fn remove_blocks(
         &self,
         upload: Writer,
-        blocks: impl IntoIterator<Item = u32>,
+        blocks: impl IntoIterator<Item = impl Into<BlockPlace>>,
     ) -> Result<(), Unavailable> {
         // Above the only other tag that a block can have.
         let tag = || {
@@ -93,7 +117,7 @@ impl<E: Env> Domain<E> {
             next.expect("two follows one")
         };
         let blocks = blocks.into_iter();
-        let blocks = blocks.map(|index| (large::block_name(upload, index), tag()));
+        let blocks = blocks.map(|place| (large::block_name(upload, place), tag()));
         self.remove_all(blocks).await
     }
 

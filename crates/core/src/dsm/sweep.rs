@@ -26,16 +26,18 @@
 
 use super::Domain;
 use super::interruption::{Interruption, PutInterruption};
-use super::large::{self, Commit, Fate};
+use super::large::{self, BlockPlace, Commit, Fate};
 use crate::dap::Scope;
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::{Unavailable, WriteError};
 use crate::message::ListRequest;
-use crate::object::{Kind, Metadata, Name};
+use crate::object::{Kind, Manifest, Metadata, Name};
 use crate::tag::{Tag, Writer};
 use bytes::Bytes;
 use std::collections::BTreeSet;
+
+mod parts;
 
 /// What to remove, by age; in milliseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,25 +93,42 @@ impl UploadSweep {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Upload {
     pub(super) id: Writer,
-    pub(super) blocks: Vec<u32>,
-    bytes: u64,
+    pub(super) blocks: Vec<UploadBlock>,
     /// For so many seconds no block of it has come to any of the servers that listed it, by their own clocks.
     idle_s: u32,
 }
 
+/// A block of an upload that is there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct UploadBlock {
+    pub(super) place: BlockPlace,
+    pub(super) bytes: u64,
+}
+
 impl Upload {
     fn count(&self) -> Count {
+        let content = self.blocks.iter().filter(|it| it.place.is_content());
         Count {
             uploads: 1,
-            blocks: self.blocks.len() as u64,
-            bytes: self.bytes,
+            blocks: content.clone().count() as u64,
+            bytes: content.map(|block| block.bytes).sum(),
         }
+    }
+
+    /// The cells that decide about it: its own, or those of its publications and of those who end it.
+    fn cells(&self) -> impl Iterator<Item = Bytes> {
+        let publications = self.blocks.iter().filter_map(|it| match it.place {
+            BlockPlace::List(writer) | BlockPlace::Seal(writer) => Some(writer),
+            BlockPlace::Own(_) | BlockPlace::Lane { .. } => None,
+        });
+        let all = [self.id].into_iter().chain(publications);
+        all.map(large::cell)
     }
 }
 
 /// What there is to know of an upload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+pub(super) enum State {
     Unfinished,
     Aborted,
     /// Committed, and never a version that a reader sees from now on (`[W-11 given-up]`).
@@ -127,11 +146,17 @@ impl<E: Env> Domain<E> {
     pub async fn sweep(&self, ages: &Ages) -> Result<UploadSweep, Unavailable> {
         let mut swept = UploadSweep::default();
         let uploads = self.uploads(large::PREFIX).await?;
-        let with_blocks: BTreeSet<Bytes> = uploads.iter().map(|it| large::cell(it.id)).collect();
+        let with_blocks: BTreeSet<Bytes> = uploads.iter().flat_map(Upload::cells).collect();
+        let mut recorded = None;
         for upload in uploads {
-            let mut state = self.upload_state(&upload).await?;
+            if upload.blocks.iter().any(|it| it.place.is_of_parts()) {
+                self.sweep_parts(&upload, ages, &mut recorded, &mut swept)
+                    .await?;
+                continue;
+            }
+            let mut state = self.fate_of(upload.id).await?;
             if state == State::Unfinished && is_old(&upload, ages) {
-                state = self.abort(&upload).await?;
+                state = self.abort(upload.id).await?;
             }
             let (class, goes) = match state {
                 State::Live => (&mut swept.live, false),
@@ -141,7 +166,7 @@ impl<E: Env> Domain<E> {
             };
             add(class, upload.count());
             if goes {
-                let blocks = upload.blocks.iter().copied();
+                let blocks = upload.blocks.iter().map(|block| block.place);
                 self.remove_blocks(upload.id, blocks).await?;
                 add(&mut swept.removed, upload.count());
                 if let State::Replaced(_) | State::GivenUp = state {
@@ -174,6 +199,8 @@ impl<E: Env> Domain<E> {
                     (self.learn(cell).await?, was_removed)
                 };
                 let is_over = match decided {
+                    // Its seal is removed.
+                    Some(decided) if Fate::decode(&decided) == Ok(Fate::Ends) => true,
                     Some(decided) => match self.settled(&decided).await? {
                         State::Replaced(_) => true,
                         // Its writer gave it up, or a sweep.
@@ -213,10 +240,17 @@ impl<E: Env> Domain<E> {
         };
         let metadata = Metadata::decode(&commit.metadata).ok();
         let blocks = metadata.and_then(|metadata| metadata.blocks);
-        let Some(first) = blocks.as_ref().and_then(|blocks| blocks.iter().next()) else {
-            return Ok(false);
+        let name = match blocks {
+            Some(Manifest::Parts(blocks)) => match blocks.iter().next() {
+                Some(first) => large::block_name(blocks.upload, first.number),
+                None => return Ok(false),
+            },
+            // It goes after the blocks.
+            Some(Manifest::List(list)) => {
+                large::block_name(list.upload, BlockPlace::List(list.publication))
+            }
+            None => return Ok(false),
         };
-        let name = large::block_name(commit.tag.writer, first.number);
         let first = self.stat(&name).await?;
         Ok(first.value.is_none_or(|block| block.deleted))
     }
@@ -240,20 +274,19 @@ impl<E: Env> Domain<E> {
             };
             let page = self.list(&request).await?;
             for entry in page.entries {
-                let Some((id, index)) = large::parse_key(&entry.key) else {
+                let Some((id, place)) = large::parse_key(&entry.key) else {
                     continue;
                 };
                 if uploads.last().is_none_or(|upload| upload.id != id) {
                     uploads.push(Upload {
                         id,
                         blocks: Vec::new(),
-                        bytes: 0,
                         idle_s: entry.age_s,
                     });
                 }
                 let upload = uploads.last_mut().expect("one was pushed");
-                upload.blocks.push(index);
-                upload.bytes += entry.length;
+                let bytes = entry.length;
+                upload.blocks.push(UploadBlock { place, bytes });
                 upload.idle_s = upload.idle_s.min(entry.age_s);
             }
             after = page.next;
@@ -262,8 +295,8 @@ impl<E: Env> Domain<E> {
     }
 
     /// The state of an upload. What was committed and not put yet is put here.
-    async fn upload_state(&self, upload: &Upload) -> Result<State, Unavailable> {
-        let decided = self.learn(&large::cell(upload.id)).await?;
+    pub(super) async fn fate_of(&self, upload: Writer) -> Result<State, Unavailable> {
+        let decided = self.learn(&large::cell(upload)).await?;
         match decided {
             None => Ok(State::Unfinished),
             Some(decided) => match self.settled(&decided).await {
@@ -277,7 +310,7 @@ impl<E: Env> Domain<E> {
     /// The state of an upload whose cell decided this.
     async fn settled(&self, decided: &Bytes) -> Result<State, Unavailable> {
         let commit = match Fate::decode(decided) {
-            Ok(Fate::Abort) => return Ok(State::Aborted),
+            Ok(Fate::Abort | Fate::Ends) => return Ok(State::Aborted),
             Ok(Fate::Commit(commit)) => commit,
             // Of a later version of this software: it may be anything, so it is left alone.
             Err(_) => return Ok(State::Live),
@@ -387,8 +420,8 @@ fn passed(ages: &Ages, then: Option<u64>, age_ms: Option<u64>) -> bool {
 
 impl<E: Env> Domain<E> {
     /// Proposes that the upload never becomes a version. Its writer may be faster.
-    async fn abort(&self, upload: &Upload) -> Result<State, Unavailable> {
-        let cell = large::cell(upload.id);
+    pub(super) async fn abort(&self, upload: Writer) -> Result<State, Unavailable> {
+        let cell = large::cell(upload);
         let decided = self.decide(&cell, &Fate::Abort.encode()).await?;
         match (self.settled(&decided).await?, Fate::decode(&decided)) {
             (State::Unfinished, Ok(Fate::Commit(commit))) => {

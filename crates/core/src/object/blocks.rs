@@ -11,13 +11,26 @@ use std::ops::Range;
 pub struct Blocks {
     /// The upload that wrote them: the names of the blocks derive from it and their numbers, and from nothing else.
     pub upload: Writer,
-    /// At least one, at most [`limits::PARTS`].
+    /// At least one, at most [`limits::PARTS`], in a list [`limits::LISTED_PARTS`].
     parts: Vec<Part>,
+    /// Where each begins.
+    starts: Vec<Start>,
+}
+
+/// Where a part begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Start {
+    /// Bytes of the value before it.
+    byte: u64,
+    /// Blocks before it.
+    place: u64,
 }
 
 /// A part of a large value, of any length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
+    /// Whose numbers those of its blocks are; `None`: the upload's own. In a list each part has a lane (decision record 0079).
+    pub lane: Option<Writer>,
     /// The number of its first block; the others have the numbers after it.
     pub first: u32,
     /// Its length in bytes.
@@ -29,14 +42,17 @@ pub struct Part {
 /// One block of a large value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Its number in the upload.
+    /// The lane of its part.
+    pub lane: Option<Writer>,
+    /// Its number in the upload, or in the lane.
     pub number: u32,
     /// The bytes of the value that it holds.
     pub range: Range<u64>,
 }
 
 impl Part {
-    fn count(&self) -> u64 {
+    /// How many blocks it has.
+    pub fn count(&self) -> u64 {
         self.length.div_ceil(self.block_bytes.into())
     }
 
@@ -51,6 +67,7 @@ impl Blocks {
     /// A value of one part.
     pub fn new(upload: Writer, length: u64, block_bytes: u32) -> Blocks {
         let part = Part {
+            lane: None,
             first: 0,
             length,
             block_bytes,
@@ -58,14 +75,30 @@ impl Blocks {
         Blocks::of_parts(upload, vec![part]).expect("fewer than 2^32 blocks of some length")
     }
 
-    /// A value of several parts. `None` if there are none or too many of them, or if one has no width or too many blocks.
+    /// A value of several parts without lanes. `None` if there are none or too many of them, or if one has no width or too many blocks.
     pub fn of_parts(upload: Writer, parts: Vec<Part>) -> Option<Blocks> {
-        let lengths = parts.iter().map(|part| part.length);
-        let length = lengths.into_iter().try_fold(0, u64::checked_add);
-        let is_possible = (1..=limits::PARTS).contains(&parts.len())
-            && parts.iter().all(Part::is_possible)
-            && length.is_some();
-        is_possible.then_some(Blocks { upload, parts })
+        let fits = parts.len() <= limits::PARTS && parts.iter().all(|part| part.lane.is_none());
+        fits.then(|| Blocks::listed(upload, parts)).flatten()
+    }
+
+    /// The same of as many parts as a list has, in lanes.
+    pub fn listed(upload: Writer, parts: Vec<Part>) -> Option<Blocks> {
+        let is_possible = (1..=limits::LISTED_PARTS).contains(&parts.len())
+            && parts.iter().all(Part::is_possible);
+        if !is_possible {
+            return None;
+        }
+        let (mut byte, mut place, mut starts) = (0_u64, 0_u64, Vec::with_capacity(parts.len()));
+        for part in &parts {
+            starts.push(Start { byte, place });
+            byte = byte.checked_add(part.length)?;
+            place += part.count();
+        }
+        (place <= limits::BLOCKS).then_some(Blocks {
+            upload,
+            parts,
+            starts,
+        })
     }
 
     /// The parts, in order.
@@ -91,22 +124,22 @@ impl Blocks {
 
     /// The block at this place.
     pub fn block(&self, place: u64) -> Block {
-        let (mut start, mut before) = (0, 0);
-        for part in &self.parts {
-            let at = place - before;
-            if at < part.count() {
-                let width = u64::from(part.block_bytes);
-                let end = part.length.min((at + 1) * width);
-                let number = u64::from(part.first) + at;
-                return Block {
-                    number: u32::try_from(number).expect("a part with larger numbers is refused"),
-                    range: start + at * width..start + end,
-                };
-            }
-            start += part.length;
-            before += part.count();
+        assert!(place < self.count(), "a block that there is");
+        // The last part that begins there, or before: those before it that begin there, too, are empty.
+        let index = self.starts.partition_point(|start| start.place <= place) - 1;
+        let (part, start) = (&self.parts[index], self.starts[index]);
+        assert!(
+            place - start.place < part.count(),
+            "an empty part has no block"
+        );
+        let (at, width) = (place - start.place, u64::from(part.block_bytes));
+        let end = part.length.min((at + 1) * width);
+        let number = u64::from(part.first) + at;
+        Block {
+            lane: part.lane,
+            number: u32::try_from(number).expect("a part with larger numbers is refused"),
+            range: start.byte + at * width..start.byte + end,
         }
-        panic!("block {place} of {before}");
     }
 
     /// All of them, in order.
@@ -125,15 +158,10 @@ impl Blocks {
 
     /// The place of the block that holds this byte.
     fn place(&self, byte: u64) -> u64 {
-        let (mut start, mut before) = (0, 0);
-        for part in &self.parts {
-            if byte - start < part.length {
-                return before + (byte - start) / u64::from(part.block_bytes);
-            }
-            start += part.length;
-            before += part.count();
-        }
-        panic!("byte {byte} of {start}");
+        let index = self.starts.partition_point(|start| start.byte <= byte) - 1;
+        let (part, start) = (&self.parts[index], self.starts[index]);
+        assert!(byte - start.byte < part.length, "an empty part has no byte");
+        start.place + (byte - start.byte) / u64::from(part.block_bytes)
     }
 
     /// `upload`, then the parts.
@@ -164,6 +192,7 @@ impl Blocks {
             return Err(invalid);
         }
         let part = |mut part: &[u8]| Part {
+            lane: None,
             first: part.get_u32_le(),
             length: part.get_u64_le(),
             block_bytes: part.get_u32_le(),
@@ -185,6 +214,7 @@ mod tests {
 
     fn part(first: u32, length: u64, block_bytes: u32) -> Part {
         Part {
+            lane: None,
             first,
             length,
             block_bytes,
@@ -192,7 +222,12 @@ mod tests {
     }
 
     fn block(number: u32, range: Range<u64>) -> Block {
-        Block { number, range }
+        let lane = None;
+        Block {
+            lane,
+            number,
+            range,
+        }
     }
 
     #[test]

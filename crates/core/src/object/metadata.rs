@@ -1,6 +1,7 @@
 //! What is kept with a version beside its bytes.
 
 use super::blocks::{self, Blocks};
+use super::manifest::{self, Manifest, PartList};
 use crate::limits;
 use crate::tag::{ClientId, Tag, Writer};
 use crate::tlv::{self, TlvError};
@@ -21,7 +22,7 @@ pub struct Metadata {
     /// When the writer wrote it, in milliseconds since 1970 by the writer's clock; informational.
     pub written_at_ms: Option<u64>,
     /// The blocks that hold the value. A reader that does not understand this field must not take the value for an empty one.
-    pub blocks: Option<Blocks>,
+    pub blocks: Option<Manifest>,
     /// It stands for this version, of which too few elements were left when a person changed the domain (`[W-18 lost-version]`). A reader that
     /// does not understand this field must not take the value for an empty one.
     pub lost: Option<Tag>,
@@ -57,6 +58,7 @@ const WRITTEN_AT_MS: u16 = 4;
 const BLOCKS: u16 = tlv::MUST_UNDERSTAND | 5;
 const ETAG: u16 = 6;
 const LOST: u16 = tlv::MUST_UNDERSTAND | 7;
+const PART_LIST: u16 = tlv::MUST_UNDERSTAND | 8;
 
 /// User pairs that are taken at most. Short ones are dominated by their framing: their number is bounded with their bytes.
 const USER_PAIRS: usize = limits::USER_METADATA_BYTES / 16;
@@ -68,6 +70,10 @@ const MOST_BYTES: usize = limits::CONTENT_TYPE_BYTES
     + (4 + 8 + limits::ETAG_BYTES + blocks::MOST_BYTES + TAG_BYTES);
 /// Bytes of a tag.
 const TAG_BYTES: usize = 24;
+const _: () = assert!(
+    manifest::ENCODED_BYTES <= blocks::MOST_BYTES,
+    "a list takes less than the parts"
+);
 const _: () = assert!(MOST_BYTES <= limits::METADATA_BYTES, "what is encoded fits");
 const _: () = assert!(
     limits::USER_METADATA_BYTES <= u16::MAX as usize,
@@ -155,8 +161,12 @@ impl Metadata {
         if let Some(etag) = &self.etag {
             tlv::put_field(&mut out, ETAG, etag.as_str().as_bytes());
         }
-        if let Some(blocks) = &self.blocks {
-            tlv::put_field(&mut out, BLOCKS, &blocks.encode());
+        match &self.blocks {
+            Some(Manifest::Parts(blocks)) => {
+                tlv::put_field(&mut out, BLOCKS, &blocks.encode());
+            }
+            Some(Manifest::List(list)) => tlv::put_field(&mut out, PART_LIST, &list.encode()),
+            None => {}
         }
         if let Some(lost) = &self.lost {
             let Writer { client, counter } = lost.writer;
@@ -188,7 +198,11 @@ impl Metadata {
                     metadata.written_at_ms = Some(time);
                 }
                 ETAG => metadata.etag = Some(decode_etag(value)?),
-                BLOCKS => metadata.blocks = Some(Blocks::decode(kind, value)?),
+                BLOCKS => metadata.blocks = Some(Blocks::decode(kind, value)?.into()),
+                PART_LIST => {
+                    let list = PartList::decode(kind, value)?;
+                    metadata.blocks = Some(Manifest::List(list));
+                }
                 LOST => metadata.lost = Some(decode_tag(value)?),
                 _ => tlv::unknown(kind)?,
             }
@@ -260,7 +274,7 @@ mod tests {
             checksum: Some(7),
             written_at_ms: Some(9),
             etag: Some(Etag::new("d41d8cd98f00b204-2").unwrap()),
-            blocks: Some(Blocks::new(Writer::default(), 10, 4)),
+            blocks: Some(Blocks::new(Writer::default(), 10, 4).into()),
             lost: Some(Tag {
                 number: 3,
                 writer: Writer {

@@ -7,6 +7,7 @@ mod cells;
 mod left;
 mod meeting;
 mod moving;
+mod parts;
 mod ranked;
 mod removal;
 mod slow;

@@ -49,6 +49,7 @@ fn a_value_may_have_several_parts() {
     let world = World::new(&c, 1);
     let actor = world.actor(&c);
     let part = |first, length, block_bytes| Part {
+        lane: None,
         first,
         length,
         block_bytes,
@@ -59,7 +60,7 @@ fn a_value_may_have_several_parts() {
     let pieces = pieces.map(|range| value(&TEXT[range.start as usize..range.end as usize]));
     let contents: Vec<Value> = pieces.collect();
     let metadata = Metadata {
-        blocks: Some(blocks.clone()),
+        blocks: Some(blocks.clone().into()),
         ..Metadata::default()
     };
     let metadata = metadata.encode().unwrap();

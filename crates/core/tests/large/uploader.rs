@@ -65,7 +65,7 @@ impl Upload {
     pub fn manifest(&self) -> (Blocks, Bytes) {
         let blocks = Blocks::new(self.id, self.text.len() as u64, BLOCK_BYTES as u32);
         let metadata = Metadata {
-            blocks: Some(blocks.clone()),
+            blocks: Some(blocks.clone().into()),
             ..Metadata::default()
         };
         (blocks, metadata.encode().expect("small metadata"))

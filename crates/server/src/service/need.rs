@@ -14,6 +14,7 @@ use areo_core::consensus::mailbox::MAILBOX_CELL;
 use areo_core::consensus::snapshot::FIRST_CELL;
 use areo_core::consensus::speculating::ROUNDS;
 use areo_core::consensus::{SUCCESSOR_CELL, fate};
+use areo_core::dsm::large::GIVEN_UP;
 use areo_core::element::Element;
 use areo_core::manager::chains::CHAIN_CELLS;
 use areo_core::manager::domains::{DOMAIN_CELLS, domain_of_cell};
@@ -244,7 +245,10 @@ impl Table {
         if decides_configuration {
             return self.of_configuration(domain);
         }
-        if cell.starts_with(UPLOAD_PREFIX.as_bytes()) || fate::is_fate(cell) {
+        let is_of_upload = [UPLOAD_PREFIX, GIVEN_UP]
+            .iter()
+            .any(|it| cell.starts_with(it.as_bytes()));
+        if is_of_upload || fate::is_fate(cell) {
             return self.in_domain(CHANGE, domain, Keys::Any);
         }
         if domain != self.root {

@@ -109,7 +109,7 @@ impl One<'_> {
             .collect();
         let metadata = Metadata {
             user: vec![(HASH.into(), format!("{hash:x}"))],
-            blocks: Some(blocks.clone()),
+            blocks: Some(blocks.clone().into()),
             ..Metadata::default()
         };
         let metadata = metadata.encode().expect("small metadata");

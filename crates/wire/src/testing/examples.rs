@@ -60,6 +60,7 @@ fn metadata() -> Bytes {
 /// Of a value that is in blocks.
 fn manifest() -> Element {
     let part = |first, length| Part {
+        lane: None,
         first,
         length,
         block_bytes: 4 << 20,
@@ -68,7 +69,7 @@ fn manifest() -> Element {
     let blocks = Blocks::of_parts(writer(9), parts).expect("they have numbers");
     let metadata = Metadata {
         checksum: Some(0x1234_5678),
-        blocks: Some(blocks.clone()),
+        blocks: Some(blocks.clone().into()),
         ..Metadata::default()
     };
     Element {

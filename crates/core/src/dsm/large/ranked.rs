@@ -6,24 +6,23 @@
 //! the object's current version chosen once more, above all that the writer has proposed. If that is not this manifest, no
 //! reader will ever see it.
 
-use super::{Commit, Fate, PublishError, cell, numbers, written};
+use super::{Commit, Fate, PublishError, cell, digits, written};
 use crate::dsm::Domain;
 use crate::dsm::conditional::{Condition, DecisionEnd, UploadCommit, Wish, WriteDecision};
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::{Unavailable, WriteError};
-use crate::object::{Blocks, Name};
+use crate::object::{Blocks, Manifest, Name};
 use crate::tag::{Tag, Writer};
 use bytes::Bytes;
 use std::cmp::Ordering;
 
 /// How the names of the cells begin that say that an upload is given up. They are no cells that are ever forgotten.
-const GIVEN_UP: &str = "given-up-";
+pub const GIVEN_UP: &str = "given-up-";
 
 /// The cell that says that an upload is given up.
 fn given_up(upload: Writer) -> Bytes {
-    let Writer { client, counter } = upload;
-    format!("{GIVEN_UP}{:016x}{counter:016x}", client.0).into()
+    format!("{GIVEN_UP}{}", digits(upload)).into()
 }
 
 impl<E: Env> Domain<E> {
@@ -39,10 +38,23 @@ impl<E: Env> Domain<E> {
         metadata: Bytes,
         (condition, request): (Condition, u128),
     ) -> Result<WriteDecision, PublishError> {
+        let manifest = Manifest::Parts(blocks.clone());
+        let on = (condition, request);
+        self.publish_manifest_if(name, &manifest, metadata, on)
+            .await
+    }
+
+    pub(super) async fn publish_manifest_if(
+        &self,
+        name: &Name,
+        blocks: &Manifest,
+        metadata: Bytes,
+        (condition, request): (Condition, u128),
+    ) -> Result<WriteDecision, PublishError> {
         let commit = Fate::Commit(Box::new(Commit {
             name: name.clone(),
             // Which version it becomes is not known yet.
-            tag: Tag::first(blocks.upload),
+            tag: Tag::first(blocks.writer()),
             metadata: metadata.clone(),
             era: self.start().era(),
         }));
@@ -74,12 +86,12 @@ impl<E: Env> Domain<E> {
     pub(super) async fn publish_always(
         &self,
         name: &Name,
-        blocks: &Blocks,
+        blocks: &Manifest,
         metadata: Bytes,
     ) -> Result<Option<Tag>, PublishError> {
         let commit = Fate::Commit(Box::new(Commit {
             name: name.clone(),
-            tag: Tag::first(blocks.upload),
+            tag: Tag::first(blocks.writer()),
             metadata: metadata.clone(),
             era: self.start().era(),
         }));
@@ -99,40 +111,40 @@ impl<E: Env> Domain<E> {
     pub(super) async fn publish_after(
         &self,
         name: &Name,
-        (blocks, manifest): (&Blocks, &Value),
+        (blocks, manifest): (&Manifest, &Value),
         (condition, request): (Condition, u128),
         upload: UploadCommit<'_>,
     ) -> Result<Option<WriteDecision>, PublishError> {
         let wish = Wish {
-            writer: blocks.upload,
+            writer: blocks.writer(),
             request,
             ..self.client.wish(manifest, condition)
         };
         match Box::pin(self.decide_manifest(name, wish, upload)).await {
             Ok(DecisionEnd::Decided(written @ WriteDecision::Written { tag, replaced })) => {
                 self.remove_replaced(replaced).await;
-                if tag.writer != blocks.upload {
+                if tag.writer != blocks.writer() {
                     // The request was made before: that version has blocks of its own.
-                    self.remove_upload(blocks.upload, numbers(blocks)).await;
-                    self.forget(&cell(blocks.upload));
+                    self.remove_own(blocks).await;
+                    self.forget(&cell(blocks.writer()));
                 }
                 Ok(Some(written))
             }
             Ok(DecisionEnd::Decided(conflict @ WriteDecision::Conflict(_))) => {
-                self.remove_upload(blocks.upload, numbers(blocks)).await;
-                self.forget(&cell(blocks.upload));
+                self.remove_own(blocks).await;
+                self.forget(&cell(blocks.writer()));
                 Ok(Some(conflict))
             }
             Ok(DecisionEnd::Left { committed: false }) => Ok(None),
             Ok(DecisionEnd::Left { committed: true }) => {
                 // Which version it is was not said, so that no sweep could tell it from one that is to come.
-                self.remove_upload(blocks.upload, numbers(blocks)).await;
-                self.forget(&cell(blocks.upload));
+                self.remove_own(blocks).await;
+                self.forget(&cell(blocks.writer()));
                 let failed = Unavailable::not_conditional();
                 Err(PublishError::Write(WriteError::NotApplied(failed)))
             }
             Ok(DecisionEnd::GivenUp) => {
-                self.remove_upload(blocks.upload, numbers(blocks)).await;
+                self.remove_own(blocks).await;
                 Err(PublishError::Swept)
             }
             Err(WriteError::NotApplied(failed)) => Err(self.not_applied(blocks, failed).await),
@@ -145,7 +157,7 @@ impl<E: Env> Domain<E> {
     pub(super) async fn aborted_of_register(
         &self,
         name: &Name,
-        blocks: &Blocks,
+        blocks: &Manifest,
         tag: Tag,
     ) -> Result<Option<Tag>, PublishError> {
         let read = self.read_lineage(name).await;
@@ -157,9 +169,9 @@ impl<E: Env> Domain<E> {
         if found.tag == tag || ancestors.any(|it| it.tag == tag) {
             return Ok(Some(tag));
         }
-        self.remove_upload(blocks.upload, numbers(blocks)).await;
+        self.remove_own(blocks).await;
         match lineage.order_of_put(found.tag, tag) {
-            Some(Ordering::Less) => Ok(Some(tag)),
+            Some(Ordering::Less) if matches!(blocks, Manifest::Parts(_)) => Ok(Some(tag)),
             Some(_) => Err(PublishError::Swept),
             None => Err(PublishError::Write(WriteError::Unknown(
                 Unavailable::outrun(tag),

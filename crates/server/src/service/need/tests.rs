@@ -314,7 +314,7 @@ fn lists_and_cells() -> Vec<Row> {
             rows.push(row(cell(ROOT, decides, step), &[RECONFIG]));
         }
     }
-    for fate in ["upload-1-2", "fate-0123456789abcdef-k-1"] {
+    for fate in ["upload-1-2", "given-up-1", "fate-0123456789abcdef-k-1"] {
         rows.push(row(cell(PHOTOS, fate, query()), &[any]));
         let needed = [of(CHANGE, Keys::Any)];
         rows.push(row(cell(PHOTOS, fate, prepare()), &needed));
