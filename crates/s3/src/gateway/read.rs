@@ -33,7 +33,6 @@ impl Found<'_> {
 /// # Errors
 /// Those of the store, and of conditions and ranges that do not hold.
 pub(super) async fn get(domain: &Domain, key: &str, options: GetOptions) -> Result<Reply, S3Error> {
-    refuse_part(&options)?;
     let wanted = options.clone();
     let choose = move |length: u64, metadata: &Metadata| {
         // Of what is refused no bytes are read; the version does not count here, because one without an `ETag` of its own is judged below.
@@ -63,7 +62,6 @@ pub(super) async fn head(
     key: &str,
     options: &GetOptions,
 ) -> Result<Reply, S3Error> {
-    refuse_part(options)?;
     let info = domain.stat(key).await;
     let info = info.map_err(|error: Error| failure::of(&error))?;
     let found = Found {
@@ -104,9 +102,13 @@ pub(super) async fn attributes(
     Ok(Reply::document(text).with(LAST_MODIFIED, &modified))
 }
 
-fn refuse_part(options: &GetOptions) -> Result<(), S3Error> {
+/// An object that came at once is its first part. The lengths of the parts of another one are not kept.
+fn refuse_part(options: &GetOptions, etag: &str) -> Result<(), S3Error> {
+    // 32 digits of an MD5, and the number of parts.
+    let came_in_parts = etag.as_bytes().get(32) == Some(&b'-');
     match options.part {
-        None | Some(1) => Ok(()),
+        None => Ok(()),
+        Some(1) if !came_in_parts => Ok(()),
         Some(_) => Err(S3Error::new(
             Code::NotImplemented,
             "objects are read by range, not by part",
@@ -171,6 +173,7 @@ pub(super) fn judge(
 fn head_of(found: &Found<'_>, options: &GetOptions) -> Result<Reply, S3Error> {
     let etag = found.etag();
     judge(&options.conditions, &etag, found.metadata.written_at_ms)?;
+    refuse_part(options, &etag)?;
     let range = range_of(options, found.length)?;
     let mut reply = Reply::ok();
     if options.range.is_some() {
@@ -297,6 +300,23 @@ mod tests {
             ..times(Some(9), None)
         };
         assert_eq!(code(&beside), None, "If-None-Match counts alone");
+    }
+
+    #[test]
+    fn an_object_that_came_at_once_is_its_first_part() {
+        let part = |part, etag: &str| {
+            let options = GetOptions {
+                part,
+                ..GetOptions::default()
+            };
+            refuse_part(&options, etag).map_err(|error| error.code)
+        };
+        let (at_once, in_parts) = ("a".repeat(32), format!("{}-2", "a".repeat(32)));
+        assert_eq!(part(None, &in_parts), Ok(()));
+        assert_eq!(part(Some(1), &at_once), Ok(()));
+        assert_eq!(part(Some(1), "1-91384cafb734dfd11"), Ok(()));
+        assert_eq!(part(Some(2), &at_once), Err(Code::NotImplemented));
+        assert_eq!(part(Some(1), &in_parts), Err(Code::NotImplemented));
     }
 
     #[test]

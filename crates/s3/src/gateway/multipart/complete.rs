@@ -96,10 +96,23 @@ pub(in crate::gateway) async fn complete(
     let put = place
         .domain
         .put_described(place.key, body, options, on, describe);
-    put.await.map_err(|error| match &error {
-        StreamError::Store(error) => write::refused(place.domain, condition, error),
-        StreamError::Local(_) => failure::of_stream(&error),
-    })?;
+    if let Err(error) = put.await {
+        // A caller that has lost patience sends the request again, and the first attempt goes on: when it ends, the parts go.
+        if let Some(done) = earlier(&place).await? {
+            return Ok(done);
+        }
+        return Err(match &error {
+            StreamError::Store(error) => write::refused(place.domain, condition, error),
+            StreamError::Local(_) => match failure::of_stream(&error) {
+                // The bytes are the cluster's: the caller may send the request again.
+                S3Error {
+                    code: Code::IncompleteBody,
+                    message,
+                } => S3Error::new(Code::ServiceUnavailable, message),
+                error => error,
+            },
+        });
+    }
     place.remove().await?;
     Ok(response(&place, etag, checksum))
 }
