@@ -2,16 +2,20 @@
 
 use crate::workspace::Workspace;
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
+use std::fs::File;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 const SERVERS: u16 = 5;
 /// The distance of a server's admin port from its port.
 const ADMIN: u16 = 90;
 /// The line of `areo up` after which the gateway takes requests begins so.
 const READY: &str = "S3 at ";
+/// The lines of `areo up`.
+const LOG: &str = "up.log";
 
 /// Installs the clients, builds the product, starts a cluster with a gateway, and runs the clients named in `only`, or all.
 pub(crate) fn run(workspace: &Workspace, only: Option<&str>) -> Result<(), String> {
@@ -61,8 +65,6 @@ fn program(workspace: &Workspace) -> Result<PathBuf, String> {
 /// A cluster of processes with a gateway, in a directory of its own.
 struct Cluster {
     up: Child,
-    /// Kept open: `areo up` writes to it until it ends.
-    output: BufReader<ChildStdout>,
     directory: PathBuf,
     /// Host and port of the gateway.
     address: String,
@@ -76,38 +78,45 @@ impl Cluster {
             .map_err(|error| format!("cannot make {}: {error}", directory.display()))?;
         let (port, gateway) = free_ports().ok_or("no ports are free below 30000")?;
         let address = format!("127.0.0.1:{gateway}");
-        let mut up = Command::new(program)
+        let log = directory.join(LOG);
+        let output = File::create(&log)
+            .map_err(|error| format!("cannot make {}: {error}", log.display()))?;
+        let up = Command::new(program)
             .args(["up", "--servers", &SERVERS.to_string()])
             .args(["--port", &port.to_string(), &format!("--s3={address}")])
             .arg("--data")
             .arg(directory.join("data"))
             .stdin(Stdio::null())
-            .stdout(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(output)
             .spawn()
             .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
-        let output = up.stdout.take().expect("its output is a pipe");
         let mut cluster = Cluster {
             up,
-            output: BufReader::new(output),
             directory,
             address,
         };
-        cluster.wait()?;
+        cluster.wait(&log)?;
         Ok(cluster)
     }
 
-    /// Reads the output of `areo up` until the gateway takes requests.
-    fn wait(&mut self) -> Result<(), String> {
-        let mut line = String::new();
-        while !line.starts_with(READY) {
-            line.clear();
-            match self.output.read_line(&mut line) {
-                Ok(1..) => {}
-                Ok(0) => return Err("`areo up` ended before it served".into()),
-                Err(error) => return Err(format!("cannot read from `areo up`: {error}")),
+    /// Waits until `areo up` says that the gateway takes requests.
+    fn wait(&mut self, log: &Path) -> Result<(), String> {
+        loop {
+            let ended = self.up.try_wait();
+            let ended = ended.map_err(|error| format!("cannot wait for `areo up`: {error}"))?;
+            let text = std::fs::read_to_string(log);
+            let text = text.map_err(|error| format!("cannot read {}: {error}", log.display()))?;
+            if let Some(status) = ended {
+                return Err(format!(
+                    "`areo up` ended before it served ({status}):\n{text}"
+                ));
             }
+            if text.lines().any(|line| line.starts_with(READY)) {
+                return Ok(());
+            }
+            thread::sleep(Duration::from_millis(100));
         }
-        Ok(())
     }
 
     /// The administrator's key, as variables of AWS.
