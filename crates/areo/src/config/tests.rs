@@ -155,11 +155,9 @@ fn every_key_can_be_said_in_file_and_environment() {
             assert_eq!(value, Ok(Some(1)), "{spelled}");
         }
         let variable = variable_of(key);
-        assert!(
-            variable
-                .bytes()
-                .all(|b| b.is_ascii_uppercase() || b == b'_' || b == b'0')
-        );
+        let is_usual =
+            |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+        assert!(variable.bytes().all(is_usual), "{variable}");
         let environment = places(directory.path(), &[(&variable, "2")]);
         let settings = Settings::load(None, &environment).unwrap();
         assert_eq!(settings.get(None, key, number::<u32>), Ok(Some(2)));
