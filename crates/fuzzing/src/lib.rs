@@ -8,9 +8,11 @@
 //! Beside that, [`not_run`] is for each test that needs something which a machine may lack.
 
 mod mutation;
+mod pairs;
 mod skipped;
 
 pub use mutation::Random;
+pub use pairs::next_pair;
 pub use skipped::not_run;
 
 use mutation::change;

@@ -4,7 +4,7 @@
 #![allow(dead_code, reason = "tests of the laboratory use a part of it")]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{LazyLock, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 /// The beginnings of access keys and join tokens as text; the last part of each is its secret.
 const MARKS: [&str; 2] = ["areokey1.", "areo1."];
@@ -13,10 +13,11 @@ const SECRET_BYTES: usize = 32;
 /// The first bytes of a needle, by which the search skips almost everything.
 const PREFIX_BYTES: usize = 2;
 
-static KNOWN: LazyLock<RwLock<Needles>> = LazyLock::new(RwLock::default);
+/// A search has its own state of them: it may take long, and other tests learn meanwhile.
+static KNOWN: LazyLock<RwLock<Arc<Needles>>> = LazyLock::new(RwLock::default);
 
 /// Byte strings that are looked for all at once.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Needles {
     /// Each needle with the kind of its secret, by its first bytes.
     by_prefix: BTreeMap<u16, BTreeSet<(Vec<u8>, &'static str)>>,
@@ -55,16 +56,16 @@ impl Needles {
         if self.prefixes.is_empty() {
             return None;
         }
-        bytes
-            .windows(PREFIX_BYTES)
-            .enumerate()
-            .find_map(|(at, two)| {
-                let prefix = prefix(two);
-                let is_known = self.prefixes[usize::from(prefix >> 6)] >> (prefix & 63) & 1 == 1;
-                let needles = is_known.then(|| &self.by_prefix[&prefix])?;
-                let found = needles.iter().find(|(it, _)| bytes[at..].starts_with(it))?;
-                Some(found.1)
-            })
+        let mut from = 0;
+        while let Some(at) = areo_fuzzing::next_pair(bytes, from, &self.prefixes) {
+            let needles = &self.by_prefix[&prefix(&bytes[at..])];
+            let found = needles.iter().find(|(it, _)| bytes[at..].starts_with(it));
+            if let Some((_, kind)) = found {
+                return Some(kind);
+            }
+            from = at + 1;
+        }
+        None
     }
 }
 
@@ -94,13 +95,14 @@ fn bytes_of(digits: &str) -> Option<[u8; SECRET_BYTES]> {
 }
 
 /// All secrets of this process.
-pub(crate) fn known() -> RwLockReadGuard<'static, Needles> {
-    KNOWN.read().unwrap_or_else(PoisonError::into_inner)
+pub(crate) fn known() -> Arc<Needles> {
+    Arc::clone(&KNOWN.read().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// Looks for more from now on.
 pub(crate) fn learn_by(add: impl FnOnce(&mut Needles)) {
-    add(&mut KNOWN.write().unwrap_or_else(PoisonError::into_inner));
+    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+    add(Arc::make_mut(&mut known));
 }
 
 /// Learns the secrets of the access keys and join tokens in a text.
