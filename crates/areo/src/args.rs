@@ -115,6 +115,8 @@ pub(crate) enum Command {
     ///
     /// A bucket is a domain. Any number of gateways serve one cluster. Its key needs the grant `gateway`; callers sign with keys of their own, whose
     /// grants servers judge. `docs/s3.md` says which operations there are.
+    // The screen has no room for it: `docs/s3.md` and `areo up --s3` name it.
+    #[command(hide = true)]
     S3(Box<S3>),
     /// Make, list and revoke tokens with which machines become servers
     // The screen has room for one line about trust: that of `key` names the others.

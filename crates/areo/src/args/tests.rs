@@ -43,7 +43,6 @@ fn the_help_names_every_command() {
             "repair",
             "domain",
             "reconfig",
-            "s3",
             "key",
             "status",
             "trace",
