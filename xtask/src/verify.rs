@@ -139,7 +139,7 @@ const STEPS: &[Step] = &[
 ];
 
 /// The variable with the file in which tests note that this machine cannot run them (`areo_fuzzing::not_run`).
-const NOT_RUN: &str = "AREO_NOT_RUN";
+const NOT_RUN: &str = "TESTS_NOT_RUN";
 
 fn skipped(workspace: &Workspace) -> String {
     let file = workspace.root().join("target/not-run");
@@ -248,7 +248,7 @@ fn summary(steps: &[Step], passed: &[Duration], failure: Option<&Failure>) -> St
 
 #[cfg(test)]
 mod tests {
-    use super::{STEPS, Step, not_run, run_steps, summary};
+    use super::{NOT_RUN, STEPS, Step, not_run, run_steps, summary};
     use crate::workspace::Workspace;
 
     #[test]
@@ -257,6 +257,12 @@ mod tests {
         let noted = "b: there is no cc\na: it needs root\nb: there is no cc\n";
         let listed = "\nnot run: a: it needs root\nnot run: b: there is no cc";
         assert_eq!(not_run(noted), listed);
+    }
+
+    /// Programs that the tests start inherit it, and refuse variables of the product that they do not know.
+    #[test]
+    fn tests_are_run_with_no_variable_of_the_product() {
+        assert!(!NOT_RUN.starts_with("AREO_"));
     }
 
     #[test]

@@ -6,12 +6,12 @@ use std::io::Write;
 use std::path::Path;
 
 /// The variable with the file to which each skipped test appends a line.
-const VARIABLE: &str = "AREO_NOT_RUN";
+const VARIABLE: &str = "TESTS_NOT_RUN";
 
 /// Says that the calling test, or a part of it, is not run on this machine, and what is missing.
 ///
 /// # Panics
-/// The file that `AREO_NOT_RUN` names cannot be written.
+/// The file that `TESTS_NOT_RUN` names cannot be written.
 pub fn not_run(why: &str) {
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("a test");

@@ -294,9 +294,11 @@ impl<E: Env> Domain<E> {
             .filter_map(|(member, lacks)| lacks.then_some(*member))
             .collect();
         if let Some(value) = found.value.as_ref().filter(|_| !is_ranked) {
-            // A member that refuses goes on lacking it: the look afterwards shows that.
+            // A member that refuses goes on lacking it: the look afterwards shows that. A call that asks no member would wait for an answer.
             let version = (found.tag, value);
-            let _ = dap::complete(&self.client.env, &last, name, version, lacking).await;
+            if !to.is_empty() {
+                let _ = dap::complete(&self.client.env, &last, name, version, lacking).await;
+            }
             // The read saw it at a quorum; the members that took it now may trim what is older ([X-4 confirm-write-backs]).
             if last.is_last() {
                 dap::confirm(&self.client.env, &last, name, found.tag);

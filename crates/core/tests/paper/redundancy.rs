@@ -206,6 +206,23 @@ fn a_member_that_is_away_is_not_waited_for_for_ever() {
     assert!(!done.is_done());
 }
 
+/// A server that completes a version for a reader may find that all members have got it meanwhile. It asked no member then, and waited for an answer until its deadline.
+#[test]
+fn a_version_that_no_member_lacks_is_completed_at_once() {
+    for (n, dap) in shapes() {
+        let (world, writer, reader) = world(n, dap);
+        let (c, tag) = (writer.c.clone(), writer.put("k", LONG));
+        world.settle();
+        let seen = look(&world, &reader, &c);
+        let (domain, lacking, begun) = (reader.domain(), vec![false; n], world.now());
+        let done = world.run(async move { domain.complete(&c, &seen[0], &lacking).await });
+        let done = done.unwrap();
+        assert_eq!((done.tag, done.holdings.len()), (tag, 0));
+        assert!(done.is_done());
+        assert_eq!(world.now(), begun, "nothing was waited for");
+    }
+}
+
 /// A version that no read may return is not spread: it is at one member, and older ones are complete.
 #[test]
 fn an_unfinished_version_is_brought_to_no_member() {
