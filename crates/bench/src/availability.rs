@@ -37,9 +37,9 @@ pub struct Options {
     pub dap: Dap,
     /// How servers fail.
     pub failing: FailureKind,
-    /// How often servers fail; another set of them each time, until all had their turn.
+    /// The number of times that servers fail; another set of them each time, until all had their turn.
     pub failures: u32,
-    /// How long is measured with all servers before each failure, and how long after it.
+    /// The measured time with all servers before each failure, and how long after it.
     pub time: Duration,
 }
 
@@ -80,7 +80,7 @@ pub struct Report {
     pub without: PhaseReport,
     /// From failures on.
     pub with: PhaseReport,
-    /// How long everything took, in milliseconds.
+    /// The time that everything took, in milliseconds.
     pub total_ms: u64,
 }
 

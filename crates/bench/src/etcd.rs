@@ -16,9 +16,9 @@ const ETCD: Foreign = Foreign {
     program: "etcd",
     source: "peers/README.md has the command",
 };
-/// How long a new cluster may take to elect a leader.
+/// The longest time that a new cluster may take to elect a leader.
 const SERVE: Duration = Duration::from_secs(30);
-/// How long a member may take to answer while the cluster starts.
+/// The longest time that a member may take to answer while the cluster starts.
 const ANSWER: Duration = Duration::from_secs(1);
 /// Created to find out whether a leader is elected.
 const READY: &str = "areo/ready";

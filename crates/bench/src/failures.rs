@@ -3,7 +3,7 @@
 /// Sentences that are kept; the first tell most.
 const SENTENCES_MAX: usize = 10;
 
-/// How many operations failed, and the first of them, in sentences.
+/// The number of operations that failed, and the first of them, in sentences.
 #[derive(Clone, Default)]
 pub(crate) struct Failures {
     pub(crate) count: u64,

@@ -44,7 +44,7 @@ pub struct Report {
     pub command: String,
     /// Which machine.
     pub machine: Machine,
-    /// How often each was measured.
+    /// The number of times that each was measured.
     pub runs: u32,
     /// What was measured.
     pub limits: Vec<Limit>,

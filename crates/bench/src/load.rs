@@ -461,7 +461,7 @@ impl Shared {
     }
 }
 
-/// How long a step is, in milliseconds.
+/// The length of a step, in milliseconds.
 pub(crate) const STEP_MS: u64 = STEP.as_millis() as u64;
 
 #[cfg(test)]

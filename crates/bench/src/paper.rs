@@ -70,7 +70,7 @@ pub struct ServerOptions {
     pub seed: u64,
     /// Where directories of servers and local files may be made.
     pub data: PathBuf,
-    /// How long an operation may take.
+    /// The longest time that an operation may take.
     pub timeout: Duration,
     /// What a message and its answer take, beside the work: from anywhere to any server.
     pub round_trip: Option<Duration>,
@@ -93,7 +93,7 @@ pub struct Options {
 pub struct Progress {
     /// Runs of points so far.
     pub done: usize,
-    /// How many there are.
+    /// The count.
     pub of: usize,
     /// What comes now.
     pub point: String,

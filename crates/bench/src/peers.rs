@@ -57,9 +57,9 @@ pub struct Options {
     pub history: Option<PathBuf>,
     /// Not measured, before each measurement.
     pub warm_up: Duration,
-    /// How long each measurement is.
+    /// The length of each measurement.
     pub time: Duration,
-    /// How often everything is measured.
+    /// The number of times that everything is measured.
     pub runs: u32,
     /// In the end a member of each store is killed under load, and so long is looked at before it and after.
     pub kill: Option<Duration>,
@@ -89,7 +89,7 @@ pub enum Stage {
 }
 
 impl Options {
-    /// How many measurements there are.
+    /// The number of measurements.
     pub fn measurements(&self) -> u64 {
         let targets = |case: &Case| {
             let able = self.targets.iter();

@@ -22,7 +22,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, spawn_local};
 use tokio::time::timeout;
 
-/// How long a server may take to accept. It is on the same machine; in a namespace, packets may get lost.
+/// The longest time that a server may take to accept. It is on the same machine; in a namespace, packets may get lost.
 const CONNECT: Duration = Duration::from_secs(2);
 
 /// One listener per server; closes everything when it is dropped.

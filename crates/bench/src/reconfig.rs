@@ -35,7 +35,7 @@ pub struct Options {
     pub setup: Setup,
     /// Reconfigurations under load.
     pub reconfigurations: u32,
-    /// How long is measured without reconfigurations, and at most in each of the parts that may be cut short.
+    /// The measured time without reconfigurations, and at most in each of the parts that may be cut short.
     pub time: Duration,
     /// Where the history of operations and reconfigurations under load goes, if it is wanted.
     pub history: Option<PathBuf>,

@@ -24,7 +24,7 @@ use tokio::time::sleep;
 const DOMAIN: &str = "repaired";
 /// The member that is away, rots, and is lost.
 const MEMBER: usize = 1;
-/// How often a server is looked at.
+/// The interval at which a server is looked at.
 const GLANCE: Duration = Duration::from_millis(50);
 /// As fast as it can.
 const UNBOUNDED: &str = "100GiB";
@@ -35,11 +35,11 @@ const VERIFIED: &str = "2GiB";
 pub struct Options {
     /// Servers, all of them members of the domain, objects and clients; with durability.
     pub setup: Setup,
-    /// How often the member is away.
+    /// The number of times that the member is away.
     pub rounds: u32,
-    /// How long readers and writers are measured in each round with repair, and without.
+    /// The time that readers and writers are measured in each round with repair, and without.
     pub time: Duration,
-    /// How often the member is killed while it repairs itself.
+    /// The number of times that the member is killed while it repairs itself.
     pub kills: u32,
     /// Bits that flip on the member's disk.
     pub flips: u64,
@@ -82,7 +82,7 @@ pub struct Report {
     pub failed: u64,
     /// The first of them, in sentences.
     pub failures: Vec<String>,
-    /// How long everything took, in milliseconds.
+    /// The time that everything took, in milliseconds.
     pub total_ms: u64,
 }
 
@@ -217,7 +217,7 @@ async fn all(options: &Options, observe: impl Fn(&str)) -> Result<Report, RunErr
     })
 }
 
-/// How many objects are not at all servers in the end. The last writes may have come to a quorum only, and are brought to the others;
+/// The number of objects that are not at all servers in the end. The last writes may have come to a quorum only, and are brought to the others;
 /// servers that were busy may be late.
 async fn left(started: &StartedCluster) -> Result<u64, RunError> {
     // A client that connects now knows the new member.

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 pub struct TroubleCount {
     /// Which.
     pub trouble: Trouble,
-    /// How often.
+    /// The count.
     pub times: u64,
     /// Why it could not be done at all, if it could not.
     pub not_run: Option<String>,
@@ -28,9 +28,9 @@ pub struct Report {
     pub servers: usize,
     /// Clients at a time.
     pub clients: usize,
-    /// How long there was trouble, in milliseconds.
+    /// The time that there was trouble, in milliseconds.
     pub trouble_ms: u64,
-    /// How long everything took, judging included, in milliseconds.
+    /// The time that everything took, judging included, in milliseconds.
     pub total_ms: u64,
     /// Operations by kind.
     pub operations: Vec<Operations>,
@@ -66,7 +66,7 @@ impl Report {
         never.map(|fired| fired.trouble).collect()
     }
 
-    /// Whether every promise was kept, as far as it was tried.
+    /// True if every promise was kept, as far as it was tried.
     pub fn holds(&self) -> bool {
         self.verdict == Verdict::Holds && self.violations.is_empty()
     }

@@ -23,11 +23,11 @@ use std::time::{Duration, Instant};
 use tokio::task::LocalSet;
 use tokio::time::sleep;
 
-/// How long servers may take to serve when nothing hinders them.
+/// The longest time that servers may take to serve when nothing hinders them.
 pub(crate) const SERVE: Duration = Duration::from_mins(1);
-/// How long clients may take for their last operations.
+/// The longest time that clients may take for their last operations.
 const FINISH: Duration = Duration::from_mins(3);
-/// How often the progress is reported.
+/// The interval at which the progress is reported.
 const TICK: Duration = Duration::from_millis(200);
 
 /// What to do.
@@ -39,7 +39,7 @@ pub struct Options {
     pub servers: usize,
     /// Clients at a time.
     pub clients: usize,
-    /// How long there is to be trouble.
+    /// The time that there is to be trouble.
     pub time: Duration,
     /// Of schedule and clients.
     pub seed: u64,
@@ -49,7 +49,7 @@ pub struct Options {
     pub history: Option<PathBuf>,
     /// Where the servers' folder is made.
     pub data: PathBuf,
-    /// How long an operation may take while there is trouble.
+    /// The longest time that an operation may take while there is trouble.
     pub timeout: Duration,
     /// Between two troubles of the same sort, on average.
     pub pause: Duration,
@@ -58,7 +58,7 @@ pub struct Options {
 /// How it goes.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// How long there has been trouble.
+    /// The time that there has been trouble.
     pub elapsed: Duration,
     /// Operations so far.
     pub operations: u64,

@@ -31,7 +31,7 @@ pub struct Setup {
     pub memory: bool,
     /// Where directories of servers may be made.
     pub data: PathBuf,
-    /// How long an operation may take.
+    /// The longest time that an operation may take.
     pub timeout: Duration,
 }
 

@@ -66,7 +66,7 @@ impl Trouble {
         }
     }
 
-    /// How often it is drawn, relative to others of its lane.
+    /// The number of times that it is drawn, relative to others of its lane.
     fn weight(self) -> u64 {
         match self {
             Trouble::Kill => 12,

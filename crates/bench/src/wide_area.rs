@@ -84,7 +84,7 @@ pub struct Options {
     pub memory: bool,
     /// Where directories of servers may be made.
     pub data: PathBuf,
-    /// How long an operation may take.
+    /// The longest time that an operation may take.
     pub timeout: Duration,
     /// The command, for the report.
     pub command: String,

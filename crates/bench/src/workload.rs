@@ -16,7 +16,7 @@ pub(crate) const CONDITIONAL: &str = "conditional";
 pub(crate) const CHANGING: &str = "changing";
 /// Few objects, so that clients meet.
 const KEYS: u64 = 4;
-/// How long an operation may take after everything was mended.
+/// The longest time that an operation may take after everything was mended.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// Clients draw from another stream than troubles.
 const STREAM: u64 = 1_000;

@@ -39,7 +39,7 @@ fn installed(operation: &Operation) -> Option<KnownConfiguration> {
     })
 }
 
-/// Whether there is anything to judge.
+/// True if there is anything to judge.
 pub(crate) fn concerns(operation: &Operation) -> bool {
     operation.kind == Kind::Reconfig || operation.sequence.is_some()
 }

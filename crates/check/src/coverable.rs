@@ -14,7 +14,7 @@ use crate::view::{Finding, View};
 use crate::{Outcome, Version};
 use std::collections::HashMap;
 
-/// Whether there is anything to judge.
+/// True if there is anything to judge.
 pub(crate) fn concerns(view: &View<'_>) -> bool {
     view.iter()
         .any(|(_, operation)| operation.kind == Kind::CvrWrite)

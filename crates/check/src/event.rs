@@ -111,7 +111,7 @@ pub struct Configuration<'a> {
     /// Which configuration it is, for example its digest.
     #[serde(borrow)]
     pub configuration: Text<'a>,
-    /// Whether the client knows it as final.
+    /// True if the client knows it as final.
     #[serde(default)]
     pub r#final: bool,
 }

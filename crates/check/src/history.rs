@@ -36,7 +36,7 @@ pub struct KnownConfiguration {
     pub index: u64,
     /// Which configuration it is.
     pub configuration: Name,
-    /// Whether it was known as final.
+    /// True if it was known as final.
     pub r#final: bool,
 }
 
@@ -193,7 +193,7 @@ impl History {
         &self.objects
     }
 
-    /// How many events were read.
+    /// The number of events that were read.
     pub fn events(&self) -> usize {
         self.events
     }

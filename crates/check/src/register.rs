@@ -110,7 +110,7 @@ pub(crate) fn unique(steps: &[Step]) -> Result<(), NotUnique> {
     Ok(())
 }
 
-/// Whether the steps are linearizable, in time `n log n`. Values must be [`unique`].
+/// Checks that the steps are linearizable, in time `n log n`. Values must be [`unique`].
 pub(crate) fn check(steps: &[Step]) -> Result<(), Flaw> {
     let mut forward = Vec::new();
     let mut backward = Vec::new();

@@ -9,7 +9,7 @@ use crate::history::{Effect, Name, Outcome};
 use crate::view::{Finding, View};
 use std::collections::HashMap;
 
-/// Whether there are regular reads.
+/// True if there are regular reads.
 pub(crate) fn concerns(view: &View<'_>) -> bool {
     view.iter().any(|(_, operation)| {
         operation.kind == Kind::RegularRead && operation.outcome == Outcome::Ok

@@ -71,9 +71,9 @@ pub struct Counts {
     pub kind: Kind,
     /// How many succeeded.
     pub ok: u64,
-    /// How many failed or lost.
+    /// The number that failed or lost.
     pub fail: u64,
-    /// How many ended unknown or not at all.
+    /// The number that ended unknown or not at all.
     pub unknown: u64,
 }
 
@@ -144,7 +144,7 @@ pub struct PropertyReport {
     pub violated: u64,
     /// The first of the violations, at most [`Report::SHOWN_MAX`].
     pub violations: Vec<Violation>,
-    /// How many could not be judged.
+    /// The number that could not be judged.
     pub unjudged: u64,
     /// The first of those, at most [`Report::SHOWN_MAX`].
     pub unjudged_first: Vec<UnjudgedPart>,
@@ -155,13 +155,13 @@ pub struct PropertyReport {
 pub struct Report {
     /// The worst of the properties' verdicts.
     pub verdict: Verdict,
-    /// How many events there are.
+    /// The number of events.
     pub events: u64,
-    /// How many operations they are of.
+    /// The number of operations that they are of.
     pub operations: u64,
-    /// How many clients invoked them.
+    /// The number of clients that invoked them.
     pub clients: u64,
-    /// How many objects they are on.
+    /// The number of objects that they are on.
     pub objects: u64,
     /// The operations by kind; only kinds that occur.
     pub counts: Vec<Counts>,

@@ -10,8 +10,7 @@ use std::collections::HashSet;
 /// The most steps that a search takes on.
 pub(crate) const STEPS_MAX: usize = 64;
 
-/// Whether the steps are linearizable. Nothing if there are more than [`STEPS_MAX`] steps or more than `states_max`
-/// states to visit.
+/// True if the steps are linearizable. Nothing if there are more than [`STEPS_MAX`] steps or more than `states_max` states to visit.
 pub(crate) fn search(steps: &[Step], states_max: usize) -> Option<bool> {
     search_on(steps, |_, _| true, states_max)
 }

@@ -8,7 +8,7 @@
 
 use crate::register::{Action, Flaw, OPEN, Step, check};
 
-/// How many steps may be looked at in all: a bound on time, about a second.
+/// The number of steps that may be looked at in all: a bound on time, about a second.
 const WORK_MAX: usize = 20_000_000;
 
 /// The places of the steps of a small set that shows `flaw`, which [`check`] found in `steps`.

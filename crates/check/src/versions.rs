@@ -35,8 +35,8 @@ impl Versions {
         }
     }
 
-    /// Whether the version exists as far as is known at `rank`: it is the first one, or written by an operation that
-    /// was invoked before, or possibly by one of unknown version.
+    /// True if the version exists as far as is known at `rank`: it is the first one, or written by an operation that was invoked before, or possibly
+    /// by one of unknown version.
     pub(crate) fn may_exist(&self, view: &View<'_>, version: Version, rank: u32) -> bool {
         version == Version::INITIAL
             || match self.creator.get(&version) {
@@ -45,7 +45,7 @@ impl Versions {
             }
     }
 
-    /// Whether the operation surely wrote: it succeeded, or an operation saw its version.
+    /// True if the operation surely wrote: it succeeded, or an operation saw its version.
     pub(crate) fn took_effect(&self, view: &View<'_>, index: usize) -> bool {
         let operation = view.get(index);
         let seen = self.of[index].is_some_and(|version| self.seen.contains(&version));

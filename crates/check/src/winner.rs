@@ -12,7 +12,7 @@ use crate::versions::Versions;
 use crate::view::{Finding, View};
 use std::collections::HashMap;
 
-/// Whether there is anything to judge.
+/// True if there is anything to judge.
 pub(crate) fn concerns(view: &View<'_>) -> bool {
     view.iter()
         .any(|(_, operation)| operation.kind == Kind::ConditionalWrite)

@@ -131,9 +131,9 @@ pub enum InvalidChoice {
     /// Together with changes that others made at the same time this one would leave too few servers.
     #[error("with changes that others made at the same time {members} servers would be left, at least {least} must be: add servers, {}", if *.stays { "then it is made" } else { "and make the change again" })]
     TooFewServers {
-        /// How many would be left.
+        /// The number that would be left.
         members: usize,
-        /// How many there must be.
+        /// The number that there must be.
         least: usize,
         /// Members keep it, and it is made as soon as other changes bring servers.
         stays: bool,
@@ -143,9 +143,9 @@ pub enum InvalidChoice {
         "{members} servers would be left, and this domain keeps at least {least}: add servers in the same change"
     )]
     TooFewStay {
-        /// How many would be left.
+        /// The number that would be left.
         members: usize,
-        /// How many there must be.
+        /// The number that there must be.
         least: usize,
     },
     /// No such configuration can be.
@@ -247,7 +247,7 @@ pub(crate) fn coming<'a>(name: &str, names: &'a Names) -> Result<&'a ServerRecor
     }
 }
 
-/// Whether every member is another server.
+/// Checks that every member is another server.
 ///
 /// # Errors
 /// The first two that are not.

@@ -11,7 +11,7 @@ use areo_trust::key::AccessKey;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long an operation may take unless the user says otherwise.
+/// The longest time that an operation may take unless the user says otherwise.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where a cluster is, and what a client of it works with.
@@ -31,7 +31,7 @@ pub struct ConnectOptions {
     pub addresses: Vec<String>,
     /// The cluster that is meant; servers of another one are refused. `None`: that of the first server that answers.
     pub cluster: Option<ClusterId>,
-    /// How long connecting may take, and later each operation (see [`crate::Client::with_timeout`]).
+    /// The longest time that connecting may take, and later each operation (see [`crate::Client::with_timeout`]).
     pub timeout: Duration,
     /// Where it is counted what the client does, together with others that are given the same. `None`: by itself
     /// ([`crate::Client::metrics`]).

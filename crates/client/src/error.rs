@@ -137,7 +137,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Whether it changes what is stored.
+    /// True if it changes what is stored.
     pub fn writes(self) -> bool {
         matches!(
             self,
@@ -179,7 +179,7 @@ pub struct NoQuorum {
     pub needed: usize,
     /// What each server did, in the order of the member list.
     pub servers: Vec<ServerOutcome>,
-    /// How long the operation waited.
+    /// The time that the operation waited.
     pub waited: Duration,
     /// What ended it, if it was not for want of answers.
     pub obstacle: Option<Obstacle>,

@@ -26,7 +26,7 @@ mod records;
 #[cfg(test)]
 mod tests;
 
-/// How long [`Domain::inspect`] waits for silent members.
+/// The time that [`Domain::inspect`] waits for silent members.
 const HOLDINGS_PATIENCE: Duration = Duration::from_secs(1);
 
 impl Domain {

@@ -46,7 +46,7 @@ impl ReconfigKind {
         }
     }
 
-    /// Whether a domain that is reconfigured so may keep its objects by this kind.
+    /// True if a domain that is reconfigured so may keep its objects by this kind.
     pub(crate) fn keeps(self, dap: Dap) -> bool {
         match self {
             ReconfigKind::Ares => true,

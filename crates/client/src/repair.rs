@@ -20,8 +20,7 @@ use std::sync::Arc;
 /// Objects that are named in a report; the others are counted.
 const NAMED: usize = 1000;
 
-/// How many objects every member holds. Objects are those of users, blocks of large values and of files, and what is left of
-/// deleted ones.
+/// The number of objects that every member holds. Objects are those of users, blocks of large values and of files, and what is left of deleted ones.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Redundancy {
     /// Objects that were looked at.

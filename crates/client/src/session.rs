@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 use thread::{FAREWELL, Thread};
 use tokio::task::spawn_local;
 
-/// How long the status of servers that are silent is waited for.
+/// The time that the status of servers that are silent is waited for.
 pub(crate) const STATUS_PATIENCE: Duration = Duration::from_secs(3);
 
 /// What runs operations, and how long each may take. Clones are the same connection.

@@ -71,7 +71,7 @@ pub struct Descriptor {
     pub decided_by: Decider,
     /// What tells it apart, in a domain whose configurations are a lattice. `None`: they are a sequence.
     pub lattice: Option<Membership>,
-    /// How often the domain has ceased to be conditional (`[W-13 ceasing-to-be-conditional]`).
+    /// The number of times that the domain has ceased to be conditional (`[W-13 ceasing-to-be-conditional]`).
     pub era: u32,
     /// True if people alone change the members of this root domain ([`crate::manager::growth`]).
     pub fixed: bool,
@@ -241,9 +241,8 @@ impl Configuration {
         Ok(Arc::new(configuration))
     }
 
-    /// Whether a domain may go on with `next` after this one: in a sequence `abd`, `ec` and `conditional` may become each other
-    /// (`[W-12 becoming-conditional]`, `[W-13 ceasing-to-be-conditional]`); no other kind and no lattice becomes conditional, or
-    /// ceases to be so.
+    /// Checks that a domain may go on with `next` after this one: in a sequence `abd`, `ec` and `conditional` may become each other
+    /// (`[W-12 becoming-conditional]`, `[W-13 ceasing-to-be-conditional]`); no other kind and no lattice becomes conditional, or ceases to be so.
     ///
     /// # Errors
     /// [`InvalidConfiguration::Conditional`], [`InvalidConfiguration::Era`].
@@ -265,13 +264,13 @@ impl Configuration {
         }
     }
 
-    /// Whether users' objects are registers in one of the two, and something else in the other.
+    /// True if users' objects are registers in one of the two, and something else in the other.
     pub fn changes_into(&self, next: &Configuration) -> bool {
         let is_removal = next.dap().is_removal();
         self.dap().is_conditional() != next.dap().is_conditional() && !is_removal
     }
 
-    /// How often the domain has ceased to be conditional ([`Descriptor::era`]).
+    /// The number of times that the domain has ceased to be conditional ([`Descriptor::era`]).
     pub fn era(&self) -> u32 {
         self.descriptor.era
     }
@@ -297,7 +296,7 @@ impl Configuration {
         self.descriptor.dap
     }
 
-    /// Whether the object of this name is a ranked register here ([`crate::dap::conditional`], [`crate::object::Kind::is_register`]).
+    /// True if the object of this name is a ranked register here ([`crate::dap::conditional`], [`crate::object::Kind::is_register`]).
     pub fn is_ranked(&self, name: &Name) -> bool {
         self.dap().is_conditional() && name.kind().is_register()
     }

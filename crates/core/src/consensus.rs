@@ -140,7 +140,7 @@ impl<E: Env, F: Fn() -> Writer> Consensus<E> for AsDescribed<F> {
     }
 }
 
-/// Whether what is sent to the cell is joined there, and nothing is decided.
+/// True if what is sent to the cell is joined there, and nothing is decided.
 pub(crate) fn keeps_joins(cell: &[u8]) -> bool {
     [AGREEMENT_CELL, MAILBOX_CELL, FIRST_CELL].contains(&cell)
         || cell.starts_with(speculating::ROUNDS)

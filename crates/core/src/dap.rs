@@ -231,13 +231,13 @@ fn largest_of(c: &Configuration) -> fn(&HeldVersions) -> Tag {
     of_kind!(c, K => K::largest)
 }
 
-/// Whether a round of its own says, in this configuration, that a version is at a quorum ([`cas`]): a version is there for
-/// reads and listings from then on, and not before.
+/// True if a round of its own says, in this configuration, that a version is at a quorum ([`cas`]): a version is there for reads and listings from
+/// then on, and not before.
 pub fn finalizes(c: &Configuration) -> bool {
     of_kind!(c, K => K::FINALIZES)
 }
 
-/// Whether a further round says that a quorum has finalized a version, and servers tell each other so ([`casss`]).
+/// True if a further round says that a quorum has finalized a version, and servers tell each other so ([`casss`]).
 pub fn completes(c: &Configuration) -> bool {
     of_kind!(c, K => K::COMPLETES)
 }
@@ -251,13 +251,12 @@ pub fn needed_without_damage(c: &Configuration) -> usize {
     }
 }
 
-/// Whether clients of this configuration judge what is at a quorum, and tell its members.
+/// True if clients of this configuration judge what is at a quorum, and tell its members.
 fn confirms(c: &Configuration) -> bool {
     of_kind!(c, K => K::CONFIRMS)
 }
 
-/// Whether no version above this one can be at a quorum, by the answers of single members (`[EC-11 acceptance-test]`,
-/// `[X-1 support-threshold]`).
+/// True if no version above this one can be at a quorum, by the answers of single members (`[EC-11 acceptance-test]`, `[X-1 support-threshold]`).
 ///
 /// A put that completed before the answers left its tag at q members, of which at most n - r are not among the r that
 /// answered. Each of the others still lists it, has trimmed up to it, or lists a larger one that hides it (`Kind::supports`). So a tag

@@ -49,7 +49,7 @@ pub struct Client<E> {
     memory: Rc<Memory>,
     /// Blocks of what is replaced are left to a sweep ([`removal`]).
     keeps_replaced: bool,
-    /// How long its reconfigurations wait for a leader to get on.
+    /// The time that its reconfigurations wait for a leader to get on.
     leader_patience: Duration,
 }
 
@@ -220,7 +220,7 @@ impl<E: Env> Domain<E> {
         self.client.sequences().start(&self.known)
     }
 
-    /// Whether the object is a ranked register there. It may become one on the way.
+    /// True if the object is a ranked register there. It may become one on the way.
     pub fn is_ranked(&self, name: &Name) -> bool {
         self.start().is_ranked(name)
     }

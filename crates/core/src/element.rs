@@ -88,7 +88,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// Whether an element of this form has the bytes of one of the other form: one fragment of two codes of one k is the same.
+    /// True if an element of this form has the bytes of one of the other form: one fragment of two codes of one k is the same.
     pub fn is_same(self, other: Form) -> bool {
         let of_code = |form| match form {
             Form::Fragment { k, index, .. } => Some((k, index)),
@@ -98,7 +98,7 @@ impl Form {
         self == other || is_fragment && of_code(self) == of_code(other)
     }
 
-    /// Whether one element of this form makes the value.
+    /// True if one element of this form makes the value.
     pub fn is_whole(self) -> bool {
         matches!(self, Form::Copy | Form::Manifest)
     }
@@ -122,8 +122,7 @@ pub struct Element {
 }
 
 impl Element {
-    /// Whether the two state the same of their value, as all elements of a version do: its length, its metadata, whether it is
-    /// a tombstone.
+    /// True if the two state the same of their value, as all elements of a version do: its length, its metadata, whether it is a tombstone.
     pub fn is_alike(&self, other: &Element) -> bool {
         (self.length, self.deleted) == (other.length, other.deleted)
             && self.metadata == other.metadata

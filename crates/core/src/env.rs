@@ -18,14 +18,14 @@ pub enum Work {
     Encoded {
         /// Bytes of the value.
         bytes: u64,
-        /// How long that took.
+        /// Its duration.
         time: Duration,
     },
     /// Data of a value was computed from parity.
     Decoded {
         /// Bytes of the value.
         bytes: u64,
-        /// How long that took.
+        /// Its duration.
         time: Duration,
     },
     /// The answers of a quorum fitted no version, so that it is asked again (2.7; the papers' retries).
@@ -34,12 +34,12 @@ pub enum Work {
     Forked,
     /// Servers of a new configuration took over elements that they held in earlier ones (`[X-17 adopted-elements]`).
     Adopted {
-        /// How many.
+        /// The count.
         elements: u64,
     },
     /// Servers of a new configuration were sent elements.
     Moved {
-        /// How many.
+        /// The count.
         elements: u64,
         /// Their bytes.
         bytes: u64,

@@ -18,7 +18,7 @@ pub struct Unavailable {
     pub needed: usize,
     /// What each server did, in the order of the member list.
     pub servers: Vec<(ServerId, Response)>,
-    /// How long the operation waited.
+    /// The time that the operation waited.
     pub waited: Duration,
     /// Some request was handed to a connection: it may have had its effect (`[X-9 honest-outcome]`).
     pub handed_over: bool,
@@ -311,7 +311,7 @@ impl Unavailable {
         found <= lost
     }
 
-    /// Whether it is that.
+    /// True if it is that.
     pub fn is_not_conditional(&self) -> bool {
         matches!(self.obstacle.as_deref(), Some(Obstacle::NotConditional))
     }
@@ -337,7 +337,7 @@ impl Unavailable {
         AnswerCount::of(responses, self.needed)
     }
 
-    /// Whether no quorum can register another server, however long it is waited for.
+    /// True if no quorum can register another server, however long it is waited for.
     pub fn is_register_full(&self) -> bool {
         let full = Response::Refused(Refusal::RegisterFull);
         let open = self
@@ -356,7 +356,7 @@ impl Unavailable {
         self.is_lost() || self.obstacle.is_none() && is_refused
     }
 
-    /// Whether a full disk is among the reasons.
+    /// True if a full disk is among the reasons.
     pub fn lacks_room(&self) -> bool {
         let full = Response::Refused(Refusal::Full);
         self.servers.iter().any(|(_, response)| *response == full)

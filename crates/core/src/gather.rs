@@ -37,7 +37,7 @@ pub trait ConfiguredTally {
     fn needed(&self) -> usize;
     /// As [`Tally::ask`].
     fn ask(&mut self, position: usize) -> Option<Body>;
-    /// Whether the member at this position is among those that a thrifty call asks first: its answer alone has what is wanted.
+    /// True if the member at this position is among those that a thrifty call asks first: its answer alone has what is wanted.
     fn prefers(&self, _position: usize) -> bool {
         false
     }

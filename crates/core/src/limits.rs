@@ -70,7 +70,7 @@ pub const CLOSING: u64 = 1 << 61;
 /// Numbers of ballots up to this one, which clocks show in 36 000 years, are remembered by a client for all objects. Larger ones
 /// are of the object that has them (`[N-1 bounded-numbers]`).
 pub const REMEMBERED_BALLOT: u64 = CLOSING / 2;
-/// How often a domain may cease to be conditional: an object's first versions are numbered from one of so many places on
+/// The number of times that a domain may cease to be conditional: an object's first versions are numbered from one of so many places on
 /// (`[W-13 ceasing-to-be-conditional]`).
 pub const ERAS: u32 = 1 << 14;
 /// Indices of configurations are below this (`[N-1 bounded-numbers]`), so that each has one after it.

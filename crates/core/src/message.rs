@@ -303,7 +303,7 @@ impl Reply {
         }
     }
 
-    /// Whether the counters of one of the objects are being restarted: the answer comes later.
+    /// True if the counters of one of the objects are being restarted: the answer comes later.
     pub fn restarts(&self) -> bool {
         let restarts = |answer: &Answer| *answer == Answer::Refused(Refusal::Restarting);
         self.answers()
@@ -379,7 +379,7 @@ impl HeldVersions {
         stored.max(marks).max(self.seen)
     }
 
-    /// Whether this reply lists the tag with an element.
+    /// True if this reply lists the tag with an element.
     pub fn stores(&self, tag: Tag) -> bool {
         self.form_of(tag).is_some()
     }
@@ -389,7 +389,7 @@ impl HeldVersions {
         self.listed(tag).filter(|form| *form != Form::Trimmed)
     }
 
-    /// Whether this reply supports the tag: lists it, or may have trimmed it (`[EC-11 acceptance-test]`, `[X-1 support-threshold]`).
+    /// True if this reply supports the tag: lists it, or may have trimmed it (`[EC-11 acceptance-test]`, `[X-1 support-threshold]`).
     pub fn supports(&self, tag: Tag) -> bool {
         self.floor >= tag || self.listed(tag).is_some()
     }

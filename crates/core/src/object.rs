@@ -56,8 +56,8 @@ impl Kind {
         Kind::ALL.into_iter().find(|kind| *kind as u8 == byte)
     }
 
-    /// Whether objects of this kind are ranked registers in a conditional domain: those that clients write over and delete at will. Blocks and
-    /// what files consist of are written once or coverably.
+    /// True if objects of this kind are ranked registers in a conditional domain: those that clients write over and delete at will. Blocks and what
+    /// files consist of are written once or coverably.
     pub fn is_register(self) -> bool {
         match self {
             Kind::User | Kind::Upload => true,
@@ -77,7 +77,7 @@ impl Kind {
 /// Between the key and the suffix of a record of an upload. No byte is smaller: records are listed in the order of their keys.
 const SUFFIX: char = '\0';
 
-/// What the names of records of uploads that begin so are judged by: the keys of all begin with this.
+/// The key that decides who may read records whose names begin so: their keys begin with it.
 pub fn key_of_record(name: &str) -> &str {
     name.rsplit_once(SUFFIX).map_or(name, |(key, _)| key)
 }
@@ -195,7 +195,7 @@ impl Name {
         Ok(Name(bytes))
     }
 
-    /// Whether this may be the key of an object of this kind.
+    /// Checks that this may be the key of an object of this kind.
     ///
     /// # Errors
     /// [`InvalidKey`].
@@ -246,7 +246,7 @@ impl Name {
         }
     }
 
-    /// Whether it is that of a block of an upload: a block that is written once, and is not one of a file.
+    /// True if it is that of a block of an upload: a block that is written once, and is not one of a file.
     pub fn is_upload_block(&self) -> bool {
         self.kind() == Kind::Block && self.key().starts_with(UPLOAD_PREFIX)
     }

@@ -64,12 +64,12 @@ impl Pointer {
         self.configuration.id().index
     }
 
-    /// Whether the state is there.
+    /// True if the state is there.
     pub fn is_final(&self) -> bool {
         self.status == Status::Final
     }
 
-    /// Whether the two may be of one domain although neither precedes the other: in DynaStore, unless both are final.
+    /// True if the two may be of one domain although neither precedes the other: in DynaStore, unless both are final.
     fn is_beside(&self, other: &Pointer) -> bool {
         let (one, two) = (&self.configuration, &other.configuration);
         let domain = |c: &Configuration| (c.id().domain, c.id().partition);
@@ -83,9 +83,8 @@ impl Pointer {
         (id.index, self.status, id.digest)
     }
 
-    /// Whether it may stand at configuration `k`: it leads upwards within the same domain, and in a sequence a pending one
-    /// leads to the very next configuration (`[A-2 pointers-rise]`). In a lattice the indices alone do not say that it leads
-    /// upwards ([`Pointer::leads_on_from_known`]).
+    /// True if it may stand at configuration `k`: it leads upwards within the same domain, and in a sequence a pending one leads to the very next
+    /// configuration (`[A-2 pointers-rise]`). In a lattice the indices alone do not say that it leads upwards ([`Pointer::leads_on_from_known`]).
     pub fn leads_on_from(&self, k: &ConfigurationId) -> bool {
         let to = self.configuration.id();
         let same_domain = (to.domain, to.partition) == (k.domain, k.partition);
@@ -97,7 +96,7 @@ impl Pointer {
         same_domain && upwards
     }
 
-    /// The same, where the configuration itself is known. A final one also leads on from what is beside it: that is superseded.
+    /// [`Self::leads_on_from`] where the configuration itself is known. A final one also leads on from what is beside it: that is superseded.
     pub fn leads_on_from_known(&self, c: &Configuration) -> bool {
         let supersedes = c.branches() && self.is_final() && !c.is_at_least(&self.configuration);
         self.leads_on_from(&c.id()) && (c.precedes(&self.configuration) || supersedes)
@@ -130,12 +129,12 @@ impl Successors {
         self.0.iter()
     }
 
-    /// How many there are.
+    /// The count.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether nothing is known to come next.
+    /// True if nothing is known to come next.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -150,7 +149,7 @@ impl Successors {
         self.nearest().filter(|pointer| pointer.is_final())
     }
 
-    /// Whether the pointer says nothing that these do not say: it is among them, or it does not lead further than a final one.
+    /// True if the pointer says nothing that these do not say: it is among them, or it does not lead further than a final one.
     pub fn says(&self, pointer: &Pointer) -> bool {
         self.0.iter().any(|known| {
             let leads_further = known.configuration.precedes(&pointer.configuration);
@@ -158,7 +157,7 @@ impl Successors {
         })
     }
 
-    /// Whether the others say nothing that these do not say.
+    /// True if the others say nothing that these do not say.
     pub fn cover(&self, others: &Successors) -> bool {
         others.iter().all(|pointer| self.says(pointer))
     }
@@ -209,7 +208,7 @@ impl Successors {
         Successors(self.0.iter().filter(leads_on).cloned().collect())
     }
 
-    /// The same, and those that lead to what is beside it: where an operation that comes from there has not been.
+    /// [`Self::above`], and those that lead to a configuration beside this one: an operation that comes from here has not been there.
     #[must_use]
     pub fn beyond(&self, c: &Configuration) -> Successors {
         let is_beyond = |pointer: &&Pointer| match c.branches() {
@@ -219,7 +218,7 @@ impl Successors {
         Successors(self.0.iter().filter(is_beyond).cloned().collect())
     }
 
-    /// Whether the pointer can be of the same domain as all of them.
+    /// Checks that the pointer can be of the same domain as all of them.
     ///
     /// # Errors
     /// [`Fork`] if it cannot.
@@ -255,8 +254,8 @@ pub struct Fork {
 }
 
 impl Fork {
-    /// Whether the two can be of one domain. Those that are final are comparable in each family, and all are but in DynaStore; in a
-    /// sequence two contradict each other if they have one index.
+    /// Checks that the two can be of one domain. Those that are final are comparable in each family, and all are but in DynaStore; in a sequence two
+    /// contradict each other if they have one index.
     ///
     /// # Errors
     /// [`Fork`] if they are not the same, and neither precedes the other in their domain.
@@ -267,7 +266,7 @@ impl Fork {
         }
     }
 
-    /// The same of two configurations of which one must precede the other.
+    /// [`Fork::check`] for two configurations of which one must precede the other.
     ///
     /// # Errors
     /// As [`Fork::check`].
@@ -404,7 +403,7 @@ mod tests {
         );
     }
 
-    /// The same where neither of two successors precedes the other: in every order a final one takes the place of what is beside it.
+    /// Two successors of which neither precedes the other: in every order a final one takes the place of what is beside it.
     #[test]
     fn what_is_beside_a_final_one_is_superseded() {
         let first = Membership::first((1..=3).map(ServerId));

@@ -64,7 +64,7 @@ pub struct Identity {
     pub incarnation: u64,
     /// The root configuration.
     pub root: Arc<Configuration>,
-    /// Whether what it stores survives a restart.
+    /// True if what it stores survives a restart.
     pub durable: bool,
     /// The largest value that it takes, in bytes.
     pub max_value_bytes: u64,
@@ -449,7 +449,7 @@ impl Server {
         dropped.cloned().collect()
     }
 
-    /// Whether [`Server::tick`] has something to do.
+    /// True if [`Server::tick`] has something to do.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         self.gossip_is_due(now)
             || self.restart_is_due(now)

@@ -112,7 +112,7 @@ impl<C> Shard<C> {
         self.server.steps()
     }
 
-    /// Whether [`Shard::tick`] has something to do.
+    /// True if [`Shard::tick`] has something to do.
     pub fn is_due(&self, now: Instant) -> bool {
         self.server.is_due(now)
     }
@@ -347,7 +347,7 @@ fn lose(answer: &mut Answer, read: &Read, lost: Option<Tag>) {
     };
 }
 
-/// Whether handling the request needs room in the store, or asks for some.
+/// True if handling the request needs room in the store, or asks for some.
 pub fn writes(request: &Request) -> bool {
     match request {
         Request::Know(_) => true,
@@ -382,9 +382,8 @@ pub fn writes(request: &Request) -> bool {
     }
 }
 
-/// Whether the request writes, and what it records is small and frees more, or of the whole domain: deleting,
-/// deciding, settling an upload by its manifest, and moving away. A full disk has room for these yet, or it could not be
-/// emptied.
+/// True if the request writes, and what it records is small and frees more, or of the whole domain: deleting, deciding, settling an upload by its
+/// manifest, and moving away. A full disk has room for these yet, or it could not be emptied.
 pub fn frees(request: &Request) -> bool {
     let is_small = match request {
         Request::Configured {
@@ -412,9 +411,9 @@ pub fn frees(request: &Request) -> bool {
     is_small && writes(request)
 }
 
-/// Whether the request writes nothing but what [`frees`], or brings versions that other servers hold to this one. A write-back
-/// ends what keeps several versions of an object at every server, and a read that cannot write back cannot return what it
-/// found: a full disk has some room for it yet.
+/// True if the request writes nothing but what [`frees`], or brings versions that other servers hold to this one. A write-back ends what keeps
+/// several versions of an object at every server, and a read that cannot write back cannot return what it found: a full disk has some room for it
+/// yet.
 pub fn completes(request: &Request) -> bool {
     let Request::Configured {
         body: Body::Access(accesses),

@@ -38,7 +38,7 @@ impl Writer {
         }
     }
 
-    /// Whether what it wrote is in blocks. Uploads of earlier programs do not say so.
+    /// True if what it wrote is in blocks. Uploads of earlier programs do not say so.
     pub fn is_upload(self) -> bool {
         self.counter & UPLOAD != 0
     }
@@ -167,13 +167,13 @@ impl Tag {
             .ok_or(NumbersUsedUp { largest: self })
     }
 
-    /// Whether an execution can produce the tag: its number is below [`limits::NUMBER`] (`[N-1 bounded-numbers]`). No server
-    /// takes another one, and a record or a reply that says one is damaged.
+    /// True if an execution can produce the tag: its number is below [`limits::NUMBER`] (`[N-1 bounded-numbers]`). No server takes another one, and a
+    /// record or a reply that says one is damaged.
     pub fn is_possible(&self) -> bool {
         self.number < limits::NUMBER
     }
 
-    /// Whether this is the tag of an object that nobody has written.
+    /// True if this is the tag of an object that nobody has written.
     pub fn is_initial(self) -> bool {
         self == Tag::INITIAL
     }

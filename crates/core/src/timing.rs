@@ -4,20 +4,20 @@
 use crate::instant::Instant;
 use std::time::Duration;
 
-/// How long an object must be quiet before versions below its confirmed one go (`[X-3 unconfirmed-cap]`).
+/// The time that an object must be quiet before versions below its confirmed one go (`[X-3 unconfirmed-cap]`).
 pub const QUIET: Duration = Duration::from_secs(2);
-/// How long a get-data waits for the servers that it asked for elements before it asks others, too.
+/// The time that a get-data waits for the servers that it asked for elements before it asks others, too.
 pub const HEDGE: Duration = Duration::from_millis(15);
-/// How long an adoption waits, once a quorum has answered, for the others to answer: to each that does not, its element is sent.
+/// The time that an adoption waits, once a quorum has answered, for the others to answer: to each that does not, its element is sent.
 pub const ADOPTION_GRACE: Duration = Duration::from_millis(15);
-/// How long a put waits for members that lack the version where a quorum held it from the start.
+/// The time that a put waits for members that lack the version where a quorum held it from the start.
 pub const REPAIR_GRACE: Duration = Duration::from_millis(15);
-/// How long an operation waits for a configuration of which one server showed a final successor, before it goes there.
+/// The time that an operation waits for a configuration of which one server showed a final successor, before it goes there.
 pub const SUCCESSOR_GRACE: Duration = Duration::from_millis(15);
-/// How long a refusal that may pass (busy, starting) is left alone before the server is asked again.
+/// The time that a refusal that may pass (busy, starting) is left alone before the server is asked again.
 pub const ASK_AGAIN: Duration = Duration::from_millis(25);
-/// How long a start waits for members of the root domain that have not answered once a quorum has registered it: one of
-/// them may know of a later start. Long enough for a connection and a question over a slow way.
+/// The time that a start waits for members of the root domain that have not answered once a quorum has registered it: one of them may know of a later
+/// start. Long enough for a connection and a question over a slow way.
 pub const REGISTRATION_PATIENCE: Duration = Duration::from_secs(1);
 /// The steps in which that time is counted. A clock that jumps, or a process that stood still, loses one of them, not all.
 pub const REGISTRATION_STEP: Duration = Duration::from_millis(25);
@@ -28,51 +28,50 @@ pub const ADDRESS_PATIENCE: Duration = Duration::from_secs(5);
 /// A process that stood still for longer may have been taken for dead: it answers for no object until its start is confirmed
 /// again (`[X-32 stood-still]`).
 pub const STANDSTILL: Duration = Duration::from_secs(4);
-/// How long a write pauses before it asks members again that had no room: half of this, and up to as much again, by chance.
+/// The time that a write pauses before it asks members again that had no room: half of this, and up to as much again, by chance.
 pub const ROOM_PAUSE: Duration = Duration::from_millis(25);
-/// How long a write that meets a member without room, or a put that meets a fence, waits for members that have not answered, if
-/// with these there would be a quorum; a write doubles it each time that it has made room, up to 64 times.
+/// The time that a write that meets a member without room, or a put that meets a fence, waits for members that have not answered, if with these there
+/// would be a quorum; a write doubles it each time that it has made room, up to 64 times.
 pub const ROOM_GRACE: Duration = Duration::from_millis(50);
-/// How long a transfer pauses before it puts a version again that members hold too many unconfirmed ones beside.
+/// The time that a transfer pauses before it puts a version again that members hold too many unconfirmed ones beside.
 pub const TRANSFER_PAUSE: Duration = Duration::from_millis(25);
-/// How long a proposer pauses, at most, after a first short attempt that met a larger ballot.
+/// The time that a proposer pauses, at most, after a first short attempt that met a larger ballot.
 pub const PROPOSER_PAUSE: Duration = Duration::from_millis(5);
 /// A longer attempt waited for members that were away: it says nothing of how far they are.
 pub const ATTEMPT_MOST: Duration = Duration::from_millis(500);
-/// How long a proposal that one member refused waits for the others: what they say may be all that is ever known of it
+/// The time that a proposal that one member refused waits for the others: what they say may be all that is ever known of it
 /// (`[W-15 conclusive-refusal]`).
 pub const REFUSAL_GRACE: Duration = Duration::from_millis(5);
-/// How long a proposer that does not know what became of its proposal pauses before it asks, at most (`[W-6 ancestors]`).
+/// The time that a proposer that does not know what became of its proposal pauses before it asks, at most (`[W-6 ancestors]`).
 pub const FATE_PAUSE: Duration = Duration::from_millis(1);
-/// How long a get-data pauses, at most, after its second attempt; twice as long after each further one, up to 16 times, or up to 256
-/// times where a finalized version has too few elements.
+/// The time that a get-data pauses, at most, after its second attempt; twice as long after each further one, up to 16 times, or up to 256 times where
+/// a finalized version has too few elements.
 pub const RESTART_PAUSE: Duration = Duration::from_micros(500);
-/// How long a look at what members hold waits for silent ones.
+/// The time that a look at what members hold waits for silent ones.
 pub const HOLDINGS_PATIENCE: Duration = Duration::from_millis(500);
-/// How long a repair waits for a member to take the element that it brings it: one of a large object takes its time.
+/// The time that a repair waits for a member to take the element that it brings it: one of a large object takes its time.
 pub const COMPLETION_PATIENCE: Duration = Duration::from_secs(5);
-/// How long an object that could not be repaired is left alone; twice as long after each further attempt, up to
-/// [`REPAIR_AGAIN_MOST`].
+/// The time that an object that could not be repaired is left alone; twice as long after each further attempt, up to [`REPAIR_AGAIN_MOST`].
 pub const REPAIR_AGAIN: Duration = Duration::from_secs(1);
 /// The longest time for which an object that could not be repaired is left alone.
 pub const REPAIR_AGAIN_MOST: Duration = Duration::from_mins(1);
 
-/// How long a reconfigurer waits for the leader to get on before it makes its change itself (`[R-31 designated-leader]`).
+/// The time that a reconfigurer waits for the leader to get on before it makes its change itself (`[R-31 designated-leader]`).
 pub const LEADER_PATIENCE: Duration = Duration::from_secs(2);
 /// The first pause of a reconfigurer before it looks again; a quarter longer after each look at which nothing is new, up to
 /// [`LEADER_PAUSE_MOST`]. So it notices the end of a change after a quarter of the time that the change took.
 pub const LEADER_PAUSE: Duration = Duration::from_millis(2);
 /// The longest pause between two looks.
 pub const LEADER_PAUSE_MOST: Duration = Duration::from_millis(100);
-/// How often a server looks for posted changes that it could not make before.
+/// The interval at which a server looks for posted changes that it could not make before.
 pub const LEAD_AGAIN: Duration = Duration::from_secs(1);
 
-/// How often members say to each other which versions of objects they know (2.10).
+/// The interval at which members say to each other which versions of objects they know (2.10).
 pub const GOSSIP: Duration = Duration::from_secs(1);
 
-/// How often members speak to each other during a restart of counters (2.11).
+/// The interval at which members speak to each other during a restart of counters (2.11).
 pub const RESTART: Duration = Duration::from_millis(200);
-/// How long a member may be silent before the others wait for it, and begin no restart.
+/// The time that a member may be silent before the others wait for it, and begin no restart.
 pub const RESTART_SILENCE: Duration = Duration::from_secs(3);
 
 /// The pauses of a proposer that meets larger ballots (`[R-9 random-backoff]`). Pauses that are short beside the exchanges of an attempt
@@ -102,7 +101,7 @@ impl BackOff {
         most
     }
 
-    /// Whether several attempts have failed.
+    /// True if several attempts have failed.
     pub fn is_again(&self) -> bool {
         self.failures > 1
     }

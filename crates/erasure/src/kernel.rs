@@ -44,7 +44,7 @@ impl Kernel {
         Kernel::Scalar,
     ];
 
-    /// Whether this processor has the instructions.
+    /// True if this processor has the instructions.
     pub fn is_available(self) -> bool {
         match self {
             #[cfg(target_arch = "x86_64")]

@@ -38,7 +38,7 @@ impl IndexSet {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// How many members are below `index`: the position of a member in ascending order.
+    /// The number of members that are below `index`: the position of a member in ascending order.
     pub(crate) fn rank(&self, index: u8) -> usize {
         let word = usize::from(index / 64);
         let below = self.0[word] & ((1 << (index % 64)) - 1);

@@ -18,7 +18,7 @@ pub use skipped::not_run;
 use mutation::change;
 use std::path::PathBuf;
 
-/// How many mutations each target is run on, for a longer run than on every change.
+/// The number of mutations that each target is run on, for a longer run than on every change.
 const VARIABLE: &str = "AREO_FUZZ_INPUTS";
 /// On every change.
 const USUAL: u32 = 10_000;

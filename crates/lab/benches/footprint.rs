@@ -22,7 +22,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const LANES: usize = 256;
 const VALUE_BYTES: usize = 100;
-/// How long servers are looked at while they are idle, each of three times.
+/// The time that servers are looked at while they are idle, each of three times.
 const IDLE: Duration = Duration::from_secs(20);
 /// What clients and other servers sent to a server.
 const RECEIVED: &str = "areo_server_received_bytes_total";

@@ -33,7 +33,7 @@ struct Lab<'a> {
 }
 
 impl Lab<'_> {
-    /// How long an operation may take, where the user does not say.
+    /// The longest time that an operation may take, where the user does not say.
     fn timeout_or(&self, usual: Duration) -> Outcome<Duration> {
         self.session.timeout_or(usual)
     }

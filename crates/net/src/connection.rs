@@ -146,7 +146,7 @@ pub trait Handler {
     /// Everything that was read in one go has been handed over: the moment to act on it, once.
     fn on_batch_end(&self, connection: &Connection);
 
-    /// Whether the handler can take another frame. Asked again after every write and every wake.
+    /// True if the handler can take another frame. Asked again after every write and every wake.
     fn may_read(&self, connection: &Connection) -> bool {
         let _ = connection;
         true
@@ -299,7 +299,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether messages can still be queued.
+    /// True if messages can still be queued.
     pub fn is_open(&self) -> bool {
         !self.shared.closed.get() && self.shared.closing.borrow().is_none()
     }

@@ -48,9 +48,9 @@ pub use responder::Responder;
 pub use watched::LEAST_RATE;
 use watched::WatchedConnection;
 
-/// How long to wait when the operating system has no descriptor left.
+/// The time to wait when the operating system has no descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// How often connections are looked at for progress.
+/// The interval at which connections are looked at for progress.
 const SWEEP_PERIOD: Duration = Duration::from_secs(1);
 /// Frames of a caller that has proven nothing: the proof of a key, a join token, the question who is there.
 const STRANGERS_LIMITS: Limits = Limits {
@@ -62,7 +62,7 @@ const STRANGERS_LIMITS: Limits = Limits {
 const STRANGERS_UNANSWERED: usize = 1;
 /// Requests of such a caller after which it has to connect, and pay for a handshake, again.
 const STRANGERS_REQUESTS: u32 = 4;
-/// How often a draining listener looks whether all is answered.
+/// The interval at which a draining listener looks whether all is answered.
 const DRAIN_POLL: Duration = Duration::from_millis(10);
 
 /// What a server does. Called on the task that reads; must not block.

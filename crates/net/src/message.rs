@@ -85,7 +85,7 @@ pub struct Outgoing {
     pub deadline: Option<Instant>,
     /// The span that asks.
     pub trace: Option<TraceContext>,
-    /// Whether the reply may be large, so that it should not come on the connection of small calls.
+    /// True if the reply may be large, so that it should not come on the connection of small calls.
     pub expects_bulk: bool,
 }
 
@@ -125,7 +125,7 @@ impl Outgoing {
         frame::HEADER_BYTES + self.body.len() + payload
     }
 
-    /// Whether a receiver with `limits` takes it.
+    /// Checks that a receiver with `limits` takes it.
     pub(crate) fn check(&self, limits: &Limits) -> Result<(), FrameError> {
         limits.check(
             self.body.len() as u64,

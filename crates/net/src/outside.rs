@@ -16,7 +16,7 @@ pub struct Question {
     pub key: String,
     /// What it is to be, if nothing is decided there yet.
     pub proposal: Bytes,
-    /// How long the answer is waited for.
+    /// The time that the answer is waited for.
     pub timeout: Duration,
 }
 

@@ -140,9 +140,9 @@ pub struct PeerConfig {
     pub max_calls: usize,
     /// Bytes in flight on one connection; a call that finds none is always taken.
     pub max_bytes: usize,
-    /// How long an attempt to connect may take.
+    /// The longest time that an attempt to connect may take.
     pub connect_timeout: Duration,
-    /// How long the hello may take.
+    /// The longest time that the hello may take.
     pub hello_timeout: Duration,
     /// A server that has given no sign of life for a third of this is pinged, and cut off before it ends.
     pub silence_timeout: Duration,

@@ -22,7 +22,7 @@ pub const MAX_POOLED_BYTES: usize = 64 << 20;
 /// Bytes that a process keeps for reuse at most. A server at `[5,3]` that is sent values of 64 MiB, one after the other,
 /// frees and needs half of it within a second.
 pub const IDLE_BYTES: usize = 256 << 20;
-/// How long a buffer stays that is not needed: so long at least, and twice as long at most.
+/// The time that a buffer stays that is not needed: so long at least, and twice as long at most.
 pub const KEEP_PERIOD: Duration = Duration::from_secs(5);
 /// What shelves are counted in, in bytes.
 const UNIT_BYTES: usize = 1024;
@@ -175,7 +175,7 @@ impl Buffer {
         self.length
     }
 
-    /// Whether the length is 0.
+    /// True if the length is 0.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }

@@ -63,6 +63,17 @@ fn client(authority: &Authority) -> Endpoint {
     }
 }
 
+/// A server with a certificate that gives a caller this time for its hello.
+async fn serve_impatiently(authority: &Authority, hello_timeout: Duration) -> TestServer {
+    let tls = Tls::new(server(authority, IDENTITY.server, now()));
+    let service = TestService::new(Manner::Echo);
+    TestServer::start_at(loopback(0), service, |config| {
+        config.tls = Some(tls);
+        config.hello_timeout = hello_timeout;
+    })
+    .await
+}
+
 async fn serve(manner: Manner, tls: Option<Tls>) -> TestServer {
     let service = TestService::new(manner);
     TestServer::start_at(loopback(0), service, |config| config.tls = tls).await
@@ -249,13 +260,7 @@ fn an_older_tls_gets_an_alert_and_nothing_else() {
 fn a_stranger_that_is_silent_in_tls_has_the_time_of_a_hello() {
     local(async {
         let authority = authority();
-        let tls = Tls::new(server(&authority, IDENTITY.server, now()));
-        let service = TestService::new(Manner::Echo);
-        let server = TestServer::start_at(loopback(0), service, |config| {
-            config.tls = Some(tls);
-            config.hello_timeout = SHORT;
-        })
-        .await;
+        let server = serve_impatiently(&authority, SHORT).await;
         // One says nothing, and one begins a record of TLS.
         let mut silent = TcpStream::connect(server.address).await.unwrap();
         let mut begun = TcpStream::connect(server.address).await.unwrap();
@@ -671,13 +676,7 @@ fn a_stranger_pays_for_a_handshake_after_a_few_requests() {
 fn a_stranger_that_proves_nothing_in_its_time_is_closed_and_counted() {
     local(async {
         let authority = authority();
-        let tls = Tls::new(server(&authority, IDENTITY.server, now()));
-        let service = TestService::new(Manner::Echo);
-        let called = TestServer::start_at(loopback(0), service, |config| {
-            config.tls = Some(tls);
-            config.hello_timeout = Duration::from_secs(1);
-        })
-        .await;
+        let called = serve_impatiently(&authority, Duration::from_secs(1)).await;
         let stranger = Peer::new(encrypted(called.address, client(&authority)));
         stranger.connect();
         until("it is closed", || called.listener.counts().unproven == 1).await;
@@ -715,13 +714,7 @@ fn a_stranger_has_small_frames() {
 fn a_stranger_that_begins_no_proof_is_closed() {
     local(async {
         let authority = authority();
-        let tls = Tls::new(server(&authority, IDENTITY.server, now()));
-        let service = TestService::new(Manner::Echo);
-        let called = TestServer::start_at(loopback(0), service, |config| {
-            config.tls = Some(tls);
-            config.hello_timeout = Duration::from_secs(2);
-        })
-        .await;
+        let called = serve_impatiently(&authority, Duration::from_secs(2)).await;
         let peers = [client(&authority), server(&authority, ANOTHER, now())];
         let [stranger, proven] = peers.map(|endpoint| {
             let own_id = ANOTHER;

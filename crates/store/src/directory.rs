@@ -206,7 +206,7 @@ impl Directory {
         Ok(Self { path, _lock: lock })
     }
 
-    /// Whether there is an identity in the directory at `path`, valid or not. Touches nothing.
+    /// True if there is an identity in the directory at `path`, valid or not. Touches nothing.
     ///
     /// # Errors
     /// See [`DirectoryError`]: a directory that may not be entered is none without an identity.
@@ -386,7 +386,7 @@ fn make_private(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether the directory is new: nothing is in it but what a first start that was cut short can leave.
+/// True if the directory is new: nothing is in it but what a first start that was cut short can leave.
 fn check_entries(path: &Path) -> Result<bool, DirectoryError> {
     let mut foreign = None;
     for entry in fs::read_dir(path).map_err(|source| refused(path, source))? {

@@ -109,7 +109,7 @@ pub trait File: Clone + Send + Sync + 'static {
     fn truncate(&self, length_bytes: u64) -> io::Result<()>;
 }
 
-/// Whether an error says that there is no space left.
+/// True if an error says that there is no space left.
 pub fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),

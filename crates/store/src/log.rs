@@ -245,12 +245,12 @@ impl<D: Disk> Log<D> {
         Ok(())
     }
 
-    /// Whether something was appended, or freed, that the next commit will settle.
+    /// True if something was appended, or freed, that the next commit will settle.
     pub fn has_open_batch(&self) -> bool {
         !self.open.is_empty()
     }
 
-    /// Whether a write or sync has failed, so that every call fails.
+    /// True if a write or sync has failed, so that every call fails.
     pub fn is_poisoned(&self) -> bool {
         self.poison.is_set()
     }

@@ -397,7 +397,7 @@ impl MemoryRecords {
         }
     }
 
-    /// How many elements there are.
+    /// The number of elements.
     pub fn elements(&self) -> usize {
         self.elements.iter().flatten().count()
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// How often something was done in one trace, and how long it took.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct WorkTotal {
-    /// How often.
+    /// The count.
     pub count: usize,
     /// Nanoseconds, all of them together; of servers, which work side by side, the longest.
     pub ns: u64,

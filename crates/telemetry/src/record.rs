@@ -130,7 +130,7 @@ pub struct SpanRecord {
     pub process: Cow<'static, str>,
     /// When it began, in nanoseconds since 1970 by the clock of its process.
     pub start_ns: u64,
-    /// How long it took, in nanoseconds.
+    /// The time that it took, in nanoseconds.
     pub duration_ns: u64,
     /// What else is to be said of it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -25,7 +25,7 @@ const REMOTE_TRACE: &str = "remote_trace";
 const REMOTE_SPAN: &str = "remote_span";
 /// The name of a process without a given name.
 pub(crate) const CLIENT: Cow<'static, str> = Cow::Borrowed("client");
-/// How often the end of spans is checked while a caller waits for it.
+/// The interval at which the end of spans is checked while a caller waits for it.
 const GLANCE: Duration = Duration::from_millis(1);
 /// The one field that tells what a user called something.
 const KEY: &str = "key";
@@ -85,7 +85,7 @@ impl Recorder {
         tracing_core::callsite::rebuild_interest_cache();
     }
 
-    /// Whether it rests.
+    /// True if it rests.
     pub fn rests(&self) -> bool {
         self.0.rests.load(Ordering::Relaxed)
     }
@@ -149,12 +149,12 @@ impl Shared {
         started_ns.saturating_add(since)
     }
 
-    /// Whether operations that begin here may be watched.
+    /// True if operations that begin here may be watched.
     fn samples(&self) -> bool {
         self.sampler != Sampler::Never && !self.rests.load(Ordering::Relaxed)
     }
 
-    /// Whether one that begins now is.
+    /// True if one that begins now is.
     fn takes(&self) -> bool {
         if !self.samples() {
             return false;

@@ -49,7 +49,7 @@ pub struct Row {
     pub operation: String,
     /// The span; the operation itself first.
     pub span: String,
-    /// How many.
+    /// The count.
     pub count: usize,
     /// Median duration, in nanoseconds.
     pub p50_ns: u64,
@@ -132,7 +132,7 @@ fn interval(span: &SpanRecord) -> Interval {
     (span.start_ns, span.end_ns())
 }
 
-/// How many nanoseconds lie in at least one of them.
+/// The number of nanoseconds that lie in at least one of them.
 fn covered(intervals: &[Interval]) -> u64 {
     let mut sorted = intervals.to_vec();
     sorted.sort_unstable();
@@ -188,8 +188,8 @@ fn rounds(node: &Node) -> usize {
     usize::from(node.span.name == "net.quorum") + node.parts.iter().map(rounds).sum::<usize>()
 }
 
-/// How long the disks took that an operation waited for: in each quorum call the longest sync that ended before it did; at
-/// most as long as the calls, which may go on side by side.
+/// The time that the disks took that an operation waited for: in each quorum call the longest sync that ended before it did; at most as long as the
+/// calls, which may go on side by side.
 fn sync_ns(operation: &Node) -> u64 {
     let mut syncs = Vec::new();
     find_syncs(operation, &mut syncs);

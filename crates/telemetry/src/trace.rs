@@ -57,7 +57,7 @@ impl Trace {
         self.roots.first().map_or(0, |root| root.span.start_ns)
     }
 
-    /// How long it took until the last of its outermost spans had ended, in nanoseconds.
+    /// The time that it took until the last of its outermost spans had ended, in nanoseconds.
     pub fn duration_ns(&self) -> u64 {
         let end_ns = self.roots.iter().map(|root| root.span.end_ns()).max();
         end_ns.unwrap_or(0).saturating_sub(self.start_ns())
@@ -68,7 +68,7 @@ impl Trace {
         self.roots.first().map_or("", |root| &root.span.name)
     }
 
-    /// Whether it is no operation of a caller: a process did it beside something else, and its first span says so (`aside`).
+    /// True if it is no operation of a caller: a process did it beside something else, and its first span says so (`aside`).
     pub fn is_aside(&self) -> bool {
         let first = self.roots.first();
         first.is_some_and(|root| root.span.attributes.get("aside") == Some(&Value::Bool(true)))

@@ -11,7 +11,7 @@ const SHELL: &str = include_str!("view/view.html");
 /// Reports that the script can draw, by their field `report`.
 const REPORTS: [&str; 4] = ["peers", "paper", "wide-area", "traces"];
 
-/// Whether this is a report that can be drawn.
+/// True if this is a report that can be drawn.
 pub fn is_known(report: &Value) -> bool {
     let name = report["report"].as_str();
     name.is_some_and(|name| REPORTS.contains(&name))

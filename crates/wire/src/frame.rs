@@ -89,7 +89,7 @@ impl Kind {
         })
     }
 
-    /// Whether a frame of this kind carries a body and a payload; the others are bare signals.
+    /// True if a frame of this kind carries a body and a payload; the others are bare signals.
     fn is_message(self) -> bool {
         !matches!(self, Kind::Ping | Kind::Pong | Kind::Goodbye)
     }
@@ -134,7 +134,7 @@ impl Limits {
         HEADER_BYTES + TRACE_BYTES + table + self.max_body_bytes as usize
     }
 
-    /// Whether a message of this size may travel.
+    /// Checks that a message of this size may travel.
     ///
     /// # Errors
     /// The first limit that it breaks.
@@ -225,7 +225,7 @@ impl<'a> SegmentTable<'a> {
         self.rows.len() / SEGMENT_ROW_BYTES
     }
 
-    /// Whether the frame has no payload segments.
+    /// True if the frame has no payload segments.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 const WORDS: &[(&str, usize)] = &[
     ("whoever", 38),
     ("whatever", 40),
-    ("nobody", 48),
+    ("nobody", 46),
     ("somebody", 18),
     ("everybody", 9),
     ("anybody", 6),

@@ -26,7 +26,7 @@ pub(crate) const SERVERS: usize = 5;
 #[derive(Default)]
 struct Events {
     pids: BTreeMap<String, i32>,
-    /// How often each server was started.
+    /// The number of times that each server was started.
     starts: BTreeMap<String, usize>,
     ready: bool,
     ended: bool,
@@ -220,7 +220,7 @@ impl Cluster {
         }
     }
 
-    /// How often `areo up` started a server.
+    /// The number of times that `areo up` started a server.
     pub(crate) fn starts(&self, server: &str) -> usize {
         self.events().starts[server]
     }

@@ -134,7 +134,7 @@ pub(crate) fn wait_until(mut happened: impl FnMut() -> bool) {
     panic!("waited for something that does not happen");
 }
 
-/// Whether a program of this name would be found.
+/// True if a program of this name would be found.
 pub(crate) fn on_the_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())

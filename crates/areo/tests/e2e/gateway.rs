@@ -5,7 +5,7 @@
 use crate::cluster::wait_until;
 use crate::keyed::{KeyedCluster, key_in};
 use areo_client::blocking::wait;
-use areo_client::{Access, Client, ConnectError, ConnectOptions, Error, PutOptions};
+use areo_client::{Access, Client, ConnectError, ConnectOptions, Domain, Error, PutOptions};
 use areo_trust::id::KeyId;
 use areo_trust::key::AccessKey;
 use areo_trust::protocol::RefusalKind;
@@ -52,6 +52,18 @@ fn not_on_behalf(gateway: &Client, of: KeyId) -> String {
     }
 }
 
+/// Reads until the servers refuse the key.
+#[track_caller]
+fn wait_until_unauthorised(photos: &Domain) {
+    let mut refusal = None;
+    wait_until(|| {
+        refusal = wait(photos.get("k")).err();
+        refusal.is_some()
+    });
+    let is_unauthorised = matches!(refusal, Some(Error::Unauthorised { .. }));
+    assert!(is_unauthorised, "{refusal:?}");
+}
+
 #[test]
 fn a_gateway_acts_within_the_grants_of_another_key_until_that_is_revoked() {
     let cluster = cluster_with_photos();
@@ -77,13 +89,7 @@ fn a_gateway_acts_within_the_grants_of_another_key_until_that_is_revoked() {
     let goes_on = wait(goes_on.domain("photos")).unwrap();
 
     cluster.run(&["key", "revoke", "reader"]).done();
-    let mut refusal = None;
-    wait_until(|| {
-        refusal = wait(photos.get("k")).err();
-        refusal.is_some()
-    });
-    let is_unauthorised = matches!(refusal, Some(Error::Unauthorised { .. }));
-    assert!(is_unauthorised, "{refusal:?}");
+    wait_until_unauthorised(&photos);
     let sentence = not_on_behalf(&gateway, reader);
     assert!(sentence.contains("was revoked"), "{sentence}");
     wait(goes_on.get("k")).unwrap();
@@ -110,13 +116,7 @@ fn a_gateway_that_is_revoked_acts_on_behalf_of_no_key() {
     assert_eq!(refused.kind(), RefusalKind::Unauthorised, "{refused}");
 
     cluster.run(&["key", "revoke", "s3"]).done();
-    let mut refusal = None;
-    wait_until(|| {
-        refusal = wait(photos.get("k")).err();
-        refusal.is_some()
-    });
-    let is_unauthorised = matches!(refusal, Some(Error::Unauthorised { .. }));
-    assert!(is_unauthorised, "{refusal:?}");
+    wait_until_unauthorised(&photos);
     not_on_behalf(&gateway, reader);
 }
 

@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// How long a server may take to say whether it is ready.
+/// The longest time that a server may take to say whether it is ready.
 const ANSWER: Duration = Duration::from_secs(1);
 
 pub(super) struct Process {

@@ -114,7 +114,7 @@ impl Contender {
         }
     }
 
-    /// Whether conditional writes have one winner there, as far as the client knows.
+    /// True if conditional writes have one winner there, as far as the client knows.
     fn has_counters(&self, place: usize) -> bool {
         let client = self.client.as_ref();
         client.is_some_and(|client| client.stores()[place].caller.has_one_winner())

@@ -18,12 +18,12 @@ words! {
 }
 
 impl Operation {
-    /// Whether a history of it can be judged.
+    /// True if a history of it can be judged.
     pub const fn is_recorded(self) -> bool {
         matches!(self, Operation::Put | Operation::Get)
     }
 
-    /// Whether this store is asked to do it.
+    /// True if this store is asked to do it.
     pub const fn is_possible_at(self, target: TargetName) -> bool {
         match self {
             Operation::Put | Operation::Get => true,

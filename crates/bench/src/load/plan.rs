@@ -91,11 +91,11 @@ pub struct Plan {
     pub pace: Pace,
     /// Not measured: connections are made, caches filled.
     pub warm_up: Duration,
-    /// How long is measured.
+    /// The measured time.
     pub time: Duration,
     /// Operations of each client, after which it ends; `None`: as many as there is time for.
     pub operations: Option<u64>,
-    /// Whether every operation that is measured is kept.
+    /// True if every operation that is measured is kept.
     pub keeps_samples: bool,
     /// What everything is drawn from.
     pub seed: u64,
@@ -114,7 +114,7 @@ pub(crate) struct Contest {
     pub(crate) changing: &'static str,
     /// Whether clients end in the middle of operations, and others take their places.
     pub(crate) deaths: bool,
-    /// How long an operation may take in the end.
+    /// The longest time that an operation may take in the end.
     pub(crate) patience: Duration,
 }
 

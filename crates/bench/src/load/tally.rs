@@ -92,7 +92,7 @@ pub(crate) struct Sample {
 /// What a load took. Figures per operation are of those that succeeded, and 0 if none did.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Measurement {
-    /// How long was measured.
+    /// The measured time.
     pub seconds: f64,
     /// Operations that succeeded in this time. Latencies are of all that began in it.
     pub operations: u64,
@@ -171,7 +171,7 @@ impl Counters {
 /// How readers and writers fared in one phase.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct PhaseReport {
-    /// How long was measured.
+    /// The measured time.
     pub seconds: f64,
     /// Operations that succeeded.
     pub operations: u64,

@@ -3,7 +3,7 @@ use crate::target::{About, Answer, CallError, Cost, TargetError, TargetName};
 use areo_client::Counts;
 use tokio::task::LocalSet;
 
-/// How long the clients of [`Slow`] notice that it was killed.
+/// The time that the clients of [`Slow`] notice that it was killed.
 const PAUSE: Duration = Duration::from_millis(150);
 
 /// A store without servers that takes its time, and a client of it.

@@ -31,7 +31,7 @@ const READS_BEFORE: usize = 60;
 /// Servers that all runs of an experiment share.
 pub struct ChangesStage {
     domains: Cell<u64>,
-    /// How long readers are alone, before and after.
+    /// The time that readers are alone, before and after.
     margin: Duration,
     started: StartedCluster,
     _proxy: Option<Proxy>,

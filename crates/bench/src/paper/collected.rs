@@ -14,7 +14,7 @@ use areo_client::experimental::{Experimental, LeaveOff};
 use areo_client::{Change, Client, DapKind, Domain, ReconfigOutcome};
 use std::collections::BTreeMap;
 
-/// How many reconfigurers there are, taking turns.
+/// The number of reconfigurers, taking turns.
 const RECONFIGURERS: usize = 4;
 /// Reconfigurations.
 pub(super) const CHANGES: u64 = 12;

@@ -141,7 +141,7 @@ impl Experiment {
         all
     }
 
-    /// Whether processes of servers can repeat it.
+    /// True if processes of servers can repeat it.
     pub fn has_processes(&self) -> bool {
         matches!(
             self.procedure,
@@ -149,7 +149,7 @@ impl Experiment {
         )
     }
 
-    /// Whether it can be repeated in virtual time: one object in one configuration, without rounds that ask for the next one.
+    /// True if it can be repeated in virtual time: one object in one configuration, without rounds that ask for the next one.
     pub fn has_virtual_time(&self) -> bool {
         let is_simple = |of: &Variants| {
             of.algorithms == [Algorithm::Ares] && of.extras == [Extras::Piggyback] && !of.etcd
@@ -157,7 +157,7 @@ impl Experiment {
         !self.reconfigures() && self.variants.iter().all(is_simple)
     }
 
-    /// Whether the configuration changes while it is measured, or before.
+    /// True if the configuration changes while it is measured, or before.
     pub(super) fn reconfigures(&self) -> bool {
         self.procedure == Procedure::AfterReconfigurations || self.published.reconfigurers > 0
     }

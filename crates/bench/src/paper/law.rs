@@ -12,7 +12,7 @@ use tokio::time::sleep;
 /// What messages have beside elements, in bytes: of every server, and of every block of a file.
 pub(super) const OF_A_SERVER: u64 = 4 << 10;
 const OF_A_BLOCK: u64 = 128;
-/// How often the laws are checked until the system is quiet: confirmations travel after an operation has ended.
+/// The number of times that the laws are checked until the system is quiet: confirmations travel after an operation has ended.
 const LOOKS: usize = 50;
 const BETWEEN: Duration = Duration::from_millis(20);
 

@@ -39,7 +39,7 @@ pub struct Report {
     pub failed: u64,
     /// The first of them, as sentences.
     pub failures: Vec<String>,
-    /// How long all of it took.
+    /// The time that all of it took.
     pub total_ms: u64,
 }
 
@@ -147,7 +147,7 @@ pub struct Law {
     pub expected: String,
     /// What it was, over all operations and runs.
     pub measured: String,
-    /// Whether it was that each time.
+    /// True if it was that each time.
     pub holds: bool,
 }
 

@@ -12,7 +12,7 @@ use crate::run::{RunError, failed};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Whether there is such a point: objects are one value.
+/// True if there is such a point: objects are one value.
 pub(super) fn exists(variant: Variant, size: usize) -> bool {
     variant.algorithm == Algorithm::CoAresF || size <= OBJECT_MAX
 }

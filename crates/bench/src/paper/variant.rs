@@ -128,7 +128,7 @@ impl Variant {
         }
     }
 
-    /// Whether a round says which versions readers may find.
+    /// True if a round says which versions readers may find.
     pub(super) fn finalizes(self) -> bool {
         matches!(self.dap, DapKind::Cas | DapKind::CasGc | DapKind::CasSs)
     }

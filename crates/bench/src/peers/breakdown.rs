@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// How long such a load is, at most: some hundred operations are watched.
+/// The length of such a load, at most: some hundred operations are watched.
 const TIME: Duration = Duration::from_millis(500);
 /// What servers still do of operations that have ended, ends in this time.
 const SETTLED: Duration = Duration::from_millis(50);

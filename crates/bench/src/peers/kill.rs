@@ -21,7 +21,7 @@ pub struct KillReport {
     pub readers: usize,
     /// Clients that put.
     pub writers: usize,
-    /// How long a step is, in milliseconds.
+    /// The length of a step, in milliseconds.
     pub step_ms: u64,
     /// Operations that succeeded, step by step.
     pub completions: Vec<u64>,

@@ -43,7 +43,7 @@ pub struct ReadCost {
 /// A domain with many configurations behind it, beside a new one of the same shape.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Behind {
-    /// How many there are.
+    /// The count.
     pub configurations: u64,
     /// Reads of each of the two, in turn.
     pub reads: u64,
@@ -98,6 +98,6 @@ pub struct Report {
     pub bytes: Vec<MovedBytes>,
     /// Reading after many changes.
     pub behind: Behind,
-    /// How long everything took, in milliseconds.
+    /// The time that everything took, in milliseconds.
     pub total_ms: u64,
 }

@@ -130,7 +130,7 @@ impl ClusterStatus {
         }
     }
 
-    /// How many domains need the server; `None` if not all of them answered.
+    /// The number of domains that need the server; `None` if not all of them answered.
     fn domains_of(&self, server: ServerId) -> Option<u64> {
         let has = |c: &ConfigurationInfo| c.members.iter().any(|member| member.id == server);
         let mut needed = u64::from(has(&self.root.configuration));

@@ -55,14 +55,14 @@ pub enum Invalid {
     },
     /// A value has no parts, too many, or more bytes than there are places for.
     Parts {
-        /// How many.
+        /// The count of the parts given.
         parts: usize,
         /// The limit.
         most: usize,
     },
     /// The upload was published with other parts.
     OtherParts {
-        /// As this version.
+        /// The version that it was published as.
         version: crate::Version,
     },
     /// A range of bytes that ends before it begins, or after the end of the value.

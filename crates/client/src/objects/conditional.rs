@@ -22,8 +22,8 @@ const UPDATES: u32 = 64;
 const UPDATE_PAUSE: Duration = Duration::from_millis(2);
 
 impl Domain {
-    /// Whether at most one of concurrent conditional writes on one version of an object succeeds here, as far as this handle knows. A
-    /// domain is created so, with [`DapKind::Conditional`](crate::DapKind::Conditional), or becomes so, until it becomes `abd` or `ec`. A handle that was
+    /// True if at most one of concurrent conditional writes on one version of an object succeeds here, as far as this handle knows. A domain is
+    /// created so, with [`DapKind::Conditional`](crate::DapKind::Conditional), or becomes so, until it becomes `abd` or `ec`. A handle that was
     /// opened before hears of it with its next operation.
     pub fn has_one_winner(&self) -> bool {
         self.known.noted().dap().is_conditional()

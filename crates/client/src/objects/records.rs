@@ -17,14 +17,14 @@ use areo_core::object::{Kind, Name, key_of_record};
 use bytes::Bytes;
 use serde::Serialize;
 
-/// Where a listing of records begins.
+/// The place behind which a listing of records begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordsAfter<'a> {
-    /// With the first one.
+    /// The listing begins with the first record.
     Nothing,
-    /// After this record.
+    /// It begins after this record.
     Record(&'a RecordName),
-    /// After all records of this key.
+    /// It begins after all records of this key.
     Key(&'a str),
 }
 
@@ -33,7 +33,7 @@ pub enum RecordsAfter<'a> {
 pub struct RecordName {
     /// The key of the object that it belongs to.
     pub key: String,
-    /// What tells it from others of the key: 1 to 79 bytes of UTF-8 without a byte 0.
+    /// A text that no other record of the key has: 1 to 79 bytes of UTF-8 without a byte 0.
     pub suffix: String,
 }
 
@@ -49,9 +49,9 @@ pub struct RecordEntry {
     /// The length of its value in bytes; serialised as `bytes`.
     #[serde(rename = "bytes")]
     pub length: u64,
-    /// What its writer calls its content ([`PutOptions::etag`]).
+    /// The ETag that its writer gave it ([`PutOptions::etag`]).
     pub etag: Option<String>,
-    /// When it was written, in milliseconds since 1970 by the writer's clock; informational.
+    /// Time of the write, in milliseconds since 1970 by the writer's clock; informational.
     pub written_at_ms: Option<u64>,
     /// It cannot be read as things are, because it is damaged.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -67,7 +67,7 @@ pub struct RecordPage {
     pub next: Option<RecordName>,
 }
 
-/// What the names of listed records begin with.
+/// The beginning that names of listed records share.
 enum Beginning<'a> {
     KeysFrom(&'a str),
     Of { key: &'a str, suffix: &'a str },

@@ -48,7 +48,7 @@ impl DapKind {
         }
     }
 
-    /// Whether it keeps fragments, or may.
+    /// True if it keeps fragments, or may.
     pub fn is_coded(self) -> bool {
         self == DapKind::Conditional || self.with(1).is_coded()
     }

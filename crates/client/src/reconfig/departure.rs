@@ -338,7 +338,7 @@ pub(super) async fn serving(context: &Context, names: &Names) -> BTreeSet<Server
     servers.iter().zip(health).filter_map(serves).collect()
 }
 
-/// How many domains each server is a member of.
+/// The number of domains that each server is a member of.
 fn count(sequences: &[Sequence]) -> BTreeMap<ServerId, usize> {
     let mut domains = BTreeMap::new();
     let last = |it: &Sequence| it.path.as_ref().ok().and_then(|path| path.last().cloned());

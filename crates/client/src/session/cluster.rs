@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use tokio::task::{JoinSet, spawn_local};
 use tokio::time::{sleep, timeout};
 
-/// How long the directory of a quorum is waited for where the one of a single server would do.
+/// The time that the directory of a quorum is waited for where the one of a single server would do.
 pub(super) const DIRECTORY_PATIENCE: Duration = Duration::from_secs(1);
 /// The wait of a client that connects for what a quorum knows. Silent servers take longer; then the first server's directory is enough, and
 /// what comes later is taken in beside the first operation.
@@ -32,7 +32,7 @@ const DIRECTORY_AGE: Duration = Duration::from_secs(30);
 const OTHERS_LEAST: Duration = Duration::from_millis(5);
 const OTHERS_MOST: Duration = Duration::from_millis(100);
 
-/// How long a cluster that is starting is left alone before it is asked again which servers there are.
+/// The time that a cluster that is starting is left alone before it is asked again which servers there are.
 const STARTING_PAUSE: Duration = Duration::from_millis(50);
 
 /// What a client knows of its cluster.
@@ -144,7 +144,7 @@ pub(super) async fn refresh(world: &World, known: &KnownCluster, patience: Durat
     learn(world, known, records);
 }
 
-/// Whether enough members of the root domain can be found for a quorum of them to answer.
+/// True if enough members of the root domain can be found for a quorum of them to answer.
 pub(super) fn knows_root_quorum(world: &World, known: &KnownCluster) -> bool {
     let (names, root) = (known.names(), known.root.latest(&world.client));
     let is_known = |member: &&ServerId| names.records().contains_key(member);

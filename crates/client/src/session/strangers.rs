@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
-/// How long one attempt to ask the directory may take.
+/// The longest time that one attempt to ask the directory may take.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The wait between two attempts, at first.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -49,8 +49,7 @@ struct Search {
 }
 
 impl Search {
-    /// How long the directory is not asked for these servers; nothing if there is none. At once for one that was not sought
-    /// before.
+    /// The time that the directory is not asked for these servers; nothing if there is none. At once for one that was not sought before.
     fn wait(&mut self, wanted: BTreeSet<ServerId>, now: Instant) -> Option<Duration> {
         if wanted.is_empty() {
             return None;

@@ -47,7 +47,7 @@ pub(crate) struct Thread {
     metrics: Metrics,
 }
 
-/// How long what was sent may take to leave before the thread ends.
+/// The longest time that what was sent may take to leave before the thread ends.
 pub(crate) const FAREWELL: Duration = Duration::from_millis(250);
 
 /// The certificates that count for this client, and its key.

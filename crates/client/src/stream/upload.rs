@@ -211,12 +211,12 @@ impl Upload {
     }
 }
 
-/// Where the blocks of a stream go.
+/// The name space that the blocks of a stream are put in.
 #[derive(Clone, Copy)]
 pub(super) enum Target {
-    /// To numbers of an upload of its own.
+    /// Numbers of an upload of its own.
     Own(Writer),
-    /// To a lane of an upload that has several writers.
+    /// A lane of an upload that has several writers.
     Lane { upload: Writer, lane: Writer },
 }
 

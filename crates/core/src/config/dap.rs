@@ -117,22 +117,22 @@ impl Dap {
         self.fragments().unwrap_or(1)
     }
 
-    /// Whether its elements of large values are fragments; otherwise they are copies.
+    /// True if its elements of large values are fragments; otherwise they are copies.
     pub fn is_coded(self) -> bool {
         self.fragments().is_some() && self != Dap::Conditional { k: 1 }
     }
 
-    /// Whether writes of users' objects are decided, each by a ballot, so that of conditional ones one wins.
+    /// True if writes of users' objects are decided, each by a ballot, so that of conditional ones one wins.
     pub fn is_conditional(self) -> bool {
         matches!(self, Dap::Conditional { .. })
     }
 
-    /// Whether every member holds the whole value, and may store it whenever it comes.
+    /// True if every member holds the whole value, and may store it whenever it comes.
     pub fn is_replicated(self) -> bool {
         matches!(self, Dap::Abd | Dap::AbdPublished)
     }
 
-    /// Whether it ends a domain.
+    /// True if it ends a domain.
     pub fn is_removal(self) -> bool {
         self == Dap::Removed
     }

@@ -34,12 +34,12 @@ pub enum Decider {
 }
 
 impl Decider {
-    /// Whether changes that are made at the same time are merged: in a lattice, and without consensus.
+    /// True if changes that are made at the same time are merged: in a lattice, and without consensus.
     pub fn merges(&self) -> bool {
         matches!(self, Decider::Agreement | Decider::Speculation)
     }
 
-    /// Whether there may be successors of which none precedes the other ([`crate::pointer::Fork`]).
+    /// True if there may be successors of which none precedes the other ([`crate::pointer::Fork`]).
     pub fn branches(&self) -> bool {
         *self == Decider::Snapshot
     }

@@ -10,7 +10,7 @@ use std::fmt;
 pub enum InvalidConfiguration {
     /// No members, or more than [`limits::MEMBERS`].
     MemberCount {
-        /// How many.
+        /// The count.
         members: usize,
     },
     /// A member is listed twice.

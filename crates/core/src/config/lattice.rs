@@ -53,7 +53,7 @@ impl Membership {
         }
     }
 
-    /// Whether the domain is coded, so that versions say slots.
+    /// True if the domain is coded, so that versions say slots.
     pub fn has_slots(&self) -> bool {
         self.has_slots
     }
@@ -148,7 +148,7 @@ impl Membership {
         }
     }
 
-    /// Whether the domain is removed.
+    /// True if the domain is removed.
     pub fn is_removal(&self) -> bool {
         self.removed
     }
@@ -178,7 +178,7 @@ impl Membership {
         joined
     }
 
-    /// Whether the other one has every change that this one has (`≤`).
+    /// True if the other one has every change that this one has (`≤`).
     pub fn is_within(&self, other: &Membership) -> bool {
         let reaches = |(server, version): (&ServerId, &u32)| {
             let known = other.versions.get(server);
@@ -189,12 +189,12 @@ impl Membership {
             && (other.has_slots || !self.has_slots)
     }
 
-    /// Whether the other one has every change of this one, and more (`<`).
+    /// True if the other one has every change of this one, and more (`<`).
     pub fn precedes(&self, other: &Membership) -> bool {
         self != other && self.is_within(other)
     }
 
-    /// How many changes led here: rises along the order within a domain. `None`: more than an index can say.
+    /// The number of changes that led here: rises along the order within a domain. `None`: more than an index can say.
     pub fn size(&self) -> Option<u32> {
         let mut versions = self.versions.values();
         versions.try_fold(u32::from(self.removed), |size, version| {
@@ -208,8 +208,8 @@ fn is_of_member(version: u32) -> bool {
 }
 
 impl Configuration {
-    /// Whether the other one comes after this one in their domain: the one order of configurations, of both families
-    /// (`[L-1 one-order]`). In a sequence that of the indices, in a lattice that of the memberships.
+    /// True if the other one comes after this one in their domain: the one order of configurations, of both families (`[L-1 one-order]`). In a
+    /// sequence that of the indices, in a lattice that of the memberships.
     pub fn precedes(&self, later: &Configuration) -> bool {
         let domain = |c: &Configuration| (c.id.domain, c.id.partition);
         domain(self) == domain(later)
@@ -220,7 +220,7 @@ impl Configuration {
             }
     }
 
-    /// How many members the configurations of this domain that come after this one have at least (`[R-3 never-too-few]`): as many as it
+    /// The number of members that the configurations of this domain that come after this one have at least (`[R-3 never-too-few]`): as many as it
     /// takes to tolerate a crash, or as many as there are, if these are fewer.
     pub fn least_members(&self) -> usize {
         let membership = self.descriptor.lattice.as_ref();
@@ -229,12 +229,12 @@ impl Configuration {
         limits::LATTICE_MEMBERS.max(tolerating).min(there)
     }
 
-    /// Whether successors of which none precedes the other may come after it ([`Decider::branches`]).
+    /// True if successors of which none precedes the other may come after it ([`Decider::branches`]).
     pub fn branches(&self) -> bool {
         self.descriptor.decided_by.branches()
     }
 
-    /// Whether it is the other one or comes after it.
+    /// True if it is the other one or comes after it.
     pub fn is_at_least(&self, other: &Configuration) -> bool {
         self == other || other.precedes(self)
     }

@@ -167,7 +167,7 @@ impl Acceptor {
         self.take_in(value, |_, _| false)
     }
 
-    /// The same; the ballot has a mark from when on `marks` says so, of the old value and the new one.
+    /// [`Self::join`]; the ballot has a mark from when on `marks` says so, of the old value and the new one.
     pub(super) fn take_in(
         &mut self,
         value: &Bytes,

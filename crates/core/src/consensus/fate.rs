@@ -78,7 +78,7 @@ pub fn cell(c: &Configuration, name: &Name, tag: Tag) -> Bytes {
         .into()
 }
 
-/// Whether this is the name of such a cell.
+/// True if this is the name of such a cell.
 pub fn is_fate(cell: &[u8]) -> bool {
     cell.starts_with(PREFIX)
 }

@@ -346,14 +346,14 @@ pub struct Acceptor {
 }
 
 impl Acceptor {
-    /// Whether its ballots are; one whose are not abstains, because what it promised is not known (`[N-1 bounded-numbers]`,
+    /// True if its ballots are; one whose are not abstains, because what it promised is not known (`[N-1 bounded-numbers]`,
     /// `[X-11 damage-abstains]`).
     pub fn is_possible(&self) -> bool {
         let accepted = self.accepted.iter().map(|(ballot, _)| ballot);
         accepted.chain([&self.promised]).all(Ballot::is_possible)
     }
 
-    /// Whether the value is final.
+    /// True if the value is final.
     pub fn is_decided(&self) -> bool {
         self.decided && self.accepted.is_some()
     }
@@ -405,8 +405,8 @@ impl Acceptor {
         }
     }
 
-    /// Whether the ballot brought another value. Ballots are unique per attempt, so that one brings one value, however often it
-    /// comes (`[R-10 one-value-per-ballot]`): a proposer that breaks this gets no second value in.
+    /// True if the ballot brought another value. Ballots are unique per attempt, so that one brings one value, however often it comes
+    /// (`[R-10 one-value-per-ballot]`): a proposer that breaks this gets no second value in.
     fn has_another(&self, ballot: Ballot, value: &Bytes) -> bool {
         let accepted = self.accepted.as_ref();
         accepted.is_some_and(|(accepted, known)| *accepted == ballot && known != value)

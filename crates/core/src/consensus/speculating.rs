@@ -53,7 +53,7 @@ pub async fn propose<E: Env>(
     propose_from(env, at, 0, membership).await
 }
 
-/// The same from a later round on: what is proposed was brought to the ones before.
+/// [`propose`] from a later round on: the proposal was brought to the rounds before.
 ///
 /// # Errors
 /// As [`propose`].

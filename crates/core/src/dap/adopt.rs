@@ -12,7 +12,7 @@ use crate::tag::Tag;
 use crate::timing;
 use std::time::Duration;
 
-/// Whether the element that the member of `new` at this position is to hold can be made of what it holds in `old`.
+/// True if the element that the member of `new` at this position is to hold can be made of what it holds in `old`.
 pub fn is_adoptable(
     (old, new): (&Configuration, &Configuration),
     name: &Name,
@@ -24,7 +24,7 @@ pub fn is_adoptable(
     held.is_some_and(|held| is_enough(held, form(new, name, position, kept)))
 }
 
-/// Whether an element of the wanted form can be made of one of this form alone.
+/// True if an element of the wanted form can be made of one of this form alone.
 pub(crate) fn is_enough(held: Form, wanted: Form) -> bool {
     held == Form::Copy || held.is_same(wanted)
 }

@@ -165,7 +165,7 @@ pub(super) fn kept(delta: u16) -> usize {
     usize::from(delta) + 1
 }
 
-/// Whether nothing is left to do for a version that was collected: where no round finalizes versions, or by its answers.
+/// True if nothing is left to do for a version that was collected: where no round finalizes versions, or by its answers.
 pub(super) fn is_finalized(c: &Configuration, collected: &CollectedVersion) -> bool {
     !super::finalizes(c) || (collected.complete && collected.lacking.is_none())
 }

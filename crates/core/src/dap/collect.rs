@@ -126,7 +126,7 @@ pub(super) async fn collect<E: Env>(
     }
 }
 
-/// Whether versions that no round has finalized are collected: their elements are fetched, and they are put before that round.
+/// True if versions that no round has finalized are collected: their elements are fetched, and they are put before that round.
 fn collects_unfinalized(c: &Configuration, passed: &PassedVersions) -> bool {
     passed.finishes && super::completes(c)
 }
@@ -178,7 +178,7 @@ impl Collect {
         }
     }
 
-    /// Whether one of them may still answer.
+    /// True if one of them may still answer.
     fn awaits(&self) -> bool {
         let may_answer = |member: &Member| member.held.is_none() && !member.gone;
         let mut awaited = self.members.iter().filter(|member| member.is_awaited);
@@ -246,7 +246,7 @@ impl Collect {
         members.filter_map(|member| member.held.as_ref()).collect()
     }
 
-    /// Whether a member listed the version. None needs to list the initial one, or the one that the asker has.
+    /// True if a member listed the version. None needs to list the initial one, or the one that the asker has.
     fn is_known(&self, held: &[&HeldVersions], tag: Tag) -> bool {
         let mut listed = held.iter().flat_map(|held| &held.stored);
         let is_mark = held.iter().any(|held| held.stable == tag);
@@ -254,7 +254,7 @@ impl Collect {
         tag.is_initial() || tag == self.have || is_listed || is_mark
     }
 
-    /// Whether the answers show that the version is at a quorum.
+    /// True if the answers show that the version is at a quorum.
     fn is_complete(&self, tag: Tag) -> bool {
         let (held, c) = (self.held(), &self.configuration);
         // What nobody wrote is at every quorum.
@@ -319,7 +319,7 @@ impl Collect {
         }
     }
 
-    /// Whether the version is returned without elements, also if members sent some.
+    /// True if the version is returned without elements, also if members sent some.
     fn needs_none(&self, tag: Tag) -> bool {
         tag.is_initial() || tag == self.have || self.scope == Scope::Version
     }
@@ -424,7 +424,7 @@ impl Collect {
     }
 }
 
-/// Whether the member keeps older versions because it does not know that `tag` is at a quorum (`[X-3 unconfirmed-cap]`).
+/// True if the member keeps older versions because it does not know that `tag` is at a quorum (`[X-3 unconfirmed-cap]`).
 pub(super) fn is_unaware(held: &HeldVersions, tag: Tag) -> bool {
     let keeps_older = held.stored.first().is_some_and(|(oldest, _)| *oldest < tag);
     keeps_older && held.stable < tag

@@ -101,7 +101,7 @@ fn is_like(element: &Element, model: &Element) -> bool {
     element.form.is_whole() == model.form.is_whole()
 }
 
-/// Whether an element of this form and length may be at that position: only such make a value.
+/// True if an element of this form and length may be at that position: only such make a value.
 fn is_well_formed(c: &Configuration, name: &Name, position: usize, element: &Element) -> bool {
     let bytes = element.payload.len();
     if element.length > limits::VALUE_BYTES {
@@ -122,7 +122,7 @@ fn is_well_formed(c: &Configuration, name: &Name, position: usize, element: &Ele
         }
 }
 
-/// Whether the two are the same element, however their checksums are known.
+/// True if the two are the same element, however their checksums are known.
 fn is(one: &Element, other: &Element) -> bool {
     one.form == other.form && one.is_alike(other) && one.payload == other.payload
 }

@@ -172,7 +172,7 @@ impl Kind for Ec {
         }
     }
 
-    /// Whether no further unconfirmed version is taken in (`[X-3 unconfirmed-cap]`).
+    /// True if no further unconfirmed version is taken in (`[X-3 unconfirmed-cap]`).
     fn is_busy(versions: &Versions, bounds: Bounds) -> bool {
         versions.unconfirmed() >= bounds.unconfirmed
     }

@@ -65,7 +65,7 @@ pub struct FoundVersion {
 }
 
 impl PassedVersions {
-    /// Whether the version is passed over.
+    /// True if the version is passed over.
     pub(super) fn contains(&self, tag: Tag) -> bool {
         self.dropped.contains(&tag) || self.unplaced.contains(&tag)
     }

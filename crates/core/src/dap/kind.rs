@@ -37,14 +37,14 @@ pub(crate) enum Remembers {
 
 /// The decisions of one kind.
 pub(crate) trait Kind {
-    /// Whether members are told which version is at a quorum, and clients judge that by answers (`[F-1 quorum-agrees]`,
-    /// `[F-3 confirmed-tag]`). Without, every read is written back, to everybody.
+    /// True if members are told which version is at a quorum, and clients judge that by answers (`[F-1 quorum-agrees]`, `[F-3 confirmed-tag]`).
+    /// Without, every read is written back, to everybody.
     const CONFIRMS: bool = true;
-    /// Whether it is a round that says so, durably, and not a note ([`super::cas`]).
+    /// True if it is a round that says so, durably, and not a note ([`super::cas`]).
     const FINALIZES: bool = false;
-    /// Whether a further round says that a quorum has finalized it, and servers tell each other so ([`super::casss`]).
+    /// True if a further round says that a quorum has finalized it, and servers tell each other so ([`super::casss`]).
     const COMPLETES: bool = false;
-    /// Whether a cap refuses new versions, so that some can be fenced off and dropped (`[X-3 unconfirmed-cap]`).
+    /// True if a cap refuses new versions, so that some can be fenced off and dropped (`[X-3 unconfirmed-cap]`).
     const FENCES: bool = false;
     /// Naming of losses: a member that has lost the element of a version, and knows its tag, names it and speaks for the object
     /// (`[X-40 named-loss]`). Without, it abstains.
@@ -76,8 +76,8 @@ pub(crate) trait Kind {
         passed: &PassedVersions,
     ) -> Option<Tag>;
 
-    /// Whether the answers of a quorum show that this version, which they allow to return, is at a quorum
-    /// (`[F-1 quorum-agrees]`, `[F-3 confirmed-tag]`).
+    /// True if the answers of a quorum show that this version, which they allow to return, is at a quorum (`[F-1 quorum-agrees]`,
+    /// `[F-3 confirmed-tag]`).
     fn is_complete(c: &Configuration, held: &[&HeldVersions], tag: Tag) -> bool {
         let holders = held.iter().filter(|held| held.stores(tag)).count();
         holders >= c.quorums().quorum() || held.iter().any(|held| held.stable >= tag)
@@ -119,7 +119,7 @@ pub(crate) trait Kind {
         draw: impl FnMut() -> Handle,
     ) -> Vec<StoredVersion>;
 
-    /// Whether a new version would be refused for those that are not confirmed.
+    /// True if a new version would be refused for those that are not confirmed.
     fn is_busy(_: &Versions, _: Bounds) -> bool {
         false
     }

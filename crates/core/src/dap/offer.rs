@@ -17,8 +17,8 @@ pub(super) struct Offer {
     largest_of: fn(&HeldVersions) -> Tag,
     largest: Tag,
     members: Vec<State>,
-    /// How long members that are silent are waited for once one is busy. After it they are late, and no quorum is hoped for of
-    /// which they would be part: they may be down, and then only room at the busy ones helps.
+    /// The time that members that are silent are waited for once one is busy. After it they are late, and no quorum is hoped for of which they would
+    /// be part: they may be down, and then only room at the busy ones helps.
     grace: Duration,
     late: bool,
 }

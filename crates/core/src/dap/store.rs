@@ -22,7 +22,7 @@ pub(super) struct Store {
     /// Members that must hold the version so that it may be decided to be kept: enough to read it. A reader has read it.
     pieces: usize,
     members: Vec<State>,
-    /// How long members that are silent are waited for once one is busy or has a fence; after it they are late.
+    /// The time that members that are silent are waited for once one is busy or has a fence; after it they are late.
     grace: Duration,
     late: bool,
     /// Members that are asked are waited for although there is a quorum without them.

@@ -230,7 +230,7 @@ impl Versions {
             .map_or(Tag::INITIAL, |fence| fence.spared)
     }
 
-    /// Whether the fence holds this version back if it comes as a put.
+    /// True if the fence holds this version back if it comes as a put.
     pub fn fences_off(&self, tag: Tag) -> bool {
         tag > self.stable && tag <= self.fence() && tag != self.spared()
     }
@@ -285,7 +285,7 @@ impl Versions {
         dropped.map(|stored| stored.handle).collect()
     }
 
-    /// Whether a version is behind the fence and not here, as one that was dropped.
+    /// True if a version is behind the fence and not here, as one that was dropped.
     pub fn is_dropped(&self, tag: Tag) -> bool {
         self.fence.as_ref().is_some_and(|fence| {
             let is_behind = self.stable < tag && tag <= fence.upto;
@@ -307,7 +307,7 @@ impl Versions {
         }
     }
 
-    /// Whether a record beside the elements' own says floor and stable as they are.
+    /// True if a record beside the elements' own says floor and stable as they are.
     pub fn is_marked(&self) -> bool {
         self.marks.is_some_and(|marks| marks.says_all)
     }

@@ -47,7 +47,7 @@ impl<E: Env> Domain<E> {
         span::watch!(span::of_object!(span::READ, name), read)
     }
 
-    /// The same as a part of the current span, which goes on with what is found.
+    /// [`Self::read`] as a part of the current span, which goes on with the version.
     ///
     /// # Errors
     /// [`Unavailable`].
@@ -80,7 +80,7 @@ impl<E: Env> Domain<E> {
         }
     }
 
-    /// The same of an object that is no register, past some versions, with the configuration where the version is at a quorum.
+    /// [`Self::read`] of an object that is no register, past some versions, with the configuration where the version is at a quorum.
     pub(super) async fn read_settled(
         &self,
         name: &Name,
@@ -184,13 +184,13 @@ impl<E: Env> Domain<E> {
         span::watch!(span::of_object!(span::STAT, name), stat)
     }
 
-    /// The same of an object that is no register.
+    /// [`Self::stat`] of an object that is no register.
     pub(super) async fn stat_unranked(&self, name: &Name) -> Result<FoundVersion, Interruption> {
         let (found, _) = self.stat_last(name).await?;
         Ok(found)
     }
 
-    /// The same, with the configuration where the version is at a quorum.
+    /// [`Self::stat_unranked`] with the configuration where the version is at a quorum.
     pub(super) async fn stat_last(
         &self,
         name: &Name,
@@ -221,7 +221,7 @@ impl<E: Env> Domain<E> {
         Ok(tag)
     }
 
-    /// The same; returns the version that it found, and its own.
+    /// [`Self::write`] that returns two tags: of the version that it found, and its own.
     ///
     /// # Errors
     /// As [`Domain::write`].
@@ -253,7 +253,7 @@ impl<E: Env> Domain<E> {
         span::watch!(span::of_object!(span::WRITE, name), write)
     }
 
-    /// The same of an object that is no register.
+    /// [`Self::write_over`] of an object that is no register.
     async fn write_unranked(
         &self,
         name: &Name,
@@ -306,7 +306,7 @@ impl<E: Env> Domain<E> {
         }
     }
 
-    /// The same of a manifest, from the configuration `last` on, where a first phase ended.
+    /// [`Self::put_version`] of a manifest, from the configuration `last` on, where a first phase ended.
     pub(super) async fn put_manifest(
         &self,
         last: &Arc<Configuration>,
@@ -330,7 +330,7 @@ impl<E: Env> Domain<E> {
         self.put_from(last, name, (tag, value)).await
     }
 
-    /// The same from the configuration `start` on.
+    /// [`Self::put_version`] from the configuration `start` on.
     pub(super) async fn put_from(
         &self,
         start: &Arc<Configuration>,

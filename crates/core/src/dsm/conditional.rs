@@ -161,7 +161,7 @@ impl<E: Env> Domain<E> {
         self.decide_after(name, wish, None).await
     }
 
-    /// The same of a write that began before the domain became conditional. `put`: what it put there (`[W-12 becoming-conditional]`).
+    /// [`Self::decide_write`] for a write that began before the domain became conditional. `put`: what it put there (`[W-12 becoming-conditional]`).
     pub(super) async fn decide_after(
         &self,
         name: &Name,
@@ -172,7 +172,7 @@ impl<E: Env> Domain<E> {
         decided.ok_or_else(|| WriteError::NotApplied(Unavailable::not_conditional()))
     }
 
-    /// The same. `None`: the domain has ceased to be conditional; nothing was written, and never will be.
+    /// [`Self::decide_after`] without an error where the domain has ceased to be conditional. `None` then: nothing was written, and never will be.
     async fn decide_unless_left(
         &self,
         name: &Name,
@@ -192,7 +192,7 @@ impl<E: Env> Domain<E> {
         }
     }
 
-    /// The same of a manifest, whose upload has this to commit.
+    /// Decides the write of a manifest, whose upload has this to commit.
     pub(super) async fn decide_manifest(
         &self,
         name: &Name,

@@ -45,8 +45,8 @@ impl<E: Env> Domain<E> {
         }
     }
 
-    /// The same for the one proposer that owns the cell's first ballot, and uses it for one value only: one round where nobody
-    /// else has proposed anything.
+    /// [`Self::decide`] for the one proposer that owns the cell's first ballot, and uses it for one value only: one round where nobody else has
+    /// proposed anything.
     ///
     /// # Errors
     /// As [`Domain::decide`]; if nothing was handed over, the value is not and will not be decided.

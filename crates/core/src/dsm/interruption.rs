@@ -103,8 +103,8 @@ pub(super) fn within<T>(made: Result<T, Interruption>) -> Result<Option<T>, Call
     }
 }
 
-/// Whether an operation that began at `start` may put or write back a version of the object here: it is no register, and was none in
-/// between (`[W-13 ceasing-to-be-conditional]`).
+/// True if an operation that began at `start` may put or write back a version of the object here: it is no register, and was none in between
+/// (`[W-13 ceasing-to-be-conditional]`).
 pub(super) fn is_put_to(c: &Configuration, start: &Configuration, name: &Name) -> bool {
     assert!(c.is_at_least(start), "a walk leads upwards");
     let is_later = name.kind().is_register() && c.era() > start.era();
@@ -171,7 +171,7 @@ impl<E: Env> Domain<E> {
         self.depart_to(c, &pointer, (name, ends)).await
     }
 
-    /// The same where what comes next was shown.
+    /// [`Self::depart`] where a reply showed the next configuration.
     pub(super) async fn depart_to(
         &self,
         c: &Arc<Configuration>,

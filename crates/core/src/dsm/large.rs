@@ -119,7 +119,7 @@ impl<E: Env> Domain<E> {
         self.publish_unranked(name, blocks, metadata).await
     }
 
-    /// The same where the object is no register, unless it becomes one on the way.
+    /// [`Self::publish`] where the object is no register, unless it becomes one on the way.
     pub(super) async fn publish_unranked(
         &self,
         name: &Name,
@@ -334,7 +334,7 @@ pub(super) struct Commit {
     pub(super) name: Name,
     pub(super) tag: Tag,
     pub(super) metadata: Bytes,
-    /// How often the domain had ceased to be conditional.
+    /// The number of times that the domain had ceased to be conditional.
     pub(super) era: u32,
 }
 

@@ -103,7 +103,7 @@ impl<E: Env> Domain<E> {
         }))
     }
 
-    /// Whether there is an object whose key begins so.
+    /// True if there is an object whose key begins so.
     async fn has_any(&self, kind: Kind, prefix: &str) -> Result<bool, Unavailable> {
         let mut next = Some(String::new());
         while let Some(after) = next {

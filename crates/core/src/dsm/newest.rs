@@ -46,9 +46,9 @@ impl Newest {
         }
     }
 
-    /// Whether a read may return the version as it is: the replies say that it is at a quorum, or this client brought it
-    /// there itself (`[F-2 own-puts]`); all of that where no server knew a later configuration (`[F-4 last-configuration]`),
-    /// and said so with the same replies; and no member is to be repaired by writing it back.
+    /// True if a read may return the version as it is: the replies say that it is at a quorum, or this client brought it there itself
+    /// (`[F-2 own-puts]`); all of that where no server knew a later configuration (`[F-4 last-configuration]`), and said so with the same replies;
+    /// and no member is to be repaired by writing it back.
     pub(super) fn at_quorum<E: Env>(&self, client: &Client<E>, name: &Name) -> bool {
         let Newest {
             found,
@@ -110,7 +110,7 @@ impl<E: Env> Domain<E> {
         Ok(newest.expect("a read that passes nothing over asks again"))
     }
 
-    /// The same, but for the versions that are passed over. `None`: no other one may be returned.
+    /// [`Self::newest`] without the versions that are passed over. `None`: no other one may be returned.
     pub(super) async fn newest_past(
         &self,
         name: &Name,

@@ -23,7 +23,7 @@ pub(super) struct PropagatedVersions {
 }
 
 impl PropagatedVersions {
-    /// Whether this tag, or a larger one, was put there.
+    /// True if this tag, or a larger one, was put there.
     pub(super) fn has(&self, c: &Configuration, name: &Name, tag: Tag) -> bool {
         let pair = self.pairs.get(&(c.id(), name.clone()));
         pair.is_some_and(|(done, _)| *done >= tag)

@@ -147,7 +147,7 @@ impl Completion {
         })
     }
 
-    /// How many of them do.
+    /// The number of them that do.
     pub fn reached(&self) -> usize {
         self.has_it().filter(|has_it| *has_it).count()
     }

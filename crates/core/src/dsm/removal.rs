@@ -51,8 +51,8 @@ impl<E: Env> Domain<E> {
         }
     }
 
-    /// The same after this failure, unless no server could remove anything either: a server that refuses is there, and
-    /// has room for a removal even if it has none for anything else; where they are silent, it would only be waited twice.
+    /// Removes blocks of an upload after this failure, unless no server could remove anything either: a server that refuses is there, and has room
+    /// for a removal even if it has none for anything else; where they are silent, it would only be waited twice.
     pub async fn remove_upload_after(
         &self,
         (upload, blocks): (Writer, impl IntoIterator<Item = impl Into<BlockPlace>>),
@@ -64,7 +64,7 @@ impl<E: Env> Domain<E> {
     }
 }
 
-/// Whether some server refused, or no version could come after those that servers answered with.
+/// True if some server refused, or no version could come after those that servers answered with.
 pub(crate) fn is_refused(failed: &Unavailable) -> bool {
     let refused = |(_, response): &(_, Response)| matches!(response, Response::Refused(_));
     let used_up = matches!(
@@ -99,7 +99,7 @@ impl<E: Env> Domain<E> {
     }
 }
 
-/// Whether the cell decided that the upload never becomes a version.
+/// True if the cell decided that the upload never becomes a version.
 pub(super) fn is_abort(decided: &Bytes) -> bool {
     Fate::decode(decided) == Ok(Fate::Abort)
 }

@@ -34,7 +34,7 @@ use std::time::Duration;
 pub(super) struct Room {
     /// The version that the last attempt confirmed.
     confirmed: Option<Tag>,
-    /// How often it made room.
+    /// The number of times that it made room.
     attempts: u32,
 }
 

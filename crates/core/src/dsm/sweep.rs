@@ -222,7 +222,7 @@ impl<E: Env> Domain<E> {
 }
 
 impl<E: Env> Domain<E> {
-    /// Whether the first block of the upload of this cell is removed.
+    /// True if the first block of the upload of this cell is removed.
     async fn is_removed(&self, cell: &Bytes) -> Result<bool, Unavailable> {
         let Some(upload) = large::upload_of(cell) else {
             return Ok(false);
@@ -231,9 +231,8 @@ impl<E: Env> Domain<E> {
         Ok(first.value.is_some_and(|block| block.deleted))
     }
 
-    /// Whether the first block of an upload that was committed is removed. All blocks were complete before that, so that one that is not
-    /// there was removed, and its tombstone dropped since (`[X-30 dropped-tombstones]`). Before the commit that says nothing: the block may
-    /// be under way.
+    /// True if the first block of an upload that was committed is removed. All blocks were complete before that, so that one that is not there was
+    /// removed, and its tombstone dropped since (`[X-30 dropped-tombstones]`). Before the commit that says nothing: the block may be under way.
     async fn has_lost_blocks(&self, decided: &Bytes) -> Result<bool, Unavailable> {
         let Ok(Fate::Commit(commit)) = Fate::decode(decided) else {
             return Ok(false);
@@ -332,7 +331,7 @@ impl<E: Env> Domain<E> {
         }
     }
 
-    /// The same of an upload that was committed, of an object that is no register.
+    /// The state of an upload that was committed, of an object that is no register.
     async fn settled_unranked(
         &self,
         commit: &Commit,
@@ -406,13 +405,13 @@ impl<E: Env> Domain<E> {
     }
 }
 
-/// Whether an unfinished upload has stood still for so long that it is given up.
+/// True if an unfinished upload has stood still for so long that it is given up.
 fn is_old(upload: &Upload, ages: &Ages) -> bool {
     let idle_ms = u64::from(upload.idle_s) * 1000;
     ages.unfinished_ms.is_some_and(|age_ms| idle_ms >= age_ms)
 }
 
-/// Whether `age_ms` have passed since `then`. What has no time is old.
+/// True if `age_ms` have passed since `then`. What has no time is old.
 fn passed(ages: &Ages, then: Option<u64>, age_ms: Option<u64>) -> bool {
     let since = ages.now_ms.saturating_sub(then.unwrap_or(0));
     age_ms.is_some_and(|age| since >= age)

@@ -19,7 +19,7 @@ pub trait Sink {
     /// Why it takes no more.
     type Error: From<FileError>;
 
-    /// Whether it has the data of this block already, so that it need not be fetched.
+    /// True if it has the data of this block already, so that it need not be fetched.
     fn has(&self, block: &Block) -> bool;
 
     /// Takes the next block; `None`: it has the data.

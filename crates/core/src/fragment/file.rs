@@ -59,7 +59,7 @@ pub struct Chain {
     pub blocks: Vec<Block>,
     /// How many of them the hint in the genesis block names, as far as is known.
     pub hinted: usize,
-    /// Whether there is such a file.
+    /// True if there is such a file.
     pub exists: bool,
 }
 

@@ -125,7 +125,7 @@ impl<E: Env> Sweep<'_, E> {
         homes.into_iter().collect()
     }
 
-    /// Whether the file was removed; one that does not say what it is may be any.
+    /// True if the file was removed; one that does not say what it is may be any.
     async fn is_gone(&mut self, home: Option<&Home>) -> Result<bool, Unavailable> {
         let Some(home) = home else { return Ok(false) };
         if !self.eras.contains_key(&home.file) {

@@ -206,8 +206,8 @@ fn hint(base: &Chain, ready: &[(Split, Vec<Block>)]) -> Vec<Writer> {
     all.filter_map(|block| block.id).collect()
 }
 
-/// Whether the genesis block is to be written although nothing is linked to it: to make the file, or because its hint leaves
-/// out so much that reading takes long.
+/// True if the genesis block is to be written although nothing is linked to it: to make the file, or because its hint leaves out so much that reading
+/// takes long.
 fn is_due(base: &Chain, ready: &[(Split, Vec<Block>)], blocks: usize) -> bool {
     let is_written = ready.first().is_some_and(|(split, _)| split.place == 0);
     let missing = blocks.saturating_sub(base.hinted);

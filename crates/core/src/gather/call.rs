@@ -24,8 +24,8 @@ pub struct Outgoing {
     pub server: ServerId,
     /// What.
     pub request: Request,
-    /// Whether the answer may be large: elements that come with the answer to a query are small
-    /// ([`crate::limits::INLINE_BYTES`]), those that are fetched need not be.
+    /// True if the answer may be large: elements that come with the answer to a query are small ([`crate::limits::INLINE_BYTES`]), those that are
+    /// fetched need not be.
     pub expects_bulk: bool,
 }
 
@@ -208,12 +208,12 @@ impl<T: Tally> Call<T> {
         }
     }
 
-    /// Whether the tally waits for time to pass.
+    /// True if the tally waits for time to pass.
     pub fn is_impatient(&self) -> bool {
         self.patience.is_some()
     }
 
-    /// Whether nothing is decided yet.
+    /// True if nothing is decided yet.
     pub fn is_open(&self) -> bool {
         matches!(self.state, State::Open(_))
     }

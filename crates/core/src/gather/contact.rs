@@ -28,7 +28,7 @@ impl EarlyAnswers {
         self.0.borrow_mut().clear();
     }
 
-    /// Whether the server gave an answer for the configuration.
+    /// True if the server gave an answer for the configuration.
     pub(super) fn has(&self, configuration: ConfigurationId, server: ServerId) -> bool {
         let answers = self.0.borrow();
         let is_it = |it: &EarlyAnswer| (it.configuration, it.server) == (configuration, server);

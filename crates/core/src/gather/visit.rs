@@ -83,7 +83,7 @@ impl Visit {
         &self.0.configuration
     }
 
-    /// Whether a quorum knows the pointer because it went with the requests of this visit.
+    /// True if a quorum knows the pointer because it went with the requests of this visit.
     pub fn has_closed(&self, pointer: &Pointer) -> bool {
         self.0.closing.says(pointer)
     }
@@ -98,19 +98,19 @@ impl Visit {
         self.0.heard.borrow().best.clone()
     }
 
-    /// Whether the member has answered already.
+    /// True if the member has answered already.
     pub(super) fn has_early(&self, position: usize) -> bool {
         self.0
             .early
             .has(self.c().id(), self.c().members()[position])
     }
 
-    /// Whether no reply showed a pointer so far (`[F-4 last-configuration]`, `[F-5 clean-confirm]`).
+    /// True if no reply showed a pointer so far (`[F-4 last-configuration]`, `[F-5 clean-confirm]`).
     pub fn is_last(&self) -> bool {
         self.0.heard.borrow().best.is_empty()
     }
 
-    /// Whether a quorum has shown all that any reply showed, so that no member needs to hear of it.
+    /// True if a quorum has shown all that any reply showed, so that no member needs to hear of it.
     pub fn is_agreed(&self) -> bool {
         self.0.heard.borrow().at_quorum
     }
@@ -141,7 +141,7 @@ impl Visit {
 }
 
 impl Visit {
-    /// Whether the pointer, those that were shown and those that are known here can be of one domain.
+    /// Checks that the pointer, those that were shown and those that are known here can be of one domain.
     fn check<'a>(
         &self,
         mut shown: impl Iterator<Item = &'a Successors>,
@@ -256,8 +256,8 @@ impl<T: ConfiguredTally> AddressedTally<T> {
         self.members.iter().map(|member| &member.shown)
     }
 
-    /// The same, if it may be gone on from although nobody else answers. Not while a final pointer is written: the first
-    /// server to take it shows it, and it is written when a quorum has it, so that nobody who asks one later misses it.
+    /// True if the visit may go on from the pointer that one member showed, although no other answers. Not while a final pointer is written: the
+    /// first server that takes it shows it, and only the quorum that has it makes sure that later operations see it.
     fn one_is_enough(&self) -> bool {
         self.at.0.closing.last_final().is_none() && self.has_successor()
     }
@@ -291,7 +291,7 @@ impl<T: ConfiguredTally> AddressedTally<T> {
         decision
     }
 
-    /// Whether all that is known with these can go with one request (`[R-25 whole-sets]`).
+    /// True if all that is known with these can go with one request (`[R-25 whole-sets]`).
     fn can_be_shown(&self, new: &Successors) -> bool {
         let mut all = self.at.successors();
         let known = [&self.at.0.closing, new].into_iter().chain(self.shown());

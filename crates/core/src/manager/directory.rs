@@ -76,8 +76,8 @@ impl<E: Env> Domain<E> {
         Ok(())
     }
 
-    /// Whether a configuration in use names the server: the last final one, or one that is pending. While one does, the server is
-    /// not forgotten (`[X-27 forgotten-server]`).
+    /// True if a configuration in use names the server: the last final one, or one that is pending. While one does, the server is not forgotten
+    /// (`[X-27 forgotten-server]`).
     ///
     /// # Errors
     /// [`Unavailable`] without a quorum in time: it may be named.

@@ -191,7 +191,7 @@ impl<E: Env> Root<E> {
         self.domains_where(|_| true).await
     }
 
-    /// The same of those that are wanted: one look at the directory, and one at each of them.
+    /// [`Self::domains`] restricted to the wanted ones: one look at the directory, and one at each of them.
     ///
     /// # Errors
     /// [`DomainError`].

@@ -53,7 +53,7 @@ impl<E: Env, F: Fn() -> E> Leader<E, F> {
         }
     }
 
-    /// Whether there may be something to make.
+    /// True if there may be something to make.
     pub fn is_due(&mut self, host: &dyn LeaderHost) -> bool {
         !self.due(host.posted()).is_empty()
     }

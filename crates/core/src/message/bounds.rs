@@ -6,8 +6,8 @@ use crate::limits;
 use crate::tag::Tag;
 
 impl Ballot {
-    /// Whether it decides the last version of a register in a configuration that is closed
-    /// (`[W-13 ceasing-to-be-conditional]`): it is above all ballots that do not.
+    /// True if it decides the last version of a register in a configuration that is closed (`[W-13 ceasing-to-be-conditional]`): it is above all
+    /// ballots that do not.
     pub fn is_closing(&self) -> bool {
         self.number >= limits::CLOSING
     }
@@ -17,14 +17,14 @@ impl Ballot {
         self.number % limits::CLOSING
     }
 
-    /// Whether its number is below [`limits::NUMBER`].
+    /// True if its number is below [`limits::NUMBER`].
     pub fn is_possible(&self) -> bool {
         self.number < limits::NUMBER
     }
 }
 
 impl Access {
-    /// Whether its tag is possible ([`Tag::is_possible`]).
+    /// True if its tag is possible ([`Tag::is_possible`]).
     pub fn is_possible(&self) -> bool {
         if let Access::Accept(proposal) = self {
             return proposal.ballot.is_possible()
@@ -60,7 +60,7 @@ impl Access {
 }
 
 impl CellRequest {
-    /// Whether its ballot is possible.
+    /// True if its ballot is possible.
     pub fn is_possible(&self) -> bool {
         match self {
             CellRequest::Query | CellRequest::Join(_) => true,
@@ -94,7 +94,7 @@ impl CellReply {
 }
 
 impl Reply {
-    /// Whether every tag and ballot in it is possible.
+    /// True if every tag and ballot in it is possible.
     pub fn is_possible(&self) -> bool {
         match self {
             Reply::Access(answers) => answers.iter().all(|answer| match answer {

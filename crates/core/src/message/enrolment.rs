@@ -106,12 +106,12 @@ impl ServerRecord {
         }
     }
 
-    /// Whether the server is forgotten.
+    /// True if the server is forgotten.
     pub fn is_forgotten(&self) -> bool {
         Self::is_last(self.incarnation)
     }
 
-    /// Whether the incarnation is that of a forgotten server.
+    /// True if the incarnation is that of a forgotten server.
     pub fn is_last(incarnation: u64) -> bool {
         incarnation == Self::FORGOTTEN
     }
@@ -134,7 +134,7 @@ impl ServerRecord {
         self.generation.unwrap_or(self.incarnation)
     }
 
-    /// Whether the register has room for one of the two only, although they are of two servers.
+    /// True if the register has room for one of the two only, although they are of two servers.
     pub fn displaces(&self, other: &ServerRecord) -> bool {
         let are_in_memory = self.generation.is_some() && other.generation.is_some();
         are_in_memory && self.id != other.id && self.address == other.address

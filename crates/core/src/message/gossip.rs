@@ -41,7 +41,7 @@ impl GossipMarks {
         GossipMarks::FIXED_BYTES + name_bytes
     }
 
-    /// Whether some execution produces these (`[N-1 bounded-numbers]`).
+    /// True if some execution produces these (`[N-1 bounded-numbers]`).
     pub fn is_possible(&self) -> bool {
         let ascend = self.complete <= self.finalized && self.finalized <= self.largest;
         ascend && self.largest.is_possible()

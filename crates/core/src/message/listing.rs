@@ -32,7 +32,7 @@ impl ListRequest {
         }
     }
 
-    /// Whether a server may answer with this page: all keys are of objects of the kind. The bytes of a page do not say which kind it is of.
+    /// True if a server may answer with this page: all keys are of objects of the kind. The bytes of a page do not say which kind it is of.
     pub fn may_list(&self, page: &ListPage) -> bool {
         let mut keys = page.entries.iter().map(|entry| &entry.key);
         keys.all(|key| Name::check(self.kind, key).is_ok())

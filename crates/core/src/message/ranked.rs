@@ -45,7 +45,7 @@ impl Lineage {
         self.ancestors.first().map_or(Tag::INITIAL, |base| base.tag)
     }
 
-    /// Whether it knows all ancestors down to this number.
+    /// True if it knows all ancestors down to this number.
     pub fn reaches(&self, number: u64) -> bool {
         self.ancestors
             .last()
@@ -64,7 +64,7 @@ impl Lineage {
         (is_whole || oldest.number < put.number).then(|| put.cmp(&oldest))
     }
 
-    /// Whether some execution produces it (`[N-1 bounded-numbers]`).
+    /// True if some execution produces it (`[N-1 bounded-numbers]`).
     pub fn is_possible(&self) -> bool {
         let descends = self
             .ancestors
@@ -84,7 +84,7 @@ pub struct ChosenVersion {
 }
 
 impl ChosenVersion {
-    /// Whether some execution produces it (`[N-1 bounded-numbers]`).
+    /// True if some execution produces it (`[N-1 bounded-numbers]`).
     pub fn is_possible(&self) -> bool {
         self.tag.is_possible() && self.ballot.is_possible()
     }
@@ -108,7 +108,7 @@ pub struct Proposal {
 }
 
 impl Proposal {
-    /// Whether it brings nothing but a tombstone, a manifest, or no element.
+    /// True if it brings nothing but a tombstone, a manifest, or no element.
     pub(crate) fn is_small(&self) -> bool {
         let small = |element: &Element| element.deleted || element.form == Form::Manifest;
         self.element.as_ref().is_none_or(small)
@@ -153,20 +153,20 @@ impl RankedVersions {
         self.versions.iter().find(|listed| listed.tag == tag)
     }
 
-    /// Whether it lists the version with its element.
+    /// True if it lists the version with its element.
     pub fn stores(&self, tag: Tag) -> bool {
         self.find(tag)
             .is_some_and(|listed| listed.form != Form::Trimmed)
     }
 
-    /// Whether the server has accepted nothing at this ballot, and never will (`[W-15 conclusive-refusal]`). What it accepts at a
-    /// ballot goes only where something is listed, or known to be chosen, at a larger one.
+    /// True if the server has accepted nothing at this ballot, and never will (`[W-15 conclusive-refusal]`). What it accepts at a ballot goes only
+    /// where something is listed, or known to be chosen, at a larger one.
     pub fn never_accepts(&self, ballot: Ballot) -> bool {
         let is_below = |it: &RankedVersion| it.ballot < ballot;
         self.promised > ballot && self.chosen.ballot < ballot && self.versions.iter().all(is_below)
     }
 
-    /// Whether some execution produces it (`[N-1 bounded-numbers]`).
+    /// True if some execution produces it (`[N-1 bounded-numbers]`).
     pub fn is_possible(&self) -> bool {
         let listed = self.versions.iter();
         let possible = |it: &RankedVersion| {

@@ -91,13 +91,12 @@ impl Refusal {
         Some(refusal)
     }
 
-    /// Whether the server has lost what it is asked for, or everything: it abstains until it is mended
-    /// (`[X-11 damage-abstains]`).
+    /// True if the server has lost what it is asked for, or everything: it abstains until it is mended (`[X-11 damage-abstains]`).
     pub fn is_damage(self) -> bool {
         matches!(self, Refusal::Damaged | Refusal::RolledBack)
     }
 
-    /// Whether asking again later may help.
+    /// True if asking again later may help.
     pub fn may_pass(self) -> bool {
         matches!(
             self,

@@ -80,7 +80,7 @@ impl ObjectReport {
 }
 
 impl RestartNote {
-    /// Whether its objects are those that its sender agrees on, if it does.
+    /// True if its objects are those that its sender agrees on, if it does.
     pub fn is_possible(&self) -> bool {
         match self.stance.phase {
             Phase::Agreeing(value) | Phase::Applying(value) => digest(&self.objects) == value,

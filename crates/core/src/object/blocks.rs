@@ -11,13 +11,13 @@ use std::ops::Range;
 pub struct Blocks {
     /// The upload that wrote them: the names of the blocks derive from it and their numbers, and from nothing else.
     pub upload: Writer,
-    /// At least one, at most [`limits::PARTS`], in a list [`limits::LISTED_PARTS`].
+    /// The parts: at least one, at most [`limits::PARTS`], in a list [`limits::LISTED_PARTS`].
     parts: Vec<Part>,
-    /// Where each begins.
+    /// The place where each part begins.
     starts: Vec<Start>,
 }
 
-/// Where a part begins.
+/// The place where a part begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Start {
     /// Bytes of the value before it.
@@ -29,7 +29,7 @@ struct Start {
 /// A part of a large value, of any length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Whose numbers those of its blocks are; `None`: the upload's own. In a list each part has a lane (decision record 0079).
+    /// The writer that numbers its blocks; `None`: the upload itself. In a list each part has a lane (decision record 0079).
     pub lane: Option<Writer>,
     /// The number of its first block; the others have the numbers after it.
     pub first: u32,
@@ -51,12 +51,12 @@ pub struct Block {
 }
 
 impl Part {
-    /// How many blocks it has.
+    /// The count of its blocks.
     pub fn count(&self) -> u64 {
         self.length.div_ceil(self.block_bytes.into())
     }
 
-    /// Whether its blocks have a length, and numbers.
+    /// True if its blocks have a length, and numbers.
     fn is_possible(&self) -> bool {
         let numbers = 1 << 32;
         self.block_bytes > 0 && self.count() <= numbers - u64::from(self.first)
@@ -81,7 +81,7 @@ impl Blocks {
         fits.then(|| Blocks::listed(upload, parts)).flatten()
     }
 
-    /// The same of as many parts as a list has, in lanes.
+    /// A value of as many parts as a list may have, with or without lanes. `None` as from [`Blocks::of_parts`].
     pub fn listed(upload: Writer, parts: Vec<Part>) -> Option<Blocks> {
         let is_possible = (1..=limits::LISTED_PARTS).contains(&parts.len())
             && parts.iter().all(Part::is_possible);
@@ -111,7 +111,7 @@ impl Blocks {
         self.parts.iter().map(|part| part.length).sum()
     }
 
-    /// How many blocks there are.
+    /// The number of blocks.
     pub fn count(&self) -> u64 {
         self.parts.iter().map(Part::count).sum()
     }

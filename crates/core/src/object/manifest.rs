@@ -6,12 +6,12 @@ use crate::tag::{ClientId, Writer};
 use crate::tlv::TlvError;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-/// Where the bytes of a large value are.
+/// The place of the bytes of a large value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Manifest {
-    /// In these blocks.
+    /// These blocks.
     Parts(Blocks),
-    /// In blocks of which there is a list.
+    /// Blocks that a list names.
     List(PartList),
 }
 
@@ -24,7 +24,7 @@ pub struct PartList {
     pub publication: Writer,
     /// Length of the value in bytes.
     pub length: u64,
-    /// How many blocks there are.
+    /// Count of the blocks.
     pub count: u64,
     /// The longest that one of them may be, in bytes; not 0.
     pub block_bytes: u32,
@@ -53,7 +53,7 @@ impl Manifest {
         }
     }
 
-    /// How many blocks there are.
+    /// Count of the blocks.
     pub fn count(&self) -> u64 {
         match self {
             Manifest::Parts(blocks) => blocks.count(),

@@ -45,7 +45,7 @@ pub struct Reconfigurer<'a, E, C> {
     pub consensus: &'a C,
     /// Is told what goes on.
     pub progress: &'a dyn Fn(Progress),
-    /// How long it waits for a leader to get on, where one leads (`[R-31 designated-leader]`).
+    /// The time that it waits for a leader to get on, where one leads (`[R-31 designated-leader]`).
     pub patience: Duration,
 }
 
@@ -91,9 +91,9 @@ pub enum AresError {
     /// Together with the changes of others this one would leave too few servers (`[R-3 never-too-few]`); it is not made. By lattice
     /// agreement it stays proposed: each later change contains it (`[R-26 refused-stays]`).
     TooFew {
-        /// How many would be left.
+        /// The number that would be left.
         members: usize,
-        /// How many there must be.
+        /// The number that there must be.
         least: usize,
     },
     /// Another change came first, and the two contradict each other. This configuration has that one, and nothing of this one is

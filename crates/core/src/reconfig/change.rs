@@ -99,12 +99,12 @@ impl Change {
         &self.made
     }
 
-    /// Whether it ends the domain.
+    /// True if it ends the domain.
     pub fn is_removal(&self) -> bool {
         self.made.dap().is_removal()
     }
 
-    /// Whether the configuration has all of it: nothing is left to do there.
+    /// True if the configuration has all of it: nothing is left to do there.
     pub fn is_in(&self, c: &Configuration) -> bool {
         let memberships = [&self.made, c].map(|it| it.descriptor().lattice.as_ref());
         if let [Some(wanted), Some(there)] = memberships {

@@ -154,8 +154,8 @@ async fn look<E: Env, C: Consensus<E>>(
     Ok((path, posted))
 }
 
-/// Whether a successor of the configuration may be made with the change in it, by others. One that is refused there is not posted: if it
-/// were, others could make it.
+/// True if a successor of the configuration may be made with the change in it, by others. One that is refused there is not posted: if it were, others
+/// could make it.
 fn is_posted(c: &Configuration, wanted: &Membership) -> bool {
     let there = membership_of(c);
     let is_led = c.descriptor().decided_by.owner().is_some();
@@ -163,7 +163,7 @@ fn is_posted(c: &Configuration, wanted: &Membership) -> bool {
     is_led && !is_done && !wanted.is_removal() && fits(c, &wanted.join(there))
 }
 
-/// Whether the configuration may have a successor of this membership.
+/// True if the configuration may have a successor of this membership.
 fn fits(c: &Configuration, next: &Membership) -> bool {
     check(c, next).is_ok() && c.with_membership(next.clone()).is_ok()
 }

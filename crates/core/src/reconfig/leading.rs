@@ -88,7 +88,7 @@ async fn look<E: Env, C: Consensus<E>>(
 
 /// The wait of a reconfigurer for the leader.
 pub(super) struct LeaderWait {
-    /// How long the leader may take until something is new; none once the reconfigurer has taken over.
+    /// The longest time that the leader may take until something is new; none once the reconfigurer has taken over.
     patience: Duration,
     /// Where the path ended at the last look, and until when it is waited for that to change.
     last: Option<(ConfigurationId, Instant)>,
@@ -137,7 +137,7 @@ impl LeaderWait {
         true
     }
 
-    /// Whether a leader has transferred more than was known. Those of earlier configurations of the path may be at work, too.
+    /// True if a leader has transferred more than was known. Those of earlier configurations of the path may be at work, too.
     async fn gets_on<E: Env, C>(
         &mut self,
         by: &Reconfigurer<'_, E, C>,

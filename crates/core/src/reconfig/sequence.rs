@@ -66,7 +66,7 @@ impl Sequences {
         self.start(c);
     }
 
-    /// Whether the configuration is known to be final, or to be superseded by one that is.
+    /// True if the configuration is known to be final, or to be superseded by one that is.
     pub(super) fn has_final(&self, c: &Configuration) -> bool {
         let finals = self.finals.borrow();
         let highest = finals.get(&domain_of(c));
@@ -94,7 +94,7 @@ impl Sequences {
         taken.and_then(|led| led.descriptor().decided_by.owner())
     }
 
-    /// Whether what was seen of the sequence allows for the pointer.
+    /// Checks that what was seen of the sequence allows for the pointer.
     pub(super) fn fits(&self, pointer: &Pointer) -> Result<(), Fork> {
         let (finals, pending) = (self.finals.borrow(), self.pending.borrow());
         let domain = domain_of(&pointer.configuration);

@@ -91,8 +91,8 @@ impl<E: Env> Walk<'_, E> {
         self.asking_ahead(nothing, visit).await
     }
 
-    /// The same; asks the configuration that probably comes next with `ask`, while the visit function is busy here. The visit
-    /// there gets the answer. If it is of no use, it says [`Step::Again`] and is called without one.
+    /// [`Self::until`] that also asks the configuration that probably comes next with `ask`, while the visit function is busy here. The visit there
+    /// gets the answer. If it is of no use, it says [`Step::Again`] and is called without one.
     ///
     /// # Errors
     /// As [`Walk::to_the_end`].
@@ -310,8 +310,7 @@ pub(super) async fn read_pointers<E: Env>(env: &E, at: &Visit) -> Result<(), Cal
     Ok(())
 }
 
-/// The same, with what is asked of each configuration on the way: any request, because members show what comes next with
-/// every reply.
+/// [`path`] with a request of the caller to each configuration on the way: any request, because members show what comes next with every reply.
 ///
 /// # Errors
 /// As [`path`].

@@ -108,7 +108,7 @@ impl Server {
         Ok(())
     }
 
-    /// Whether what the server knows of the sequence allows for the pointer, which stands at the configuration of this key.
+    /// Checks that what the server knows of the sequence allows for the pointer, which stands at the configuration of this key.
     fn fits(&self, after: &ConfigurationId, pointer: &Pointer) -> Result<(), Refusal> {
         let c = &pointer.configuration;
         let id = c.id();
@@ -235,7 +235,7 @@ impl Server {
         known.find_map(|(_, state)| state.configuration())
     }
 
-    /// The same, unless the two may be beside each other ([`Configuration::branches`]).
+    /// The other configuration in this one's place, unless the two may be beside each other ([`Configuration::branches`]).
     fn contradicts(&self, id: &ConfigurationId) -> Option<&Arc<Configuration>> {
         self.of_its_place(id).filter(|known| !known.branches())
     }
@@ -270,7 +270,7 @@ impl Server {
     }
 }
 
-/// Whether something was refused because of what comes next: then that is shown, also without piggybacking.
+/// True if something was refused because of what comes next: then that is shown, also without piggybacking.
 fn says_closed(reply: &Reply) -> bool {
     let is_closed = |answer: &Answer| matches!(answer, Answer::Ranked(ranked) if ranked.closed);
     let answers = reply.answers();

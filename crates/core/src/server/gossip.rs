@@ -47,7 +47,7 @@ impl Server {
         }
     }
 
-    /// Whether it is time to speak.
+    /// True if it is time to speak.
     pub fn gossip_is_due(&self, now: Instant) -> bool {
         now >= self.gossip.due && self.states.values().any(ConfigurationState::gossips)
     }

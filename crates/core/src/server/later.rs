@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Server {
-    /// Whether what is asked of a configuration is answered for its successors, too.
+    /// True if what is asked of a configuration is answered for its successors, too.
     pub(super) fn answers_once(&self, id: &ConfigurationId, body: &Body) -> bool {
         let state = &self.states[id];
         let is_wanted = state

@@ -21,7 +21,7 @@ impl Server {
         posted.collect()
     }
 
-    /// Whether changes came to such a configuration since the last call.
+    /// True if changes came to such a configuration since the last call.
     pub(crate) fn take_posted(&mut self) -> bool {
         std::mem::take(&mut self.was_posted)
     }

@@ -109,8 +109,8 @@ pub enum Step {
     },
     /// The record under this handle is no longer needed.
     Free(Handle),
-    /// The same of a record of a block of an upload. As long as a start may find it again the store remembers that, under
-    /// this number of the block (`[X-30 dropped-tombstones]`).
+    /// The record of a block of an upload is no longer needed. As long as a start may find it again the store remembers that, under this number of
+    /// the block (`[X-30 dropped-tombstones]`).
     Bury {
         /// The handle.
         handle: Handle,
@@ -202,7 +202,7 @@ impl Ledger {
         self.pinned.extend(handles.into_iter().map(|it| (it, None)));
     }
 
-    /// The same of records of this object.
+    /// These records of this object are no longer needed, once the replies given so far are released.
     pub(super) fn supersede_of(&mut self, name: &Name, handles: impl IntoIterator<Item = Handle>) {
         let grave = name.is_upload_block().then(|| name.grave());
         self.pinned

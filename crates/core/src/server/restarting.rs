@@ -103,7 +103,7 @@ impl Restarting {
         }
     }
 
-    /// Whether the object stays as it is reported.
+    /// True if the object stays as it is reported.
     pub(super) fn holds(&self, name: &Name) -> bool {
         self.told.iter().any(|told| told.name == *name)
     }
@@ -123,7 +123,7 @@ impl Restarting {
         self.silent(now).filter(|_| self.waits)
     }
 
-    /// How many others abstain for the object, as far as they have said.
+    /// The number of others that abstain for the object, as far as they have said.
     fn abstain(&self, name: &Name) -> usize {
         let others = self.peers.iter();
         others.filter(|peer| peer.abstains.contains(name)).count()
@@ -259,7 +259,7 @@ impl Restarting {
 }
 
 impl Server {
-    /// Whether a restart is to go on.
+    /// True if a restart is to go on.
     pub(super) fn restart_is_due(&self, now: Instant) -> bool {
         let is_due = |state: &ConfigurationState| {
             let under_way = state.restarting().is_some_and(|it| it.due <= now);

@@ -115,7 +115,7 @@ impl ConfigurationState {
         assert_eq!(self.next_records.len(), self.next.len(), "a record each");
     }
 
-    /// Whether it answers with its pointer and nothing else: its state is, or may be, gone (`[A-11 drop-when-final]`).
+    /// True if it answers with its pointer and nothing else: its state is, or may be, gone (`[A-11 drop-when-final]`).
     pub(super) fn withholds(&self) -> bool {
         let keeps = self
             .configuration()

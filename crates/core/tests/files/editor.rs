@@ -134,7 +134,7 @@ impl Editor {
         }
     }
 
-    /// The same, to the end.
+    /// Writes the new content, and runs until that has ended.
     pub fn push(&self, content: &[u8]) -> UpdateReport<std::convert::Infallible> {
         let pushed = self
             .world
@@ -144,7 +144,7 @@ impl Editor {
         pushed
     }
 
-    /// The same, without a conflict.
+    /// [`Self::push`] that must have no conflict.
     pub fn push_alone(&self, content: &[u8]) -> UpdateReport<std::convert::Infallible> {
         let updated = self.push(content);
         assert!(updated.conflicts.is_empty() && updated.failed.is_empty());

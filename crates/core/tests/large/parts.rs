@@ -166,7 +166,7 @@ fn a_sweep_ends_no_upload_of_which_there_is_a_record() {
     assert_eq!(get(&world, &actor, "k").as_deref(), Some(WHOLE));
 }
 
-/// Of a condition that does not hold the parts are left, and can be published on another one.
+/// After a condition that does not hold the parts are left, and can be published on another one.
 #[test]
 fn a_conflict_leaves_the_parts() {
     let c = configuration(4, Dap::Conditional { k: 2 }, 1, 2);
@@ -188,7 +188,7 @@ fn a_conflict_leaves_the_parts() {
     assert_eq!(orphans(&world, &actor), Count::default());
 }
 
-/// What others do while a client stands still that publishes, or ends, an upload.
+/// A step of others while the client that publishes, or ends, an upload stands still.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
     Publish,

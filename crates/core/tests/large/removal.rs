@@ -143,7 +143,7 @@ fn an_unknown_outcome_removes_nothing() {
     assert_eq!(get(&world, &actor, "k").as_deref(), Some("first value"));
 }
 
-/// The same of a large value: its manifest may have reached no server.
+/// The write of a large value whose outcome is unknown removes nothing: its manifest may have reached no server.
 #[test]
 fn an_unknown_manifest_removes_nothing() {
     let (_, world, actor) = begin(Dap::Abd);

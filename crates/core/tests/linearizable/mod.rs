@@ -73,7 +73,7 @@ impl Run {
         self.go_on(0, operations)
     }
 
-    /// The same; so many have begun.
+    /// [`Self::finish`] of a run of which `started` operations have begun.
     fn go_on(&self, mut started: usize, operations: usize) -> Result<(), String> {
         while started < operations || self.busy.borrow().contains(&true) {
             self.begin_some(&mut started, operations);
@@ -419,7 +419,7 @@ fn every_history_of_a_domain_that_becomes_conditional_is_linearizable() {
     }
 }
 
-/// The same of a domain that changes its kind again and again.
+/// A domain that changes its kind again and again while clients read, write and delete.
 #[test]
 fn every_history_of_a_domain_that_goes_there_and_back_is_linearizable() {
     let conditional = |k| Dap::Conditional { k };

@@ -226,7 +226,7 @@ fn a_put_that_was_written_over_is_not_written_again() {
     }
 }
 
-/// The same of a conditional put, whose outcome nothing shows.
+/// A conditional put that may have been written over: nothing shows its outcome.
 #[test]
 fn a_conditional_put_that_may_have_been_written_over_is_unknown() {
     for (c, next) in moves() {

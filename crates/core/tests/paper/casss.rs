@@ -214,7 +214,7 @@ fn many_writes_leave_few_versions() {
     }
 }
 
-/// The same where no FIN2 arrives and members hear nothing of each other: then the cap holds.
+/// The cap bounds the versions where no FIN2 arrives and members hear nothing of each other.
 #[test]
 fn versions_are_bounded_without_the_last_round() {
     let c = configuration(5, CASSS, 5, 16);
@@ -290,7 +290,7 @@ fn what_dead_writers_left_is_finished() {
     }
 }
 
-/// The same where too few members have what is left to read it: it is dropped, for good (`[CAS-4 no-zombies]`).
+/// Too few members have elements of the newest version that dead writers left: it is dropped, for good (`[CAS-4 no-zombies]`).
 #[test]
 fn what_dead_writers_left_at_too_few_members_is_dropped() {
     let c = configuration(5, CASSS, 0, 16);

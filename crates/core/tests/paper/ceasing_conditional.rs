@@ -263,7 +263,7 @@ fn race(
     winner
 }
 
-/// The same where the object was never written: nothing is there that could be decided, and a write that is late comes below all that
+/// A domain ceases to be conditional before the object is written: there is no version to decide about, and a write that is late comes below all that
 /// was written since then.
 #[test]
 fn a_creation_that_is_late_covers_nothing() {

@@ -104,7 +104,7 @@ fn a_clock_that_is_a_day_off_costs_a_round() {
     }
 }
 
-/// The same of writes with a condition: the clock decides neither who wins nor what is a conflict.
+/// Writes with a condition by clients of which one is a day ahead: the clock decides neither who wins nor what is a conflict.
 #[test]
 fn a_clock_that_is_a_day_off_decides_no_condition() {
     for c in shapes() {
@@ -207,7 +207,7 @@ fn no_increment_is_lost_or_doubled() {
     }
 }
 
-/// The same while the domain moves to other servers, and back.
+/// Clients count up one counter while the domain moves to other servers, and back.
 #[test]
 fn no_increment_is_lost_or_doubled_while_the_domain_moves() {
     for (shape, c) in shapes().iter().enumerate() {

@@ -225,7 +225,7 @@ fn damage_below_the_newest_version_counts_as_eviction() {
     assert_eq!(reader.get("k"), (newest, Some(LONG.into())));
 }
 
-/// The same found by a reader: what is remembered of it survives the record.
+/// A reader finds damage below the newest version: its memory survives the record.
 #[test]
 fn damage_below_the_newest_version_is_remembered_durably() {
     let (world, writer, _) = world(5, Dap::Ec { k: 3 });

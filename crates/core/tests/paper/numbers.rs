@@ -229,7 +229,7 @@ fn a_record_that_is_not_possible_is_damage() {
     }
 }
 
-/// The same of ballots: no cell takes one, and an acceptor that has one on its disk abstains.
+/// Ballots are bounded, too: no cell takes one, and an acceptor that has one on its disk abstains.
 #[test]
 fn ballots_are_bounded() {
     let (world, _) = world(Dap::Abd);

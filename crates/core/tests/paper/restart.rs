@@ -83,7 +83,7 @@ fn pass_until_sound(world: &World) {
     }
 }
 
-/// Whether it is in a restart.
+/// True if it is in a restart.
 fn is_refusing(world: &World, number: usize) -> bool {
     let tag = Tag {
         number: NUMBER - 1,

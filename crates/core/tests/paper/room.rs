@@ -117,7 +117,7 @@ fn strand(world: &World, writer: &Actor) {
     }
 }
 
-/// The same, in the configuration where the sequence of the writer's domain ends.
+/// [`strand`] in the configuration where the sequence of the writer's domain ends.
 fn strand_at_the_end(world: &World, writer: &Actor) {
     world.hold(|m| m.is_put() && m.at(&[3, 4, 5]));
     for _ in 0..UNCONFIRMED_ELEMENTS {

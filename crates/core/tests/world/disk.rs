@@ -58,7 +58,7 @@ impl Disk {
         self.freed.push((record, grave));
     }
 
-    /// Whether a record with this grave may be found again.
+    /// True if a record with this grave may be found again.
     pub fn may_return(&self, grave: u64) -> bool {
         self.freed.iter().any(|(_, it)| *it == Some(grave))
     }

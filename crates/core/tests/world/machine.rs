@@ -132,7 +132,7 @@ impl World {
         machine.shard = Some(shard);
     }
 
-    /// How many servers there are.
+    /// The number of servers.
     pub fn servers(&self) -> usize {
         self.0.machines.borrow().len()
     }
@@ -279,7 +279,7 @@ impl World {
         }
     }
 
-    /// The same of one that speaks.
+    /// The versions of an object that a server says that it holds; it does not abstain.
     pub fn held(&self, number: usize, key: &str) -> HeldVersions {
         let held = self.query(number, key);
         held.unwrap_or_else(|refusal| panic!("server {number} refuses {key}: {refusal}"))

@@ -74,7 +74,7 @@ impl Message {
         matches!(self.access(), Some(Access::Accept(proposal)) if !proposal.ballot.is_closing())
     }
 
-    /// The same at a closing ballot.
+    /// A proposal for a ranked register at a closing ballot, or its answer.
     pub fn is_closing_proposal(&self) -> bool {
         matches!(self.access(), Some(Access::Accept(proposal)) if proposal.ballot.is_closing())
     }

@@ -30,7 +30,7 @@ const PREFETCH: usize = 512;
 pub(super) trait Vector: Copy {
     /// The size of the register in bytes; divides [`BLOCK`].
     const BYTES: usize;
-    /// How many outputs are computed in one pass over the terms.
+    /// The number of outputs that are computed in one pass over the terms.
     const MOST_OUTPUTS: usize;
     /// A multiplier as the instructions take it.
     type Factor: Copy;

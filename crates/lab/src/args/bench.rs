@@ -127,13 +127,13 @@ pub(crate) struct MeasureRepair {
     /// Server processes
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u8).range(3..=32))]
     pub(crate) servers: u8,
-    /// How often a server is away
+    /// The number of times that a server is away
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) rounds: u32,
     /// Measured time with repair in each round, at most, and without
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_time)]
     pub(crate) time: Duration,
-    /// How often a server is killed while it repairs itself
+    /// The number of times that a server is killed while it repairs itself
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub(crate) kills: u32,
     /// Bits that flip

@@ -11,7 +11,7 @@ use areo_bench::paper::{ChangesStage, ListEntry};
 use areo_sim::measure::{EXPERIMENTS, Experiment, PlannedRun, run_by};
 use std::time::Duration;
 
-/// How long readers are alone, before and after: longer than in virtual time, as everything is.
+/// The time that readers are alone, before and after: longer than in virtual time, as everything is.
 const MARGIN: Duration = Duration::from_millis(300);
 
 /// What the list has of them.

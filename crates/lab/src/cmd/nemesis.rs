@@ -10,8 +10,7 @@ use areo_lab::shared::{data_directory, finish, history, random_seed};
 use std::path::Path;
 use std::time::Duration;
 
-/// How long an operation may take while there is trouble, unless `--timeout` says otherwise: most of what happens is
-/// over sooner.
+/// The longest time that an operation may take while there is trouble, unless `--timeout` says otherwise: most of what happens is over sooner.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(super) fn run(lab: &Lab<'_>, args: Nemesis) -> Outcome {

@@ -15,7 +15,7 @@ use areo_telemetry::view;
 use serde::Serialize;
 use std::time::Duration;
 
-/// How long an operation may take, unless `--timeout` says otherwise: large values on a busy machine.
+/// The longest time that an operation may take, unless `--timeout` says otherwise: large values on a busy machine.
 const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Quantities of some experiments, and their columns.

@@ -30,8 +30,8 @@ pub(crate) fn ensure(folder: &Path) {
     });
 }
 
-/// Whether none of its sources is newer. Cargo lists them where the program was built by itself, and not where it was built for
-/// tests; to build it again by itself would compile what it consists of with other features. `None`: nothing was built yet.
+/// True if none of its sources is newer. Cargo lists them where the program was built by itself, and not where it was built for tests; to build it
+/// again by itself would compile what it consists of with other features. `None`: nothing was built yet.
 fn is_current(program: &Path, others: &[&str]) -> Option<bool> {
     let built = changed(program)?;
     let its = fs::read_dir(root().join("crates")).ok()?.flatten();

@@ -14,9 +14,9 @@ use crate::connection::reader::{Next, Reader};
 use crate::connection::{CloseReason, Connection, ConnectionConfig, Handler, SendError, now};
 use crate::message::Incoming;
 
-/// How many slices one write takes; what is left goes with the next one.
+/// The number of slices that one write takes; what is left goes with the next one.
 const SLICES_PER_WRITE: usize = 64;
-/// How often a connection is read before others get their turn.
+/// The number of times that a connection is read before others get their turn.
 const READS_PER_TURN: usize = 16;
 
 /// Makes a connection of `stream`, on which the hello has been exchanged. Nothing moves until the driver, a

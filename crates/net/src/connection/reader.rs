@@ -114,7 +114,7 @@ impl Reader {
         }
     }
 
-    /// Whether a frame has begun and is not complete.
+    /// True if a frame has begun and is not complete.
     pub(crate) fn is_mid_frame(&self) -> bool {
         self.arriving.is_some() || self.start != self.end
     }

@@ -105,9 +105,9 @@ impl Algorithm {
 /// The checksum of some bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checksum {
-    /// How it is computed.
+    /// The algorithm that computed it.
     pub algorithm: Algorithm,
-    /// It, with the byte of most weight first: 4, 8, 20 or 32 bytes.
+    /// The value, most significant byte first: 4, 8, 20 or 32 bytes.
     pub bytes: Vec<u8>,
 }
 

@@ -233,7 +233,7 @@ fn describe(reply: &mut Reply, found: &Found<'_>, options: &GetOptions) {
     }
 }
 
-/// With quotation marks.
+/// The ETag between quotation marks, as headers show it.
 pub(super) fn quoted(etag: &str) -> String {
     format!("\"{etag}\"")
 }

@@ -24,7 +24,7 @@ pub(super) enum ReplyBody {
     Empty,
     /// A document.
     Document(String),
-    /// So many bytes of an object.
+    /// The content of an object, and its length in bytes.
     Object(Box<ObjectStream>, u64),
 }
 

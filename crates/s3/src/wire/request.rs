@@ -110,7 +110,7 @@ pub enum Operation {
         delimiter: String,
         /// List on behind this key.
         key_marker: String,
-        /// And, of this key, behind this upload.
+        /// Uploads of the key `key_marker` are listed behind this one.
         upload_id_marker: String,
         /// Uploads at most.
         max_uploads: usize,
@@ -255,7 +255,7 @@ pub struct ListObjects {
     pub fetch_owner: bool,
 }
 
-/// How an object is read.
+/// Options of a request that reads an object.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct GetOptions {
     /// Bytes of it. `None`: all.

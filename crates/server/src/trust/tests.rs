@@ -192,7 +192,7 @@ fn an_answer_for_another_server_or_another_key_lets_no_server_in() {
     assert!(!joined(8, SERVER, true), "another cluster");
 }
 
-/// With a full disk a server did not start, and one that ran lost its certificate in the end.
+/// A server that started with a full disk did not come up, and a running one lost its certificate in the end.
 #[test]
 fn a_certificate_that_cannot_be_written_counts_and_is_written_later() {
     let folder = tempfile::tempdir().unwrap();

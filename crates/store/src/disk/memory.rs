@@ -40,7 +40,7 @@ pub enum UnsyncedChange<'a> {
         name: &'a str,
         /// Where the bytes begin in the file.
         offset: u64,
-        /// How many bytes there are.
+        /// The number of bytes.
         length: usize,
     },
     /// The length given to a file when it was created. [`Survive::Nothing`] leaves it empty.
@@ -51,7 +51,7 @@ pub enum UnsyncedChange<'a> {
     /// All changes of names since the last [`Disk::sync_dir`]. File systems with a journal keep their order, as
     /// [`Survive::Prefix`] does; others do not, and with [`Survive::Sectors`] each change is a sector of its own.
     Names {
-        /// How many there are.
+        /// The count.
         changes: usize,
     },
 }

@@ -102,7 +102,7 @@ impl HintHeader {
 }
 
 impl HintEntry<'_> {
-    /// Whether a segment that ends there can hold the record: memory is set aside for a payload before it is read.
+    /// True if a segment that ends there can hold the record: memory is set aside for a payload before it is read.
     fn is_plausible(&self, end: u64) -> bool {
         let payload_length = self.payload_length as usize;
         let size = footprint(self.header.len(), payload_length);

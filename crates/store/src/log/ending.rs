@@ -100,8 +100,8 @@ impl<D: Disk> Log<D> {
         self.free(handle);
     }
 
-    /// Whether a start may find a record again that was buried under this number. What an earlier process buried counts if this one
-    /// found it when it opened the log.
+    /// True if a start may find a record again that was buried under this number. What an earlier process buried counts if this one found it when it
+    /// opened the log.
     pub fn may_return(&self, grave: u64) -> bool {
         self.graves.places.contains_key(&grave)
     }

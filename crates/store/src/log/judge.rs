@@ -115,7 +115,7 @@ impl<D: Disk> Opener<'_, D> {
         judged.hint.is_none() && !is_whole && ends_with_batch && !is_noted
     }
 
-    /// Whether a tail is no newer than some valid batch elsewhere, and so was durable.
+    /// True if a tail is no newer than some valid batch elsewhere, and so was durable.
     fn is_older(&self, tail: &Tail) -> bool {
         tail.header
             .is_some_and(|header| header.sequence <= self.log.durable)

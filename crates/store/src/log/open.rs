@@ -22,7 +22,7 @@ use super::scan::{Batch, FoundRecord, Scan, Subject};
 use super::segment::{Segment, SegmentState};
 use super::{Log, LogOptions, grain};
 
-/// How many bytes are read at a time.
+/// The number of bytes that are read at a time.
 pub(super) const WINDOW_BYTES: usize = 1 << 20;
 
 /// One record that was found, in no particular order.

@@ -62,7 +62,7 @@ impl<'a, F: File> Reader<'a, F> {
         Ok(is_whole.then(|| digest.finish()))
     }
 
-    /// Whether a range that is within the file is all zero.
+    /// True if a range that is within the file is all zero.
     pub(crate) fn is_zero(&mut self, from: u64, to: u64) -> io::Result<bool> {
         let length = to.saturating_sub(from);
         self.walk(from, length, |bytes| {

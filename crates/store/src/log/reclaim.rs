@@ -333,7 +333,7 @@ impl<D: Disk> Log<D> {
     }
 }
 
-/// Whether reclaiming gains a fair part of `size`, and more than a copy that is split over two segments can cost.
+/// True if reclaiming gains a fair part of `size`, and more than a copy that is split over two segments can cost.
 fn is_gain_under_pressure<F>(segment: &Segment<F>, size: u64) -> bool {
     let gain = segment.gain_bytes();
     segment.live_records == 0 || gain >= (2 * PAGE).max(size / PRESSURE_DEAD_PART)

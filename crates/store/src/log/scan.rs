@@ -275,9 +275,9 @@ impl<F: File> Subject<'_, F> {
 }
 
 impl<F: File> Subject<'_, F> {
-    /// Whether every sector of a batch that does not verify was written. A segment is zeros before a batch comes to it, and
-    /// a write that was cut short leaves sectors as they were, or ends within one: a torn batch has a sector of zeros, or
-    /// ends with zeros. One that has neither has rotted. One that has may be torn, or be rotten and hold zeros.
+    /// True if every sector of a batch that does not verify was written. A segment is zeros before a batch comes to it, and a write that was cut
+    /// short leaves sectors as they were, or ends within one: a torn batch has a sector of zeros, or ends with zeros. One that has neither has
+    /// rotted. One that has may be torn, or be rotten and hold zeros.
     fn was_written(
         &mut self,
         at: u64,
@@ -319,7 +319,7 @@ impl<F: File> Subject<'_, F> {
         Ok(true)
     }
 
-    /// Whether the last byte of a record that does not verify is zero, as it is if the write ended within the record.
+    /// True if the last byte of a record that does not verify is zero, as it is if the write ended within the record.
     fn is_cut(&mut self, at: u64, header_length: usize, payload_length: u32) -> io::Result<bool> {
         let end = match payload_length {
             0 => at + (RECORD_HEADER_BYTES + header_length) as u64,

@@ -218,7 +218,7 @@ impl<D: Disk> Log<D> {
         segment.length.saturating_sub(end)
     }
 
-    /// Whether there is no batch, or the last one is in a segment with a hint.
+    /// True if there is no batch, or the last one is in a segment with a hint.
     fn is_last_batch_proven(&self) -> bool {
         let mut segments = self.segments.iter().map(|(_, segment)| segment);
         segments.all(|s| s.has_hint || s.last_sequence < self.sequence.max(1))
@@ -325,7 +325,7 @@ impl<D: Disk> Log<D> {
         }
     }
 
-    /// Whether a whole empty segment is left for reclaiming.
+    /// True if a whole empty segment is left for reclaiming.
     pub(super) fn has_spare(&self) -> bool {
         let mut ready = self.segments.in_state(SegmentState::Ready);
         ready.any(|(_, s)| s.length >= self.options.segment_bytes)
@@ -345,7 +345,7 @@ impl<D: Disk> Log<D> {
         self.create_segment(needed).map(|_| ())
     }
 
-    /// Whether some ready segment takes `needed` bytes, and another one is left as the spare.
+    /// True if some ready segment takes `needed` bytes, and another one is left as the spare.
     fn ready_besides_spare(&self, needed: u64) -> bool {
         let Some(chosen) = self.smallest_ready(needed) else {
             return false;

@@ -36,7 +36,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Whether one that comes now is let through. `now` counts from any fixed moment.
+    /// True if one that comes now is let through. `now` counts from any fixed moment.
     pub(super) fn takes(&self, per_second: NonZeroU32, now: Duration) -> bool {
         let interval_ns = SECOND_NS / u64::from(per_second.get());
         let now_ns = now.as_nanos() as u64;

@@ -76,7 +76,7 @@ impl Slots {
         &mut self.places[Name::of(id).place]
     }
 
-    /// How many there are.
+    /// The count.
     pub(super) fn open(&self) -> usize {
         self.places.len() - self.free.len()
     }
@@ -172,8 +172,8 @@ impl Subscriber for Watcher {
         }
     }
 
-    /// Whether there is to be a span: it is a part of one that is watched, a server was asked by one that is, or an operation
-    /// begins here. All others cost a look at their names.
+    /// True if there is to be a span: it is a part of one that is watched, a server was asked by one that is, or an operation begins here. All others
+    /// cost a look at their names.
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         if !metadata.is_span() {
             return self.events.enabled(metadata);

@@ -21,7 +21,7 @@ pub enum DecodeError {
     /// Bytes after the end of the message.
     #[error("{bytes} bytes after the end")]
     TrailingBytes {
-        /// How many.
+        /// The count.
         bytes: usize,
     },
     /// A record of a version that this code does not read.
@@ -120,7 +120,7 @@ pub enum DecodeError {
     /// Payload segments that belong to no element.
     #[error("{segments} payload segments belong to no element")]
     UnusedSegments {
-        /// How many.
+        /// The count.
         segments: usize,
     },
 }

@@ -218,7 +218,8 @@ pub(crate) enum Part {
     Any,
 }
 
-/// Whether the payload can be what the rest of the element says: a full copy is as long as the value, a manifest is empty, and so is what was trimmed.
+/// True if the payload can be what the rest of the element says: a full copy is as long as the value, a manifest is empty, and so is what was
+/// trimmed.
 fn payload_fits(form: Form, length: u64, payload_bytes: u64, part: Part) -> bool {
     let left_out = part == Part::Any && payload_bytes == 0;
     match form {

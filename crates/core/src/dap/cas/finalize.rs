@@ -53,7 +53,7 @@ pub(in crate::dap) enum Outcome {
         /// A member could not speak for the object (`[X-11 damage-abstains]`).
         damaged: bool,
     },
-    /// The same, but the members that answered have not elements enough: the version went for newer ones.
+    /// The members that answered have too few elements: newer versions took the place of this one.
     Lacking,
 }
 
@@ -96,8 +96,8 @@ impl Finalize {
         }
     }
 
-    /// The same for a reader that has some elements, and asks for others. `given`: those that came, with the members that sent
-    /// them. Later attempts hope longer.
+    /// FIN2 of a reader that has some elements, and asks for others. `given`: those that came, with the members that sent them. Later attempts hope
+    /// longer.
     pub(in crate::dap) fn taking(
         mut self,
         (scope, attempt): (Scope, u32),
@@ -128,7 +128,7 @@ impl Finalize {
         self.members.iter().filter(|member| is_so(member)).count()
     }
 
-    /// Whether the elements make what is wanted.
+    /// True if the elements make what is wanted.
     fn has_enough(&self) -> bool {
         let alike = self.alike();
         let elements = alike.iter().flat_map(|it| &self.members[*it].element);
@@ -180,7 +180,7 @@ impl Finalize {
         }
     }
 
-    /// Whether an element may still come from a member that was asked for it, and is not late.
+    /// True if an element may still come from a member that was asked for it, and is not late.
     fn hopes(&self) -> bool {
         let patience = if self.asks_all { self.hope } else { PATIENCE };
         let may_give = |it: &Member| it.want != Want::Tags && it.owed > 0 && !it.gone;

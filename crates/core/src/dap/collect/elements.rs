@@ -5,8 +5,7 @@ use crate::dap::Scope;
 use crate::element::{Element, Form};
 use crate::object::Name;
 
-/// Whether this is an element that the member at this position can hold (`[EC-2 self-describing-elements]`), and as long
-/// as it must be.
+/// True if this is an element that the member at this position can hold (`[EC-2 self-describing-elements]`), and as long as it must be.
 pub(in crate::dap) fn fits(
     c: &Configuration,
     name: &Name,

@@ -51,7 +51,7 @@ impl Member {
         self.element_of(tag).is_some()
     }
 
-    /// Whether an element of `tag` may still come without asking for it.
+    /// True if an element of `tag` may still come without asking for it.
     pub(super) fn will_give(&self, tag: Tag, is_copy: bool, scope: Scope) -> bool {
         if self.gone || self.patience == 0 || self.has(tag) {
             return false;

@@ -84,14 +84,14 @@ impl Accept {
         self.members.iter().filter(|it| **it == state).count()
     }
 
-    /// Whether no quorum is left that may accept.
+    /// True if no quorum is left that may accept.
     fn is_refused(&self) -> bool {
         let may_accept = [State::Accepted, State::Asked, State::Away];
         let may_accept: usize = may_accept.map(|state| self.count(state)).iter().sum();
         may_accept < self.quorum
     }
 
-    /// Whether those that are asked can make the version chosen or void. What is settled is held by others, and never void.
+    /// True if those that are asked can make the version chosen or void. What is settled is held by others, and never void.
     fn is_worth_waiting(&self, asked: usize, never: usize) -> bool {
         let may_choose = self.count(State::Accepted) + asked >= self.quorum;
         let may_be_void = !self.proposal.settles && never + asked >= self.conclusive;

@@ -77,7 +77,7 @@ pub enum Acceptance {
 }
 
 impl Register {
-    /// Whether the server has accepted the version.
+    /// True if the server has accepted the version.
     pub fn lists(&self, tag: Tag) -> bool {
         self.accepted.iter().any(|it| it.tag == tag)
     }
@@ -113,7 +113,7 @@ impl Register {
         is_untouched && self.promised.number <= limits::REMEMBERED_BALLOT
     }
 
-    /// Whether some execution produces it (`[N-1 bounded-numbers]`).
+    /// True if some execution produces it (`[N-1 bounded-numbers]`).
     pub fn is_possible(&self) -> bool {
         let accepted = |it: &AcceptedVersion| {
             it.tag.is_possible() && it.ballot.is_possible() && it.lineage.is_possible()

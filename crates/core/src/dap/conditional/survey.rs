@@ -177,7 +177,7 @@ impl Survey {
         forms.len() < usize::from(self.c.dap().k()) && !forms.iter().any(|form| form.is_whole())
     }
 
-    /// Whether elements of the version are wanted that are to come with answers.
+    /// True if elements of the version are wanted that are to come with answers.
     fn awaits_elements(&self, tag: Tag) -> bool {
         let asked = self.wants.iter().zip(&self.members);
         let mut asked = asked.filter(|(want, _)| **want != Want::Tags);

@@ -55,7 +55,7 @@ fn said(happened: &[CallEvent], what: &Answer) -> usize {
     happened.iter().filter(said).count()
 }
 
-/// Whether the time for silent members was over when a member had refused what can be helped.
+/// True if the time for silent members was over when a member had refused what can be helped.
 fn is_late(happened: &[CallEvent]) -> bool {
     let mut ticks = (0..happened.len()).filter(|at| matches!(happened[*at], CallEvent::Tick));
     let refusals = [Refusal::Busy, Refusal::Fenced].map(Answer::Refused);

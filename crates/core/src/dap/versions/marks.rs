@@ -16,12 +16,12 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Whether they say a floor and nothing else.
+    /// True if they say a floor and nothing else.
     pub(super) fn only_floor(&self) -> bool {
         self.fence.is_none() && self.stable.is_initial()
     }
 
-    /// Whether some execution produces these (`[N-1 bounded-numbers]`).
+    /// True if some execution produces these (`[N-1 bounded-numbers]`).
     pub fn is_possible(&self) -> bool {
         let fence = self.fence.iter();
         let fenced = fence.flat_map(|fence| fence.held.iter().chain([&fence.upto, &fence.spared]));

@@ -69,7 +69,7 @@ pub(super) struct Proposer<'a, E> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct OwnVersion {
     pub(super) tag: Tag,
-    /// How often the domain had ceased to be conditional.
+    /// The number of times that the domain had ceased to be conditional.
     pub(super) era: u32,
     /// The ballot at which it was proposed; 0 of one that was put.
     pub(super) ballot: Ballot,
@@ -136,13 +136,13 @@ impl<'a, E: Env> Proposer<'a, E> {
         }
     }
 
-    /// The same of a manifest, whose upload has this to commit.
+    /// A proposer of a manifest, whose upload has this to commit.
     pub(super) fn of_upload(self, upload: UploadCommit<'a>) -> Proposer<'a, E> {
         let upload = Some(upload);
         Proposer { upload, ..self }
     }
 
-    /// The same of an operation that put this version before the domain became conditional.
+    /// A proposer of an operation that put this version before the domain became conditional.
     pub(super) fn after(self, put: Option<Tag>) -> Proposer<'a, E> {
         assert!(self.own.is_empty(), "it has proposed nothing yet");
         let (era, ballot) = (0, Ballot::default());
@@ -156,7 +156,7 @@ impl<'a, E: Env> Proposer<'a, E> {
         }
     }
 
-    /// Whether the upload of what it writes is committed.
+    /// True if the upload of what it writes is committed.
     pub(super) fn is_committed(&self) -> bool {
         self.upload.is_some_and(|upload| upload.is_decided)
     }
@@ -341,8 +341,8 @@ impl<'a, E: Env> Proposer<'a, E> {
         self.write(at, ballot, &base.current, wish).await
     }
 
-    /// Whether the blocks of what it writes stay, if it has some (`[W-11 given-up]`). To be asked with the promises for a proposal,
-    /// before it is made: who gives the upload up then makes a later one.
+    /// True if the blocks of what it writes stay, if it has some (`[W-11 given-up]`). To be asked with the promises for a proposal, before it is
+    /// made: who gives the upload up then makes a later one.
     async fn keeps_blocks(&mut self) -> Result<bool, Unavailable> {
         match &mut self.upload {
             None => Ok(true),

@@ -47,13 +47,13 @@ pub struct Publication<'a> {
     pub parts: &'a [Part],
     /// The block that lists them: [`PartList::encode_parts`], with metadata.
     pub list: &'a Value,
-    /// What is kept with the version; its `blocks` are set here.
+    /// Metadata of the version; its `blocks` are set here.
     pub metadata: &'a Metadata,
-    /// On which version, and the name of the request; `None`: on any.
+    /// The condition on the current version, and the name of the request; `None`: no condition.
     pub condition: Option<(Condition, u128)>,
 }
 
-/// What became of a publication.
+/// The outcome of a publication.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PublishOutcome {
     /// It is this version, now or since a publication of the same parts before.
@@ -64,13 +64,13 @@ pub enum PublishOutcome {
     Differs(Tag),
 }
 
-/// What another publication of the upload came to.
+/// The state of another publication of the upload.
 enum Settled {
-    /// Nothing, and never will.
+    /// It is no version, and never will be one.
     Void,
-    /// A version that is current, or was.
+    /// It is a version that is current, or was.
     Version { tag: Tag, list: PartList },
-    /// A later version of this software may know.
+    /// Its cell has a value that only a later version of this software may know.
     Unknown,
 }
 
@@ -172,7 +172,7 @@ impl<E: Env> Domain<E> {
     }
 }
 
-/// Whether a publication may be committed.
+/// The answer to a publication that wants to be committed.
 enum Way {
     Free { unlisted: bool },
     Published(PublishOutcome),
@@ -246,7 +246,7 @@ impl<E: Env> Domain<E> {
         Ok(content.map(|block| (block.place, block.bytes)).collect())
     }
 
-    /// How many blocks a publication lists that is committed; `None`: it is not.
+    /// The count of blocks that a committed publication lists; `None`: it is not committed.
     pub(in crate::dsm) async fn listed_by(
         &self,
         publication: Writer,
@@ -360,7 +360,7 @@ impl<E: Env> Domain<E> {
     }
 }
 
-/// What was removed of an upload in parts.
+/// Count of blocks and bytes that were removed of an upload in parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(in crate::dsm) struct RemovedParts {
     pub(in crate::dsm) blocks: u64,
@@ -479,7 +479,7 @@ impl<E: Env> Domain<E> {
     }
 }
 
-/// What becomes of the publications of an upload that is ended.
+/// The verdict on the publications of an upload that is ended.
 #[derive(Default)]
 struct Judged {
     /// Blocks of a version that is current.

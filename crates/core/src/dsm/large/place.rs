@@ -40,12 +40,12 @@ impl From<&crate::object::Block> for BlockPlace {
 }
 
 impl BlockPlace {
-    /// Whether it holds bytes of a value.
+    /// True if it holds bytes of a value.
     pub fn is_content(self) -> bool {
         matches!(self, BlockPlace::Own(_) | BlockPlace::Lane { .. })
     }
 
-    /// Whether only uploads in parts have such a block.
+    /// True if only uploads in parts have such a block.
     pub(in crate::dsm) fn is_of_parts(self) -> bool {
         !matches!(self, BlockPlace::Own(_))
     }
@@ -68,12 +68,12 @@ pub fn block_name(upload: Writer, place: impl Into<BlockPlace>) -> Name {
     name
 }
 
-/// How the names of all blocks of an upload begin.
+/// The beginning of the names of all blocks of an upload.
 pub(in crate::dsm) fn prefix(upload: Writer) -> String {
     format!("{PREFIX}{}-", digits(upload))
 }
 
-/// How the names of all lists and seals of an upload begin.
+/// The beginning of the names of all lists and seals of an upload.
 pub(in crate::dsm) fn prefix_of_lists(upload: Writer) -> String {
     format!("{}{LIST}", prefix(upload))
 }

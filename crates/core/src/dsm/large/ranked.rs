@@ -82,7 +82,7 @@ impl<E: Env> Domain<E> {
         }
     }
 
-    /// The same without a condition. `None`: the domain has ceased to be conditional, and the upload has committed nothing.
+    /// [`Self::publish_if`] without a condition. `None`: the domain has ceased to be conditional, and the upload has committed nothing.
     pub(super) async fn publish_always(
         &self,
         name: &Name,
@@ -106,8 +106,7 @@ impl<E: Env> Domain<E> {
         Ok(published.await?.as_ref().map(written))
     }
 
-    /// The same of an upload that may have been committed before the domain became conditional. `None`: as
-    /// [`Domain::publish_always`].
+    /// [`Self::publish_if`] of an upload that may have been committed before the domain became conditional. `None`: as [`Domain::publish_always`].
     pub(super) async fn publish_after(
         &self,
         name: &Name,
@@ -189,7 +188,7 @@ impl<E: Env> Domain<E> {
         Ok(decided == *commit)
     }
 
-    /// Whether a sweep has given up an upload that is committed.
+    /// True if a sweep has given up an upload that is committed.
     pub(in crate::dsm) async fn is_given_up(&self, upload: Writer) -> Result<bool, Unavailable> {
         Ok(self.learn(&given_up(upload)).await?.is_some())
     }

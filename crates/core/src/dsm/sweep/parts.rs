@@ -81,7 +81,7 @@ impl<E: Env> Domain<E> {
         Ok(newest)
     }
 
-    /// Whether blocks are there beside those of the current version, or the seal of a client that did not end.
+    /// True if there are blocks beside those of the current version, or the seal of a client that did not end.
     async fn has_unlisted(&self, upload: &Upload) -> Result<bool, Unavailable> {
         let (mut listed, mut lists, mut seals) = (0, 0, false);
         for block in &upload.blocks {

@@ -86,7 +86,7 @@ fn send(call: &mut Call<Told>) -> Vec<usize> {
     send_after(call, 0)
 }
 
-/// The same over connections that have brought so many bytes before.
+/// [`send`] over connections that have brought this count of bytes before.
 fn send_after(call: &mut Call<Told>, received_bytes: u64) -> Vec<usize> {
     let mut asked = Vec::new();
     while let Some(next) = call.next_request() {

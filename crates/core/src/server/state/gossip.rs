@@ -14,7 +14,7 @@ use bytes::Bytes;
 use std::ops::Bound;
 
 impl ConfigurationState {
-    /// Whether its members gossip. Those of a configuration with a final successor have nothing more to say.
+    /// True if its members gossip. Those of a configuration with a final successor have nothing more to say.
     pub(in crate::server) fn gossips(&self) -> bool {
         self.configuration().is_some_and(|c| dap::completes(c)) && self.next.last_final().is_none()
     }

@@ -34,9 +34,8 @@ pub(super) fn enqueue(versions: &mut Versions) -> Option<Tag> {
     versions.largest().map(|largest| largest.tag)
 }
 
-/// Whether the object is a block whose tombstone is at a quorum. What is below the tombstone need not wait for a quiet time
-/// (`[X-3 unconfirmed-cap]`): a block is not written again, so that no writer can starve a reader, and every later read
-/// finds the tombstone.
+/// True if the object is a block whose tombstone is at a quorum. What is below the tombstone need not wait for a quiet time
+/// (`[X-3 unconfirmed-cap]`): a block is not written again, so that no writer can starve a reader, and every later read finds the tombstone.
 pub(super) fn is_removed_block(name: &Name, versions: &Versions) -> bool {
     let is_complete = |largest: &StoredVersion| largest.deleted && largest.tag <= versions.stable();
     name.kind() == Kind::Block && versions.largest().is_some_and(is_complete)
@@ -58,7 +57,7 @@ pub(super) fn bounds(c: &Configuration, unconfirmed: usize) -> Bounds {
     Bounds { delta, unconfirmed }
 }
 
-/// Whether versions of an object can be fenced off and dropped: only where a cap refuses new ones.
+/// True if versions of an object can be fenced off and dropped: only where a cap refuses new ones.
 pub(super) fn has_fence(c: &Configuration) -> bool {
     of_kind!(c, K => K::FENCES)
 }

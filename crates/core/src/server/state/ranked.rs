@@ -32,7 +32,7 @@ pub(super) struct KeptRegister {
 }
 
 impl ConfigurationState {
-    /// Whether the object of this name is a ranked register here.
+    /// True if the object of this name is a ranked register here.
     pub(super) fn is_ranked(&self, name: &Name) -> bool {
         let keeps = |c: &std::sync::Arc<Configuration>| c.is_ranked(name);
         self.configuration().is_some_and(keeps)
@@ -45,8 +45,8 @@ impl ConfigurationState {
         !self.is_ranked(name) && next.any(|pointer| pointer.configuration.is_ranked(name))
     }
 
-    /// Whether a proposal at this ballot may be promised or accepted here: an ordinary one as long as nothing comes next, and one that
-    /// closes where the object is no register in what comes next (`[W-13 ceasing-to-be-conditional]`).
+    /// True if a proposal at this ballot may be promised or accepted here: an ordinary one as long as nothing comes next, and one that closes where
+    /// the object is no register in what comes next (`[W-13 ceasing-to-be-conditional]`).
     fn takes(&self, name: &Name, ballot: Ballot) -> bool {
         let ceases = |pointer: &Pointer| {
             let next = &pointer.configuration;

@@ -75,7 +75,7 @@ fn name_of(bytes: &Bytes) -> Name {
 }
 
 impl ConfigurationState {
-    /// Whether there is something to restart.
+    /// True if there is something to restart.
     pub(in crate::server) fn is_to_restart(&self) -> bool {
         let Restarts {
             impossible,
@@ -137,8 +137,7 @@ impl ConfigurationState {
         self.restarts.under_way = Some(restarting);
     }
 
-    /// Whether the object stays as it is until all members have carried out what they agree on
-    /// (`[CASSS-7 frozen-while-agreeing]`).
+    /// True if the object stays as it is until all members have carried out what they agree on (`[CASSS-7 frozen-while-agreeing]`).
     pub(super) fn is_frozen(&self, name: &Name) -> bool {
         self.restarting().is_some_and(|it| it.holds(name))
     }

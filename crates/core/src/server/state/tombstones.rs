@@ -56,7 +56,7 @@ impl ConfigurationState {
     }
 }
 
-/// Whether one tombstone is all that is held of the block.
+/// True if one tombstone is all that is held of the block.
 fn is_tombstone_alone(versions: &Versions) -> bool {
     let is_tombstone = matches!(versions.stored(), [only] if only.deleted);
     is_tombstone && versions.damaged().is_none() && versions.fence().is_initial()

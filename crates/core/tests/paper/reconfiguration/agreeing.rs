@@ -35,7 +35,7 @@ impl Staged {
         })
     }
 
-    /// The same; it leaves off when the state is in the new configuration.
+    /// [`begin`] of a reconfigurer that leaves off when the state is in the new configuration.
     fn begin_to_leave_off(
         world: &World,
         known: &Arc<Configuration>,
@@ -164,7 +164,7 @@ fn changes_are_agreed_on_along_the_path() {
     }
 }
 
-/// The same: what is decided where there is a successor already is proposed there, and made none beside it.
+/// A value that is decided where there is a successor already is proposed at that one, and makes none beside it.
 #[test]
 fn what_is_decided_beside_a_successor_goes_on_from_that() {
     for decided_by in MERGING {

@@ -26,7 +26,7 @@ fn world() -> (World, Arc<Configuration>, Actor) {
     (world, c, actor)
 }
 
-/// Whether this is a fork of the two, in whichever order they were seen.
+/// True if this is a fork of the two, in whichever order they were seen.
 fn is_fork(failed: &Unavailable, both: &[Arc<Configuration>; 2]) -> bool {
     let Some(Obstacle::Forked(Fork { configurations })) = failed.obstacle.as_deref() else {
         return false;

@@ -35,7 +35,7 @@ impl Gate {
         })
     }
 
-    /// Whether a call is held back.
+    /// True if a call is held back.
     pub fn is_reached(&self) -> bool {
         self.stopped.get()
     }

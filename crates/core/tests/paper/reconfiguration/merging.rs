@@ -30,7 +30,7 @@ const DECIDERS: [Decider; 5] = [
     Decider::Snapshot,
 ];
 
-/// The same with how objects are kept: by SM also as fragments.
+/// The deciders with the kind that objects are kept by: SM also with fragments.
 const WAYS: [(Decider, Dap); 6] = [
     (Decider::Members, Dap::Abd),
     (LEADER, Dap::Abd),
@@ -66,7 +66,7 @@ pub(super) fn membership(c: &Configuration) -> &Membership {
     c.descriptor().lattice.as_ref().expect("of a lattice")
 }
 
-/// Whether the configuration has what the other one has.
+/// True if the configuration has what the other one has.
 pub(super) fn contains(c: &Configuration, other: &Configuration) -> bool {
     membership(other).is_within(membership(c))
 }
@@ -213,7 +213,7 @@ pub(super) const ORDER: Chaos = Chaos {
     pass_time: 0,
 };
 
-/// The same, and calls run out of patience.
+/// Messages come in any order, none is lost, and calls run out of patience.
 pub(super) const LATE: Chaos = Chaos {
     pass_time: 50,
     ..ORDER

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 const SERVICE: &str = "etcd=a:1,b:2";
 
-/// The same, whose successor `service` decides.
+/// This configuration, whose successor `service` decides.
 fn decided_by(c: &Configuration, service: &str) -> Arc<Configuration> {
     let descriptor = Descriptor {
         decided_by: service.parse().expect("it names somebody"),

@@ -11,7 +11,7 @@ use areo_client::units::show_size;
 use areo_lab::shared::{data_directory, random_seed};
 use std::time::Duration;
 
-/// How long an operation may take, unless `--timeout` says otherwise.
+/// The longest time that an operation may take, unless `--timeout` says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// What is aimed at; `docs/benchmarks.md` has the figures that were reached.
 const GAP_AIM_MS: f64 = 250.0;

@@ -12,7 +12,7 @@ use areo_lab::shared::{command, create, data_directory, finish, none_failed, wri
 use areo_telemetry::view;
 use std::time::Duration;
 
-/// How long an operation may take, unless `--timeout` says otherwise.
+/// The longest time that an operation may take, unless `--timeout` says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) fn run(lab: &Lab<'_>, args: MeasureWideArea) -> Outcome {

@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 /// The parameters and headers that no operation has taken yet.
 pub(super) struct Fields {
     parameters: BTreeMap<String, String>,
-    /// By the name in small letters. Parameters `x-amz-*` of a presigned URL, other than those of its signature, are headers, too: SDKs put them there.
+    /// Values of the headers, by the name in small letters. Parameters `x-amz-*` of a presigned URL, other than those of its signature, are headers,
+    /// too: SDKs put them there.
     headers: BTreeMap<String, Vec<String>>,
 }
 

@@ -141,7 +141,7 @@ pub struct PartsPage<'a> {
     pub upload_id: &'a str,
     /// Parts behind this one are listed.
     pub marker: u16,
-    /// At most so many of them.
+    /// The most parts of a page.
     pub max_parts: usize,
     /// True if there are more.
     pub is_truncated: bool,
@@ -214,9 +214,9 @@ pub struct UploadsPage<'a> {
     pub delimiter: &'a str,
     /// Uploads of keys behind this one are listed.
     pub key_marker: &'a str,
-    /// And, of this key, those behind this upload.
+    /// Uploads of the key `key_marker` are listed behind this one.
     pub upload_id_marker: &'a str,
-    /// At most so many of them.
+    /// The most uploads of a page.
     pub max_uploads: usize,
     /// Keys are to be percent-encoded.
     pub url_encoding: bool,

@@ -60,7 +60,7 @@ pub struct AttributeParts {
     pub total: u32,
     /// Parts behind this one are listed.
     pub marker: u16,
-    /// At most so many of them.
+    /// The most parts of a page.
     pub max_parts: usize,
     /// True if there are more.
     pub is_truncated: bool,

@@ -48,7 +48,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// From here on keys are percent-encoded, if that is wished; the document says so.
+    /// Sets whether the keys that follow are percent-encoded; the document says so.
     pub(super) fn encoding(&mut self, is_url: bool) {
         self.encodes_keys = is_url;
         if is_url {

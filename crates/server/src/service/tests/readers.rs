@@ -23,7 +23,7 @@ fn of_kind(dap: Dap, index: u32) -> Arc<Configuration> {
     Configuration::new(descriptor).expect("it tolerates a crash")
 }
 
-/// What comes after the first configuration where the domain changes into this kind.
+/// The successor of the first configuration that changes the domain into this kind.
 fn change(c: &Arc<Configuration>, to: Dap) -> Arc<Configuration> {
     let descriptor = Descriptor {
         index: 1,

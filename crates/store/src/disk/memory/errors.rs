@@ -96,7 +96,7 @@ impl MemoryDisk {
         self.lock().errors.has_lacked
     }
 
-    /// Whether a read or a write has failed since the last [`Self::crash`].
+    /// True if a read or a write has failed since the last [`Self::crash`].
     pub fn has_failed(&self) -> bool {
         self.lock().errors.has_struck
     }

@@ -126,7 +126,8 @@ impl<E: Env> Proposer<'_, E> {
         decided.unwrap_or(Fate::NotApplied)
     }
 
-    /// The same of what it put before the domain became conditional, which is not among them (`[W-12 becoming-conditional]`).
+    /// The fate of the version that it put before the domain became conditional, which is not among the proposed ones
+    /// (`[W-12 becoming-conditional]`).
     fn fate_of_put(&self, current: &CurrentVersion, put: Tag) -> Fate {
         assert!(
             self.own.iter().any(|own| own.tag == put),
