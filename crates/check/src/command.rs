@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
 
-/// How the report is printed.
+/// The format of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// For people.
@@ -14,7 +14,7 @@ pub enum Format {
     Json,
 }
 
-/// What came out of a check.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ran {
     /// 0 if everything holds, 1 if something is violated, was not judged or could not be read, 2 if there is no such
@@ -22,7 +22,7 @@ pub struct Ran {
     pub exit_code: u8,
     /// The report, for standard output; empty if there is none.
     pub output: String,
-    /// What went wrong, for standard error; empty if nothing did.
+    /// The error, for standard error; empty if nothing did.
     pub error: String,
 }
 

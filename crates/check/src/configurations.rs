@@ -14,7 +14,7 @@ use crate::history::{Effect, KnownConfiguration, Name, Operation, Outcome};
 use crate::view::{Finding, View};
 use std::collections::HashMap;
 
-/// What an operation says about the sequence.
+/// The configurations that an operation knows of the sequence.
 fn known(operation: &Operation) -> Vec<KnownConfiguration> {
     let mut known: Vec<KnownConfiguration> = operation.sequence.iter().flatten().copied().collect();
     known.extend(installed(operation));

@@ -9,7 +9,7 @@ use std::io::BufRead;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name(u32);
 
-/// When something happened.
+/// The time of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment {
     /// Place in the one order of all events: by time, then by line. No two events share it.
@@ -18,7 +18,7 @@ pub struct Moment {
     pub t_ns: u64,
 }
 
-/// How an operation ended.
+/// The outcome of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// It succeeded.
@@ -34,7 +34,7 @@ pub enum Outcome {
 pub struct KnownConfiguration {
     /// Its place in the sequence.
     pub index: u64,
-    /// Which configuration it is.
+    /// The name of the configuration.
     pub configuration: Name,
     /// True if it was known as final.
     pub r#final: bool,
@@ -43,19 +43,19 @@ pub struct KnownConfiguration {
 /// One operation: its invocation and its end.
 #[derive(Debug, Clone)]
 pub struct Operation {
-    /// Who called it.
+    /// The client that called it.
     pub client: Name,
     /// Its number, unique per client.
     pub op: u64,
-    /// What it is.
+    /// The kind of the operation.
     pub kind: Kind,
     /// Its object, an index of [`History::objects`].
     pub object: u32,
-    /// When it was called.
+    /// The time of the call.
     pub invoked: Moment,
-    /// When it ended; nothing if it ended unknown or not at all.
+    /// The time of its end; nothing if it ended unknown or not at all.
     pub ended: Option<Moment>,
-    /// How it ended.
+    /// Its outcome.
     pub outcome: Outcome,
     /// The value to be written; nothing for reads and deletes.
     pub input: Option<Name>,
@@ -73,7 +73,7 @@ pub struct Operation {
     pub sequence: Option<Box<[KnownConfiguration]>>,
 }
 
-/// What an operation did to its object, as far as it is known.
+/// The effect of an operation on its object, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// It returned this value; nothing is absent.

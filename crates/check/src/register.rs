@@ -17,7 +17,7 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// What one step of a register does; nothing is absent.
+/// The action of one step of a register; nothing is absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     Read(Option<u32>),

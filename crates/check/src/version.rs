@@ -65,7 +65,7 @@ impl fmt::Debug for Version {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not a version such as 2-00c0ffee00c0ffee1")]
 pub struct InvalidVersion {
-    /// What was given.
+    /// The text that was given.
     pub text: String,
 }
 

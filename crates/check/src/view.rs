@@ -2,14 +2,14 @@
 
 use crate::history::{History, Operation};
 
-/// What a judge found: a sentence, and the operations that show it, as places in [`History::operations`].
+/// The finding of a judge: a sentence, and the operations that show it, as places in [`History::operations`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finding {
     pub(crate) what: String,
     pub(crate) operations: Vec<u32>,
 }
 
-/// What a judge says.
+/// The verdict of a judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Holds,

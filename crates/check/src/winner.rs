@@ -48,7 +48,7 @@ fn search(view: &View<'_>, versions: &Versions, register: &Register) -> Option<b
     search::search_on(&register.steps, may, STATES_MAX)
 }
 
-/// What the object is when an operation takes effect.
+/// The state of the object that an operation needs to take effect.
 enum Need {
     /// Anything.
     Nothing,

@@ -14,7 +14,7 @@ pub enum InvalidChoice {
     /// No server of the cluster has this name or id.
     #[error("there is no server '{name}': {}", there_are(.known))]
     UnknownServer {
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
         /// The names that there are.
         known: Vec<String>,
@@ -36,7 +36,7 @@ pub enum InvalidChoice {
     /// A server that is to be removed is no member.
     #[error("'{name}' cannot be removed, it is no member: there are {}", .members.join(", "))]
     NotAMember {
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
         /// The members.
         members: Vec<String>,
@@ -104,20 +104,20 @@ pub enum InvalidChoice {
         /// The shape.
         shape: Shape,
     },
-    /// Of a domain that is reconfigured so: it is replicated, by SM also of the kind `ec`, and no service outside decides.
+    /// A domain that is reconfigured so is replicated, by SM also of the kind `ec`, and no service outside decides.
     #[error("a domain with --reconfig {reconfig} is {}", in_a_lattice(*.reconfig))]
     NotInALattice {
-        /// How.
+        /// The way of reconfiguration.
         reconfig: ReconfigKind,
     },
-    /// Of a domain that is reconfigured so: it begins with more servers.
+    /// A domain that is reconfigured so begins with more servers.
     #[error(
         "a domain with --reconfig {reconfig} has at least {least} servers: take more, or another way to reconfigure it"
     )]
     TooFewToBegin {
-        /// How.
+        /// The way of reconfiguration.
         reconfig: ReconfigKind,
-        /// How many it has at least.
+        /// The least number of servers.
         least: usize,
     },
     /// A domain that is reconfigured so changes its servers and nothing else.
@@ -125,7 +125,7 @@ pub enum InvalidChoice {
         "a domain with --reconfig {reconfig} changes its servers and nothing else: create another domain, and copy the objects"
     )]
     ServersOnly {
-        /// How.
+        /// The way of reconfiguration.
         reconfig: ReconfigKind,
     },
     /// Together with changes that others made at the same time this one would leave too few servers.

@@ -66,19 +66,19 @@ impl Client {
         self.session.timeout()
     }
 
-    /// What its operations come to, all of its clones together: for a program that shows it to Prometheus.
+    /// The metrics of its operations, with those of all of its clones: for a program that shows it to Prometheus.
     pub fn metrics(&self) -> &Metrics {
         self.session.metrics()
     }
 
-    /// Which cluster it is.
+    /// The id of the cluster.
     pub fn cluster(&self) -> ClusterId {
         self.session.cluster().id
     }
 
-    /// From now on versions that this client writes begin with the number of the hardware on which it runs, in place of a random
-    /// one, and with how often this was called for that hardware, which is returned. For people who read versions. Of two
-    /// programs that run at a time each needs a number of hardware of its own.
+    /// Makes versions that this client writes from now on begin with the number of the hardware on which it runs, in place of a random one, and with
+    /// how often this was called for that hardware, which is returned. For people who read versions. Of two programs that run at a time each needs a
+    /// number of hardware of its own.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Unauthorised`], [`Error::Unknown`]: it writes as before.
@@ -228,8 +228,7 @@ impl Client {
         self.session.run_on_root(Operation::ListServers, list).await
     }
 
-    /// What has to be done so that no domain names the server, by name or id; the root domain first. Asks, and changes
-    /// nothing. Empty: no domain names it.
+    /// The steps after which no domain names the server, by name or id; the root domain first. Asks, and changes nothing. Empty: no domain names it.
     ///
     /// # Errors
     /// [`ReconfigError::Choice`] and [`ReconfigError::Unreachable`] if it cannot be done in one of the domains;
@@ -331,8 +330,7 @@ impl Client {
         self.session.run_on_root(Operation::ListDomains, ask).await
     }
 
-    /// What this client, all of its clones together, has exchanged with servers so far: to show how an operation on a
-    /// large value gets on. Sends no message.
+    /// The traffic of this client, with all of its clones, with servers so far: to show how an operation on a large value gets on. Sends no message.
     pub async fn traffic(&self) -> Traffic {
         self.session.traffic().await
     }

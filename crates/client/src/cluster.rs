@@ -39,7 +39,7 @@ impl fmt::Debug for ClusterId {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not the id of a cluster: those have 32 hexadecimal digits and are not 0")]
 pub struct InvalidClusterId {
-    /// What was given.
+    /// The text that was given.
     pub text: String,
 }
 
@@ -59,15 +59,15 @@ impl FromStr for ClusterId {
 /// A server as the cluster's directory knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ServerInfo {
-    /// What people call it; serialised as `server`.
+    /// The name that people use; serialised as `server`.
     #[serde(rename = "server")]
     pub name: String,
     /// Its id, which never changes.
     #[serde(serialize_with = "view::text")]
     pub id: ServerId,
-    /// Where it listens for clients, host and port.
+    /// The address at which it listens for clients, host and port.
     pub address: String,
-    /// Where its admin port listens.
+    /// The address of its admin port.
     pub admin: String,
     /// Counts its starts.
     pub incarnation: u64,
@@ -103,10 +103,10 @@ pub struct ConfigurationInfo {
     /// Values up to so many bytes are kept as full copies; serialised as `copy_limit_bytes`.
     #[serde(rename = "copy_limit_bytes")]
     pub copy_bytes: u32,
-    /// Who decides which configuration comes next; serialised as `consensus`.
+    /// The decider of the next configuration; serialised as `consensus`.
     #[serde(rename = "consensus", serialize_with = "view::text")]
     pub decided_by: Decider,
-    /// How the domain is reconfigured.
+    /// The way in which the domain is reconfigured.
     pub reconfig: ReconfigKind,
     /// The server that makes what others ask for, by name, if one leads.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,7 +127,7 @@ pub struct Member {
     /// Its id.
     #[serde(serialize_with = "view::text")]
     pub id: ServerId,
-    /// Where it listens, if the directory knows it.
+    /// The address at which it listens, if the directory knows it.
     pub address: Option<String>,
 }
 
@@ -142,7 +142,7 @@ pub struct SequenceEntry {
     /// It has the state of its predecessors; otherwise it is pending.
     #[serde(rename = "status", serialize_with = "status")]
     pub is_final: bool,
-    /// Which.
+    /// The configuration.
     #[serde(flatten)]
     pub configuration: ConfigurationInfo,
 }
@@ -152,7 +152,7 @@ fn status<S: Serializer>(is_final: &bool, serializer: S) -> Result<S::Ok, S::Err
     serializer.serialize_str(status_of(*is_final))
 }
 
-/// What the status of a configuration is called.
+/// The word for the status of a configuration.
 pub(crate) fn status_of(is_final: bool) -> &'static str {
     if is_final { "finalized" } else { "pending" }
 }
@@ -169,16 +169,16 @@ impl SequenceEntry {
 pub struct ConfigurationGraph {
     /// The configurations, each after those that precede it.
     pub nodes: Vec<SequenceEntry>,
-    /// What leads from one to another one.
+    /// The pointers from one to another one.
     pub edges: Vec<Edge>,
 }
 
 /// The members of one configuration know that another one comes after it. Both are places among the nodes of their graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Edge {
-    /// Whose members know it.
+    /// The configuration whose members know it.
     pub from: usize,
-    /// What comes after it.
+    /// The configuration that comes after it.
     pub to: usize,
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// The longest time that an operation may take unless the user says otherwise.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where a cluster is, and what a client of it works with.
+/// The place of a cluster, and the settings of a client of it.
 ///
 /// ```
 /// use areo_client::{ConnectOptions, Metrics};
@@ -33,8 +33,7 @@ pub struct ConnectOptions {
     pub cluster: Option<ClusterId>,
     /// The longest time that connecting may take, and later each operation (see [`crate::Client::with_timeout`]).
     pub timeout: Duration,
-    /// Where it is counted what the client does, together with others that are given the same. `None`: by itself
-    /// ([`crate::Client::metrics`]).
+    /// Metrics of the client, together with others that are given these. `None`: by itself ([`crate::Client::metrics`]).
     pub metrics: Option<Metrics>,
     /// Tells the identity of a span, so that servers join its trace. `None`: requests belong to no trace.
     pub trace_source: Option<TraceSource>,
@@ -125,7 +124,7 @@ pub enum ConnectError {
     NoServer {
         /// The cluster that was meant, if one was.
         cluster: Option<ClusterId>,
-        /// What happened at each address, in the order given.
+        /// The attempt at each address, in the order given.
         attempts: Vec<Attempt>,
     },
     /// The cluster does not take the access key.
@@ -143,12 +142,12 @@ pub enum ConnectError {
     /// The operating system gave no thread, or nothing to run a network with.
     #[error("the thread for the network cannot be started: {error}")]
     Thread {
-        /// What it said.
+        /// Its error.
         error: String,
     },
 }
 
-/// What happened at one address.
+/// An attempt to connect to one address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
     /// The address.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 #[cfg(test)]
 mod tests;
 
-/// How a new domain is to keep its objects.
+/// Options of a new domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DomainOptions {
     /// Replication or erasure coding.
@@ -30,9 +30,9 @@ pub struct DomainOptions {
     pub copy_bytes: Option<u32>,
     /// What only experiments ask for.
     pub experimental: Experimental,
-    /// Who decides which configuration comes next.
+    /// The decider of the next configuration.
     pub decided_by: Decider,
-    /// How it is reconfigured.
+    /// The way in which it is reconfigured.
     pub reconfig: ReconfigKind,
     /// Allows a shape that no crash leaves working.
     pub allow_f0: bool,
@@ -74,13 +74,13 @@ pub enum CreateDomainError {
     /// No quorum of the root domain in time; nothing was created.
     #[error("{call}; nothing was created")]
     Unavailable {
-        /// What was tried, and what each server did.
+        /// The call, and the response of each server.
         call: Box<NoQuorum>,
     },
     /// No quorum of the root domain in time; the domain may exist now, or come to exist.
     #[error("{call}; the domain may have been created")]
     Unknown {
-        /// What was tried, and what each server did.
+        /// The call, and the response of each server.
         call: Box<NoQuorum>,
     },
     /// The name is none, servers refused this client, or what was decided cannot be read.
@@ -153,7 +153,7 @@ pub(crate) fn first_configuration(
     choice::checked(first(options.reconfig, descriptor)?, options.allow_f0)
 }
 
-/// What was chosen, as the first configuration of a domain that is reconfigured so.
+/// The chosen descriptor, as the first configuration of a domain that is reconfigured so.
 fn first(reconfig: ReconfigKind, chosen: Descriptor) -> Result<Descriptor, InvalidChoice> {
     let decided_by = match reconfig {
         ReconfigKind::Ares => return Ok(chosen),

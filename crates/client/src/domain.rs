@@ -82,7 +82,7 @@ impl Domain {
         self.names().configuration(&self.known.noted())
     }
 
-    /// How it is reconfigured.
+    /// The way in which it is reconfigured.
     pub fn reconfig_kind(&self) -> ReconfigKind {
         ReconfigKind::of(self.known.found())
     }
@@ -108,7 +108,7 @@ impl Domain {
         }
     }
 
-    /// What operations come to.
+    /// The metrics of operations.
     pub(crate) fn metrics(&self) -> &Metrics {
         self.session.metrics()
     }

@@ -49,13 +49,13 @@ pub enum Error {
     },
     /// No quorum in time, and nothing was written.
     Unavailable {
-        /// What was tried, and what each server did.
+        /// The call, and the response of each server.
         call: Box<NoQuorum>,
     },
     /// No quorum acknowledged the write in time, but some server was sent it: it may have been applied, or be applied
     /// later. Reading the object tells; putting the same value again is safe.
     Unknown {
-        /// What was tried, and what each server did.
+        /// The call, and the response of each server.
         call: Box<NoQuorum>,
     },
     /// The write of a large value went on for so long, or stood still for so long, that a sweep took its blocks for left
@@ -66,13 +66,13 @@ pub enum Error {
         /// The object's key.
         key: String,
     },
-    /// What is stored is damaged, so that nothing can be returned. Wrong bytes never are.
+    /// The stored object is damaged, so that nothing can be returned. Wrong bytes never are.
     Corrupted {
         /// The domain.
         domain: String,
         /// The object's key.
         key: String,
-        /// What is damaged.
+        /// The damage.
         damage: Box<Damage>,
     },
     /// The service outside, which is to decide which configuration of the domain comes next, did not. No server has heard of
@@ -86,12 +86,12 @@ pub enum Error {
     },
     /// Nothing was written, and the operation cannot succeed as things are: [`NoQuorum::obstacle`] says why.
     Obstructed {
-        /// What was tried.
+        /// The call.
         call: Box<NoQuorum>,
     },
     /// Servers refused this client.
     Unauthorised {
-        /// What was tried, and what each server did.
+        /// The call, and the response of each server.
         call: Box<NoQuorum>,
     },
     /// The operation makes no sense as it was asked for; no server was asked.
@@ -101,7 +101,7 @@ pub enum Error {
     },
 }
 
-/// What an operation does, for sentences.
+/// An operation, for sentences.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
     /// Writing an object.
@@ -150,7 +150,7 @@ impl Operation {
         )
     }
 
-    /// What may have happened if the outcome is unknown.
+    /// A noun for the effect that may have happened if the outcome is unknown.
     fn noun(self) -> &'static str {
         match self {
             Operation::Delete => "delete",
@@ -165,7 +165,7 @@ impl Operation {
 /// A quorum call that was not decided in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoQuorum {
-    /// What the operation was.
+    /// The operation.
     pub operation: Operation,
     /// The domain that the servers were asked about; `None` is the root domain.
     pub domain: Option<String>,
@@ -177,30 +177,30 @@ pub struct NoQuorum {
     pub shape: Shape,
     /// Answers that would have been enough.
     pub needed: usize,
-    /// What each server did, in the order of the member list.
+    /// The response of each server, in the order of the member list.
     pub servers: Vec<ServerOutcome>,
     /// The time that the operation waited.
     pub waited: Duration,
-    /// What ended it, if it was not for want of answers.
+    /// The obstacle that ended it, if it was not for want of answers.
     pub obstacle: Option<Obstacle>,
     /// The sentence with which a server refused this client, if one did: the grant that its key lacks.
     pub unauthorised: Option<String>,
 }
 
-/// What one server did with one request.
+/// The response of one server to one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerOutcome {
     /// Its id.
     pub id: ServerId,
     /// Its name; the beginning of its id if the directory does not know it.
     pub name: String,
-    /// What it did.
+    /// Its response.
     pub response: Response,
-    /// Of an unreachable one: what the last attempt to connect ended with, if that is known.
+    /// The error of the last attempt to connect to an unreachable server, if it is known.
     pub reason: Option<String>,
 }
 
-/// How an operation ends for want of a quorum.
+/// Errors of operations that end for want of a quorum.
 impl NoQuorum {
     /// A call of an operation on the root domain that failed. `latest`: the configuration that was asked, if the failure
     /// names no other. `describe` gives a server its name and the reason why it cannot be reached.

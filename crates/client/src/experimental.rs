@@ -32,13 +32,13 @@ pub use areo_core::reconfig::ares::LeaveOff;
 pub struct Experimental {
     /// Servers show what comes next on every reply.
     pub piggyback: Option<bool>,
-    /// What becomes of superseded configurations.
+    /// The treatment of superseded configurations.
     pub collect: Option<Collect>,
-    /// Which calls ask one quorum first.
+    /// The calls that ask one quorum first.
     pub thrift: Option<Thrift>,
     /// Servers answer queries for later configurations, too.
     pub single_contact: Option<bool>,
-    /// Where a change stops. The first configuration of a domain is no change.
+    /// The step at which a change stops. The first configuration of a domain is no change.
     pub leave_off: Option<LeaveOff>,
 }
 
@@ -74,7 +74,7 @@ impl Experimental {
         }
     }
 
-    /// What of these options is not as it should be.
+    /// The options of these that are not as they should be.
     pub(crate) fn in_options(options: Options) -> Experimental {
         let usual = Options::default();
         let (piggyback, collect) = (options.piggyback, options.collect);
@@ -112,7 +112,7 @@ pub enum InvalidSetting {
     /// It is no `KEY=VALUE`.
     #[error("an experimental setting is KEY=VALUE, which '{setting}' is not")]
     NoValue {
-        /// What it is.
+        /// The setting.
         setting: String,
     },
     /// No setting has this key.
@@ -135,7 +135,7 @@ pub enum InvalidSetting {
     },
 }
 
-/// What the words of a key mean.
+/// The words of a key, with their meanings.
 type Words<T> = &'static [(&'static str, T)];
 
 const PROTOCOL: Words<Options> = &[("ares2", Options::ARES_2), ("ares", Options::ARES)];

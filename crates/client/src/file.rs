@@ -52,7 +52,7 @@ use error::missing_or;
 use serde::Serialize;
 use std::future::Future;
 
-/// What goes on with a file.
+/// The progress of an operation on a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
     /// So many bytes of the local file were read, of so many.
@@ -88,7 +88,7 @@ pub struct File {
 /// A block of a file, in the order of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BlockInfo {
-    /// Who it is: `genesis`, or the name of its object.
+    /// The block: `genesis`, or the name of its object.
     pub id: String,
     /// Its version.
     #[serde(serialize_with = "view::text")]
@@ -102,7 +102,7 @@ pub struct BlockInfo {
     pub next: Option<String>,
     /// The client that wrote it.
     pub writer: String,
-    /// When it was written, in milliseconds since 1970 by the writer's clock; informational.
+    /// Time of the write, in milliseconds since 1970 by the writer's clock; informational.
     pub written_at_ms: Option<u64>,
 }
 

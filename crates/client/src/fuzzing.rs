@@ -8,7 +8,7 @@ use crate::file::Base;
 use areo_core::fragment::block::{self, Home, Metadata};
 use bytes::Bytes;
 
-/// What stands beside the data of a block of a file.
+/// Decodes the bytes beside the data of a block of a file.
 pub fn block(input: &[u8]) -> bool {
     let input = Bytes::copy_from_slice(input);
     let home = Home::decode(&input);
@@ -23,7 +23,7 @@ pub fn block(input: &[u8]) -> bool {
     true
 }
 
-/// What a local file is based on, without its checksum: the rest of it is reached in spite of that.
+/// Decodes the base of a local file without its checksum: the rest of it is reached in spite of that.
 pub fn base(input: &[u8]) -> bool {
     let Some(base) = Base::decode(&Base::checked(input)) else {
         return false;

@@ -44,7 +44,7 @@ impl CountedOperation {
     ];
 }
 
-/// How an operation ended; the label `outcome`. Those that fail say it in the words of their spans.
+/// The outcomes of operations; values of the label `outcome`. Those that fail say it in the words of their spans.
 const OUTCOMES: [&str; 15] = [
     OK,
     CANCELLED,
@@ -64,8 +64,8 @@ const OUTCOMES: [&str; 15] = [
 ];
 const OK: &str = "ok";
 
-/// What the operations of one client come to, or of several together ([`crate::ConnectOptions::metrics`]): how many of each kind
-/// ended how, and after how long; rounds and bytes, encoding and decoding, and reconfigurations. Clones are the same.
+/// The metrics of the operations of one client, or of several together ([`crate::ConnectOptions::metrics`]): how many of each kind ended how, and
+/// after how long; rounds and bytes, encoding and decoding, and reconfigurations. Clones are the same.
 #[derive(Clone)]
 pub struct Metrics(Arc<Counters>);
 
@@ -74,7 +74,7 @@ struct Counters {
     calls: Calls,
     peers: Peers,
     operations: IntCounterVec,
-    /// Of those that ended so before: nothing is looked up for an operation.
+    /// Counters of outcomes that happened before: nothing is looked up for an operation.
     ended: [[OnceLock<IntCounter>; OUTCOMES.len()]; CountedOperation::ALL.len()],
     seconds: [Histogram; CountedOperation::ALL.len()],
     large: Transfer,
@@ -88,7 +88,7 @@ pub(crate) struct Transfer {
     pub(crate) written: IntCounter,
 }
 
-/// What a reconfigurer does.
+/// Metrics of a reconfigurer.
 struct Reconfiguration {
     decide: IntCounter,
     announce: IntCounter,

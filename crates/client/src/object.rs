@@ -94,7 +94,7 @@ pub struct ObjectInfo {
 }
 
 impl ObjectInfo {
-    /// When it was written by the writer's clock; informational.
+    /// Time of the write by the writer's clock; informational.
     pub fn written_at(&self) -> Option<SystemTime> {
         written_at(&self.metadata)
     }
@@ -125,7 +125,7 @@ fn metadata<S: Serializer>(metadata: &Metadata, serializer: S) -> Result<S::Ok, 
     parts.serialize(serializer)
 }
 
-/// What a shape is, without what follows from it.
+/// A shape, without the values that follow from it.
 fn dap_n_k<S: Serializer>(shape: &Shape, serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct Parts {
@@ -151,7 +151,7 @@ fn written_at(metadata: &Metadata) -> Option<SystemTime> {
     UNIX_EPOCH.checked_add(Duration::from_millis(metadata.written_at_ms?))
 }
 
-/// What one server is to hold of an object.
+/// The element that one server is to hold of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Placement {
     /// The name of the server; serialised as `server`.
@@ -162,14 +162,14 @@ pub struct Placement {
     pub server: ServerId,
     /// Index of its element, from 0; rotates over the objects (`[X-6 rotating-index]`).
     pub element: u8,
-    /// What that element is.
+    /// The role of that element.
     pub role: ElementRole,
-    /// What the server holds; `None` if it was not asked.
+    /// The version that the server holds; `None` if it was not asked.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub holds: Option<Holds>,
 }
 
-/// What a server holds of a version. Serialised as `holds`, and as `version` where it is of another one.
+/// The state of a version at a server. Serialised as `holds`, and as `version` where it is of another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "holds", rename_all = "lowercase")]
 pub enum Holds {
@@ -177,7 +177,7 @@ pub enum Holds {
     Element,
     /// No element of it; the newest element is of another version.
     Other {
-        /// Which.
+        /// The other version.
         #[serde(serialize_with = "view::text")]
         version: Version,
     },
@@ -217,7 +217,7 @@ impl fmt::Display for Holds {
     }
 }
 
-/// What an element is of its value.
+/// The role of an element in its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ElementRole {
@@ -244,23 +244,23 @@ impl fmt::Display for ElementRole {
 pub struct Page {
     /// The objects. May be fewer than asked for, even none, although there is a next page.
     pub entries: Vec<Entry>,
-    /// What keys have in common up to the delimiter, in order; of each there is at least one object.
+    /// The common beginnings of keys up to the delimiter, in order; of each there is at least one object.
     pub prefixes: Vec<String>,
     /// List on after this key, or common prefix; `None`: this was the last page.
     pub next: Option<String>,
 }
 
-/// What to list.
+/// Options of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListOptions {
     /// Objects whose keys begin so.
     pub prefix: String,
-    /// And are larger than this (by bytes). [`Page::next`] of the page before.
+    /// Keys are larger than this (by bytes). [`Page::next`] of the page before.
     pub after: String,
     /// Keys that have this behind the prefix are not listed one by one: what they have in common up to it is, once. Usually
     /// `/`; empty: all keys are listed.
     pub delimiter: String,
-    /// At most so many objects and common prefixes; 1 to 1000.
+    /// The most objects and common prefixes of a page; 1 to 1000.
     pub limit: usize,
 }
 
@@ -286,9 +286,9 @@ pub struct Entry {
     /// The length of its value in bytes; serialised as `bytes`.
     #[serde(rename = "bytes")]
     pub length: u64,
-    /// What its writer calls its content ([`PutOptions::etag`]).
+    /// The ETag that its writer gave it ([`PutOptions::etag`]).
     pub etag: Option<String>,
-    /// When it was written, in milliseconds since 1970 by the writer's clock; informational.
+    /// Time of the write, in milliseconds since 1970 by the writer's clock; informational.
     pub written_at_ms: Option<u64>,
     /// It cannot be read as things are, because it is damaged: its length is not known, and it may have been deleted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

@@ -44,7 +44,7 @@ mod tests;
 /// Pages of the listing by which objects are counted, of 1000 each; of a larger domain it is said that there are more.
 const COUNTED_PAGES: usize = 1000;
 
-/// How a change ended.
+/// The outcome of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReconfigOutcome {
     /// It is done.
@@ -71,7 +71,7 @@ pub enum ReconfigError {
     Unreachable {
         /// The domain.
         domain: String,
-        /// Which, and why.
+        /// The servers, each with the reason.
         servers: Vec<UnreachableServer>,
     },
     /// Another change came first, and the two contradict each other; nothing was done.
@@ -81,19 +81,19 @@ pub enum ReconfigError {
         domain: String,
         /// Its configuration by that other change.
         configuration: Box<ConfigurationInfo>,
-        /// What both changes are about.
+        /// The subject of both changes.
         about: Contradiction,
     },
     /// No quorum, before any process could see the change: the domain is as it was.
     #[error("{call}; the domain is as it was")]
     NotBegun {
-        /// What was tried, and what each server did.
+        /// The call, and the response of each server.
         call: Box<NoQuorum>,
     },
     /// No quorum. The change may be decided and pending then: reads and writes go on, any client can resume it.
     #[error("{call}; the change may be pending{}", who_resumes(.call))]
     Pending {
-        /// What was tried, and what each server did.
+        /// The call, and the response of each server.
         call: Box<NoQuorum>,
     },
     /// Servers refused this client, or what was decided cannot be read.
@@ -158,7 +158,7 @@ impl From<Error> for ReconfigError {
 }
 
 impl Domain {
-    /// What the change would do. Asks, and changes nothing.
+    /// The effect that the change would have. Asks, and changes nothing.
     ///
     /// # Errors
     /// [`ReconfigError`], but for [`ReconfigError::Pending`].

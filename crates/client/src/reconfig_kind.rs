@@ -4,7 +4,7 @@ use areo_core::config::{Configuration, Dap, Decider};
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-/// How a domain is reconfigured: chosen when it is created, and for its life.
+/// The way in which a domain is reconfigured: chosen when it is created, and for its life.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ReconfigKind {
     /// Ares II: consensus on each next configuration, which may change everything.
@@ -58,7 +58,7 @@ impl ReconfigKind {
         }
     }
 
-    /// What people call it.
+    /// The word for it that people use.
     pub fn word(self) -> &'static str {
         match self {
             ReconfigKind::Ares => "ares",

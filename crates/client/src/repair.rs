@@ -48,7 +48,7 @@ pub struct BelowRedundancy {
     pub key: String,
     /// `object`, `block`, `file`, or `system` for what is the domain's own.
     pub kind: &'static str,
-    /// What it takes.
+    /// The state of its repair.
     pub state: RepairState,
     /// Servers that lack its newest version, by name. That of a write that is under way, too.
     pub lacking: Vec<String>,
@@ -56,7 +56,7 @@ pub struct BelowRedundancy {
     pub damaged: Vec<String>,
     /// Servers that did not say what they hold.
     pub silent: Vec<String>,
-    /// Of an unrecoverable one: the versions that servers list, damaged or not, and where.
+    /// The versions of an unrecoverable object that servers list, damaged or not, with the servers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub versions: Vec<ListedVersion>,
     /// Why it could not be repaired.
@@ -67,7 +67,7 @@ pub struct BelowRedundancy {
 /// A version of an object, and the servers that list it as their newest.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ListedVersion {
-    /// Which.
+    /// The version.
     #[serde(serialize_with = "view::text")]
     pub version: Version,
     /// Servers at which it is not damaged, by name.
@@ -76,7 +76,7 @@ pub struct ListedVersion {
     pub damaged: Vec<String>,
 }
 
-/// What it takes to bring an object to every member.
+/// The requirement for bringing an object to every member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RepairState {
@@ -149,7 +149,7 @@ impl Domain {
         self.look_at_all(false, progress).await
     }
 
-    /// As [`Domain::repair`], of the object with this key, and of the block or file that [`BelowRedundancy::key`] names so.
+    /// Repairs, as [`Domain::repair`] does, the object with this key, and of the block or file that [`BelowRedundancy::key`] names so.
     ///
     /// # Errors
     /// [`Error::NotFound`] if no server has heard of it; [`Error::Invalid`] for what is no key; as [`Domain::repair`].

@@ -29,7 +29,7 @@ use tokio::task::spawn_local;
 /// The time that the status of servers that are silent is waited for.
 pub(crate) const STATUS_PATIENCE: Duration = Duration::from_secs(3);
 
-/// What runs operations, and how long each may take. Clones are the same connection.
+/// The runner of operations, with the longest time of each. Clones are the same connection.
 #[derive(Clone)]
 pub(crate) struct Session {
     shared: Arc<Shared>,
@@ -43,16 +43,16 @@ struct Shared {
     options: ConnectOptions,
 }
 
-/// When an operation ends without a decision.
+/// The moment at which an operation ends without a decision.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Deadline {
     /// After the timeout, counted from the call.
     Timeout,
-    /// When none of its quorum calls was decided for as long as the timeout.
+    /// It ends when none of its quorum calls was decided for as long as the timeout.
     Idle,
 }
 
-/// What an operation is about.
+/// The subject of an operation.
 pub(crate) struct Subject {
     pub(crate) operation: Operation,
     pub(crate) domain: Arc<KnownDomain>,
@@ -112,7 +112,7 @@ impl Session {
         self.timeout
     }
 
-    /// What operations come to.
+    /// The metrics of operations.
     pub(crate) fn metrics(&self) -> &Metrics {
         self.shared.thread.metrics()
     }
@@ -187,7 +187,7 @@ impl Session {
         self.shared.thread.run(work).await
     }
 
-    /// What the connection has exchanged with servers so far.
+    /// The traffic with servers so far.
     pub(crate) async fn traffic(&self) -> Traffic {
         let count = |world: Rc<World>| async move { world.network.traffic() };
         self.shared.thread.run(count).await

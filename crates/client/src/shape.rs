@@ -58,7 +58,7 @@ impl Shape {
         u8::try_from(n.saturating_sub(2)).unwrap_or(u8::MAX).max(1)
     }
 
-    /// How values are kept.
+    /// The kind by which values are kept.
     pub fn dap(self) -> Dap {
         self.dap
     }

@@ -4,18 +4,18 @@ use crate::Counts;
 use serde::{Serialize, Serializer};
 use std::sync::Mutex;
 
-/// What operations have cost together: those of one [`Domain::measured`](crate::Domain::measured) handle and its clones.
-/// Serialised as `rounds`, `configurations_visited`, `sent_bytes` and `received_bytes`.
+/// Cost of operations together: those of one [`Domain::measured`](crate::Domain::measured) handle and its clones. Serialised as `rounds`,
+/// `configurations_visited`, `sent_bytes` and `received_bytes`.
 #[derive(Default, Debug)]
 pub struct Statistics(Mutex<Counts>);
 
 impl Statistics {
-    /// What the operations that have ended cost. Configurations are counted per operation.
+    /// The cost of operations that have ended. Configurations are counted per operation.
     pub fn counts(&self) -> Counts {
         *self.0.lock().expect("no holder of the lock panics")
     }
 
-    /// What those cost that have ended since the counts were these.
+    /// The cost of operations that have ended since the counts were these.
     pub fn since(&self, before: Counts) -> Counts {
         let now = self.counts();
         Counts {

@@ -57,12 +57,12 @@ impl ErrorType for StreamError {
     }
 }
 
-/// What a stream brought.
+/// The result of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamReport {
-    /// Which version.
+    /// The version.
     pub version: Version,
-    /// What is kept with it.
+    /// Its metadata.
     pub metadata: Metadata,
     /// Bytes of it that came.
     pub bytes: u64,

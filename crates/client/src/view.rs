@@ -6,7 +6,7 @@ use serde::ser::SerializeMap;
 use std::fmt::Display;
 use std::ops::Range;
 
-/// As people read it.
+/// Serialises a value as the text that people read.
 pub(crate) fn text<S: Serializer>(value: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(value)
 }

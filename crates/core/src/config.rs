@@ -48,7 +48,7 @@ impl fmt::Display for ServerId {
 /// An ordered member list. Positions in it are what tallies speak of.
 pub type Members = Arc<[ServerId]>;
 
-/// What a configuration is made from.
+/// The description that a configuration is made from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Descriptor {
     /// The domain that it belongs to.
@@ -59,17 +59,17 @@ pub struct Descriptor {
     pub index: u32,
     /// Its members, in order; distinct.
     pub members: Vec<ServerId>,
-    /// How values are kept.
+    /// The kind by which values are kept.
     pub dap: Dap,
     /// Slack of erasure-coded lists (2.2).
     pub delta: u16,
     /// Values up to this many bytes are kept as full copies.
     pub copy_bytes: u32,
-    /// Which optimisations are made use of.
+    /// The optimisations that are in use.
     pub options: Options,
-    /// Who decides which configuration comes next.
+    /// The decider of the next configuration.
     pub decided_by: Decider,
-    /// What tells it apart, in a domain whose configurations are a lattice. `None`: they are a sequence.
+    /// The membership that tells it apart, in a domain whose configurations are a lattice. `None`: they are a sequence.
     pub lattice: Option<Membership>,
     /// The number of times that the domain has ceased to be conditional (`[W-13 ceasing-to-be-conditional]`).
     pub era: u32,
@@ -96,7 +96,7 @@ impl Descriptor {
         }
     }
 
-    /// What ends the domain.
+    /// The descriptor that ends the domain.
     #[must_use]
     pub fn removal(&self) -> Descriptor {
         Descriptor {
@@ -148,7 +148,7 @@ pub struct ConfigurationId {
 }
 
 impl ConfigurationId {
-    /// Where every id of this place lies that another configuration of its sequence may have: from the least digest on.
+    /// A bound below every id that another configuration of its sequence may have in this place: from the least digest on.
     fn least(&self, index: u32) -> ConfigurationId {
         let digest = 0;
         ConfigurationId {
@@ -291,7 +291,7 @@ impl Configuration {
         self.members.len()
     }
 
-    /// How values are kept.
+    /// The kind by which values are kept.
     pub fn dap(&self) -> Dap {
         self.descriptor.dap
     }
@@ -301,12 +301,12 @@ impl Configuration {
         self.dap().is_conditional() && name.kind().is_register()
     }
 
-    /// Which optimisations are made use of.
+    /// The optimisations that are in use.
     pub fn options(&self) -> Options {
         self.descriptor.options
     }
 
-    /// What it was made from.
+    /// The descriptor that it was made from.
     pub fn descriptor(&self) -> &Descriptor {
         &self.descriptor
     }

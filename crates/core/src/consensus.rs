@@ -55,8 +55,8 @@ impl ErrorType for ProposeError {
     }
 }
 
-/// What decides which configuration comes next: [`Members`], or a service [`outside`] (as in Ares II). Of all proposals for one
-/// configuration's successor it returns the same one to everybody.
+/// A way to decide the next configuration: [`Members`], or a service [`outside`] (as in Ares II). Of all proposals for one configuration's successor
+/// it returns the same one to everybody.
 pub trait Consensus<E: Env> {
     /// Proposes an encoded configuration as the successor of the one visited. `None`: somebody has made a successor known
     /// there already; the visit knows it.
@@ -106,7 +106,7 @@ impl<E: Env, F: Fn() -> Writer> Consensus<E> for Members<F> {
     }
 }
 
-/// Whom the configuration names ([`Decider`], `[X-16 decider-in-descriptor]`).
+/// The decider that the configuration names ([`Decider`], `[X-16 decider-in-descriptor]`).
 pub struct AsDescribed<F>(
     /// Draws a writer that was never used before.
     pub F,

@@ -62,7 +62,7 @@ pub enum PutError {
     Fenced {
         /// It can be read: enough members hold it, or a reader has read it. Only such a version may be kept.
         readable: bool,
-        /// Which members hold it, and what the others answered.
+        /// The members that hold it, and the answers of the others.
         unavailable: Unavailable,
     },
 }
@@ -226,7 +226,7 @@ fn found<E: Env>(
     }
 }
 
-/// What get-tag takes from an answer in this configuration.
+/// The tag that get-tag takes from an answer in this configuration.
 fn largest_of(c: &Configuration) -> fn(&HeldVersions) -> Tag {
     of_kind!(c, K => K::largest)
 }
@@ -333,8 +333,7 @@ fn encoded<E: Env>(env: &E, c: &Configuration, name: &Name, value: &Value) -> Ve
     elements
 }
 
-/// What each member is to hold of the value, by position: a copy of a small one or of a manifest, and of a large one what the
-/// kind says.
+/// The element of each member of the value, by position: a copy of a small one or of a manifest, and of a large one what the kind says.
 pub fn elements(c: &Configuration, name: &Name, value: &Value) -> Vec<Element> {
     of_kind!(c, K => K::elements(c, name, value))
 }

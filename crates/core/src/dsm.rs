@@ -59,7 +59,7 @@ pub struct Client<E> {
 /// here, beside `known`, which names it.
 #[derive(Clone)]
 pub struct Domain<E> {
-    /// Who runs the operations.
+    /// The client that runs the operations.
     pub client: Client<E>,
     /// Any final configuration of it, the first one for instance.
     pub known: Arc<Configuration>,
@@ -113,17 +113,17 @@ impl<E: Env> Client<E> {
         }
     }
 
-    /// How long its reconfigurations wait for a leader to get on.
+    /// The time that its reconfigurations wait for a leader to get on.
     pub fn leader_patience(&self) -> Duration {
         self.leader_patience
     }
 
-    /// Who it is.
+    /// The id of the client.
     pub fn id(&self) -> ClientId {
         self.memory.id.get()
     }
 
-    /// From now on it writes under this identity. Its count of writes begins at a random number, so that its writers are unique also if
+    /// Makes the client write under this identity from now on. Its count of writes begins at a random number, so that its writers are unique also if
     /// another client has the same identity.
     pub fn take_identity(&self, id: ClientId) {
         assert_ne!(id, ClientId::default(), "that is the identity of none");
@@ -131,7 +131,7 @@ impl<E: Env> Client<E> {
         self.memory.counter.set(self.env.random() >> 32);
     }
 
-    /// Where domains are, as far as it knows.
+    /// The configurations of domains, as far as it knows.
     pub fn sequences(&self) -> &Sequences {
         &self.memory.sequences
     }

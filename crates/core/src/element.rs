@@ -27,7 +27,7 @@ impl Value {
         }
     }
 
-    /// What stands for blocks of `length` bytes together.
+    /// The value that stands for blocks of `length` bytes together.
     pub fn manifest(metadata: Bytes, length: u64) -> Value {
         Value {
             deleted: false,
@@ -67,7 +67,7 @@ impl Value {
     }
 }
 
-/// How an element carries its value. One full copy, one manifest, or `k` distinct fragments of one form, make the value.
+/// The form in which an element carries its value. One full copy, one manifest, or `k` distinct fragments of one form, make the value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Form {
     /// The whole value.
@@ -80,7 +80,7 @@ pub enum Form {
         n: u8,
         /// Fragments that make the value.
         k: u8,
-        /// Which one this is, from 0; below `k` it is a piece of the value itself.
+        /// The index of this one, from 0; below `k` it is a piece of the value itself.
         index: u8,
     },
     /// Nothing: the element was trimmed, and only its tag stays in the list (EC-DAP as published, 2.3).
@@ -104,10 +104,10 @@ impl Form {
     }
 }
 
-/// What one server keeps of one version.
+/// The part of one version that one server keeps.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Element {
-    /// How it carries the value.
+    /// The form in which it carries the value.
     pub form: Form,
     /// The version is a tombstone.
     pub deleted: bool,
@@ -139,7 +139,7 @@ pub struct Handle(pub u32);
 pub enum ReplyElement {
     /// The element.
     Whole(Element),
-    /// To be read from the store.
+    /// Bytes that are to be read from the store.
     Stored {
         /// The record.
         handle: Handle,

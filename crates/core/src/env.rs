@@ -11,7 +11,7 @@ use bytes::Bytes;
 use std::future::Future;
 use std::time::Duration;
 
-/// What operations do beside their calls, for whoever counts.
+/// Work of operations beside their calls, for counters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Work {
     /// Parity of a value was computed.
@@ -46,19 +46,19 @@ pub enum Work {
     },
 }
 
-/// What a client concludes from what the members of a configuration of a lattice answer.
+/// A conclusion of a client from the answers of the members of a configuration of a lattice.
 #[derive(Clone, Copy, Debug)]
 pub enum Conclusion<'a> {
     /// Lattice agreement decided this membership, or a speculating snapshot may commit it, in this round.
     Merged {
-        /// Which.
+        /// The membership.
         membership: &'a Membership,
         /// In which round; 0 where there are none.
         round: u32,
     },
     /// A weak snapshot: operations go on to these (`[R-22 collect-again]`).
     Collected {
-        /// Which.
+        /// The successors.
         successors: &'a Successors,
     },
 }

@@ -12,21 +12,21 @@ use std::time::Duration;
 /// A quorum call that was not decided in time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unavailable {
-    /// Which configuration was asked, if it was one: it need not be the last final one.
+    /// The configuration that was asked, if it was one: it need not be the last final one.
     pub configuration: Option<Arc<Configuration>>,
     /// Replies that would have been enough.
     pub needed: usize,
-    /// What each server did, in the order of the member list.
+    /// The response of each server, in the order of the member list.
     pub servers: Vec<(ServerId, Response)>,
     /// The time that the operation waited.
     pub waited: Duration,
     /// Some request was handed to a connection: it may have had its effect (`[X-9 honest-outcome]`).
     pub handed_over: bool,
-    /// What ended the operation at once, if it was not for want of answers.
+    /// The obstacle that ended the operation at once, if it was not for want of answers.
     pub obstacle: Option<Box<Obstacle>>,
 }
 
-/// What ends an operation at once, because more answers and more time would not help.
+/// A reason that ends an operation at once, because more answers and more time would not help.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Obstacle {
     /// The object cannot have another version (`[N-1 bounded-numbers]`).
@@ -111,7 +111,7 @@ impl From<Unavailable> for CallError {
 /// A service outside that did not decide.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeciderError {
-    /// Which, as [`crate::config::Decider`] is written.
+    /// The service, as [`crate::config::Decider`] is written.
     pub service: String,
     /// Why, in a sentence's part.
     pub reason: String,
@@ -125,7 +125,7 @@ impl fmt::Display for DeciderError {
     }
 }
 
-/// What one server did with one request.
+/// The response of one server to one request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Response {
     /// It answered.
@@ -202,14 +202,14 @@ impl From<NumbersUsedUp> for Unavailable {
     }
 }
 
-/// What was asked of the one configuration may have had its effect there.
+/// A fork fails the operation; a request to the one configuration may have had its effect there.
 impl From<Fork> for Unavailable {
     fn from(fork: Fork) -> Self {
         Unavailable::obstructed(Obstacle::Forked(fork), true)
     }
 }
 
-/// What the operation did before may have had its effect.
+/// An invalid configuration fails the operation, whose earlier requests may have had their effect.
 impl From<InvalidConfiguration> for Unavailable {
     fn from(why: InvalidConfiguration) -> Self {
         Unavailable::obstructed(Obstacle::NotJoined(why), true)
@@ -217,12 +217,12 @@ impl From<InvalidConfiguration> for Unavailable {
 }
 
 impl Unavailable {
-    /// Of a write that sent its version, and cannot learn what became of it.
+    /// The error of a write that sent its version, and cannot learn what became of it.
     pub(crate) fn outrun(tag: Tag) -> Unavailable {
         Unavailable::obstructed(Obstacle::Outrun(tag), true)
     }
 
-    /// Of a conditional write that was not applied before the domain ceased to be conditional.
+    /// The error of a conditional write that was not applied before the domain ceased to be conditional.
     pub(crate) fn not_conditional() -> Unavailable {
         Unavailable::obstructed(Obstacle::NotConditional, false)
     }

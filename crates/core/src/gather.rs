@@ -31,23 +31,23 @@ mod visit;
 
 /// A tally that speaks of one configuration: makes the bodies, not the envelopes.
 pub trait ConfiguredTally {
-    /// What is decided.
+    /// The decision.
     type Output: 'static;
-    /// As [`Tally::needed`].
+    /// See [`Tally::needed`].
     fn needed(&self) -> usize;
-    /// As [`Tally::ask`].
+    /// See [`Tally::ask`].
     fn ask(&mut self, position: usize) -> Option<Body>;
     /// True if the member at this position is among those that a thrifty call asks first: its answer alone has what is wanted.
     fn prefers(&self, _position: usize) -> bool {
         false
     }
-    /// As [`Tally::add`].
+    /// See [`Tally::add`].
     fn add(&mut self, from: usize, event: Event) -> Decision<Self::Output>;
-    /// As [`Tally::tick`].
+    /// See [`Tally::tick`].
     fn tick(&mut self) -> Decision<Self::Output> {
         Decision::Pending
     }
-    /// As [`Tally::patience`].
+    /// See [`Tally::patience`].
     fn patience(&self) -> Option<Duration> {
         None
     }
@@ -66,7 +66,7 @@ pub struct Quorum<S, F> {
     fold: F,
 }
 
-/// What a fold makes of a reply.
+/// The effect of a reply on a fold.
 pub enum Fold {
     /// It counts towards the quorum.
     Count,

@@ -24,7 +24,7 @@ impl Instant {
         seconds.saturating_sub(second)
     }
 
-    /// So much later.
+    /// The instant that is later by this time.
     #[must_use]
     pub fn plus(self, time: Duration) -> Instant {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
@@ -48,7 +48,7 @@ impl PastMoment {
         }
     }
 
-    /// How long ago it was.
+    /// The time since then.
     pub fn age(self, now: Instant) -> Duration {
         now.since(self.at).saturating_add(self.before)
     }

@@ -53,7 +53,7 @@ impl<E: Env> Client<E> {
     }
 }
 
-/// How a deletion ended without an error.
+/// The end of a deletion without an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deletion {
     /// The object is gone; this is the version of its tombstone.

@@ -26,39 +26,39 @@ mod refusal;
 mod restart;
 mod status;
 
-/// What a client asks one server.
+/// A request of a client to one server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Request {
-    /// Of one configuration.
+    /// A request for one configuration.
     Configured {
-        /// Which.
+        /// The configuration.
         configuration: ConfigurationId,
         /// Its descriptor, for a server that has not heard of it (`[C-7 describe-unknown]`).
         descriptor: Option<Arc<Configuration>>,
-        /// What the server is to know before it answers (WRITE-CONFIG; a closed request, `[A-8 closed-get]`): the reply then shows
+        /// The successors that the server is to know before it answers (WRITE-CONFIG; a closed request, `[A-8 closed-get]`): the reply then shows
         /// these pointers, or larger ones.
         successors: Successors,
-        /// What.
+        /// The request.
         body: Body,
     },
     /// The root configuration and the registered servers.
     Directory,
     /// Takes note of a server: the asked one tells callers of it. That is no registration ([`Body::Register`]).
     Know(ServerRecord),
-    /// How this server is.
+    /// Asks for the status of this server.
     Status,
-    /// Where the domain is: its highest final configuration, as far as this server knows (3.6, `[X-21 directory-join]`).
+    /// Asks for the latest configuration of the domain: its highest final configuration, as far as this server knows (3.6, `[X-21 directory-join]`).
     Latest {
         /// The domain.
         domain: DomainId,
         /// The part of the domain.
         partition: u32,
-        /// What the asker knows; the server knows at least that afterwards.
+        /// The configuration that the asker knows; the server knows at least that afterwards.
         known: Option<Arc<Configuration>>,
     },
 }
 
-/// What is asked of a configuration.
+/// The part of a request that a configuration answers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Body {
     /// Data access, of one or several objects; each has its own answer in the reply.
@@ -69,21 +69,21 @@ pub enum Body {
     ReadConfig,
     /// One step of a decided-once cell.
     Cell {
-        /// Which.
+        /// The name of the cell.
         cell: Bytes,
-        /// What.
+        /// The request.
         step: CellRequest,
     },
     /// The cells whose names begin so, for which this server has accepted a value; a page.
     Cells {
-        /// How the names begin.
+        /// The beginning of the names.
         prefix: Bytes,
         /// Only names larger than this.
         after: Bytes,
     },
     /// Registers a start of a server. Of the root domain.
     Register {
-        /// What is to be done with the record.
+        /// The change of the record.
         step: Enrolment,
         /// The server, as of that start. In a box: it is large and rare, and requests are moved often.
         record: Box<ServerRecord>,
@@ -92,7 +92,7 @@ pub enum Body {
     Servers,
 }
 
-/// How much of the newest element a query wants beside the tags.
+/// The part of the newest element that a query wants beside the tags.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Want {
     /// Tags only.
@@ -110,17 +110,17 @@ pub enum Want {
 pub enum Access {
     /// What do you hold? (QUERY, QUERY-TAG, QUERY-LIST)
     Query {
-        /// How much of the newest element.
+        /// The wanted part of the newest element.
         want: Want,
         /// The asker has the value of this tag: no element is sent for it or for smaller ones.
         have: Tag,
-        /// What the asker is going to put as a new version. A server that has no room for it refuses, so that no element is
-        /// sent unless a quorum has room (`[X-3 unconfirmed-cap]`).
+        /// The new version that the asker is going to put. A server that has no room for it refuses, so that no element is sent unless a quorum has
+        /// room (`[X-3 unconfirmed-cap]`).
         announced: Option<Announcement>,
     },
     /// The element of exactly this tag.
     Fetch {
-        /// Which.
+        /// The version.
         tag: Tag,
         /// False: its metadata is enough.
         payload: bool,
@@ -155,9 +155,9 @@ pub enum Access {
     /// The version's elements are at a quorum: let reads find it from now on (FIN, `[CAS-1 durable-marks]`). The answer is
     /// [`Answer::Fetched`], or [`Answer::Stored`] where nothing is wanted or here.
     Finalize {
-        /// Which version.
+        /// The version.
         tag: Tag,
-        /// How much of the element here comes with the answer.
+        /// The part of the element here that comes with the answer.
         want: Want,
         /// A quorum has acknowledged a FIN before (FIN2, 2.10).
         complete: bool,
@@ -168,7 +168,7 @@ pub enum Access {
     Rank {
         /// The ballot to be promised; `None`: nothing is promised.
         ballot: Option<Ballot>,
-        /// How much of the version with the largest ballot.
+        /// The wanted part of the version with the largest ballot.
         want: Want,
         /// The asker has the value of this tag.
         have: Tag,
@@ -224,11 +224,11 @@ pub enum CellRequest {
 pub struct Ballot {
     /// Above every number that the proposer has seen.
     pub number: u64,
-    /// Whose, and which attempt of it.
+    /// The proposer, with the number of its attempt.
     pub proposer: Writer,
 }
 
-/// What a server answers to a request that it did not refuse as a whole.
+/// The answer of a server to a request that it did not refuse as a whole.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reply {
     /// One answer per access, in their order.
@@ -259,13 +259,13 @@ pub enum Reply {
         /// The incarnation that is registered.
         registered: u64,
     },
-    /// How the server is.
+    /// The status of the server.
     Status(Box<ServerStatus>),
     /// The highest final configuration of the domain that this server knows.
     Latest(Option<Arc<Configuration>>),
     /// The envelope of an answer by a server that knows what comes next: both are one snapshot (`[C-2 atomic-snapshot]`, `[R-25 whole-sets]`).
     Next {
-        /// What comes next.
+        /// The successors.
         successors: Successors,
         /// The answer; `None`: withheld. Then a pointer is final.
         reply: Option<Box<Reply>>,
@@ -345,14 +345,14 @@ pub enum Answer {
     Refused(Refusal),
     /// The answers behind it are those for a later configuration (`[R-20 answers-for-later]`).
     Later {
-        /// Which.
+        /// The configuration.
         configuration: ConfigurationId,
-        /// What comes after that one.
+        /// The successors of that one.
         successors: Successors,
     },
 }
 
-/// What a server holds of one object: a snapshot (`[C-2 atomic-snapshot]`).
+/// The versions of one object that a server holds: a snapshot (`[C-2 atomic-snapshot]`).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct HeldVersions {
     /// The versions whose elements are here, ascending; and those of which only the tag is ([`Form::Trimmed`]).
@@ -372,7 +372,7 @@ pub struct HeldVersions {
 }
 
 impl HeldVersions {
-    /// What get-tag takes from this reply: `max(List, floor, stable, fence, seen)` (`[X-2 get-tag-maximum]`).
+    /// The tag that get-tag takes from this reply: `max(List, floor, stable, fence, seen)` (`[X-2 get-tag-maximum]`).
     pub fn max_tag(&self) -> Tag {
         let stored = self.stored.last().map_or(Tag::INITIAL, |(tag, _)| *tag);
         let marks = self.floor.max(self.stable).max(self.fence);
@@ -400,7 +400,7 @@ impl HeldVersions {
     }
 }
 
-/// What an acceptor answers.
+/// The answer of an acceptor.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CellReply {
     /// To a query or a prepare that was accepted: the value accepted in the highest ballot.
@@ -412,7 +412,7 @@ pub enum CellReply {
     Accepted,
     /// A larger ballot was promised.
     Rejected {
-        /// Which.
+        /// The larger ballot.
         promised: Ballot,
     },
     /// The cell is decided.
@@ -436,7 +436,7 @@ pub struct CellSummary {
     pub decided: bool,
 }
 
-/// What a client needs to find everything.
+/// The root configuration and the servers, by which a client finds everything.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Directory {
     /// The configuration of the root domain.
@@ -450,48 +450,48 @@ pub struct Directory {
 pub enum Note {
     /// The version is at a quorum of this configuration (2.6 CONFIRM, `[F-3 confirmed-tag]`).
     Confirm {
-        /// Where.
+        /// The configuration.
         configuration: ConfigurationId,
-        /// Of which object.
+        /// The object.
         name: Name,
-        /// Which version.
+        /// The version.
         tag: Tag,
     },
     /// The version of a ranked register is chosen at this ballot (CONFIRM, `[W-3 chosen]`).
     Chosen {
-        /// Where.
+        /// The configuration.
         configuration: ConfigurationId,
-        /// Of which object.
+        /// The object.
         name: Name,
-        /// Which version, and at which ballot.
+        /// The version, and its ballot.
         chosen: ChosenVersion,
     },
     /// The cell is decided.
     Decided {
-        /// Where.
+        /// The configuration.
         configuration: ConfigurationId,
-        /// Which.
+        /// The name of the cell.
         cell: Bytes,
-        /// What.
+        /// The value.
         value: Bytes,
     },
     /// No decision about the upload of this cell matters any more: a version is complete that is larger than the one it is, or
     /// would be (`docs/decisions/0021-cells-go-with-their-uploads.md`).
     Forget {
-        /// Where.
+        /// The configuration.
         configuration: ConfigurationId,
-        /// Which.
+        /// The name of the cell.
         cell: Bytes,
     },
     /// The sender serves since this start: said by a server to others (`[X-21 directory-join]`).
     Serving(ServerRecord),
-    /// What a server knows of objects, said to the other members (2.10).
+    /// The knowledge of a server about objects, said to the other members (2.10).
     Gossip(Gossip),
-    /// Where a member is in a restart of counters, said to the other members (2.11).
+    /// The state of a member in a restart of counters, said to the other members (2.11).
     Restart(Box<RestartNote>),
     /// The configuration has a final successor.
     Next {
-        /// Which configuration.
+        /// The configuration.
         configuration: ConfigurationId,
         /// The successor.
         pointer: Pointer,

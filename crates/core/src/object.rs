@@ -23,8 +23,7 @@ impl fmt::Debug for DomainId {
     }
 }
 
-/// What an object is for. User keys and the store's own objects can never collide, and no listing mixes them
-/// (`[X-24 kind-byte]`).
+/// The purpose of an object. User keys and the store's own objects can never collide, and no listing mixes them (`[X-24 kind-byte]`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Kind {
@@ -82,7 +81,7 @@ pub fn key_of_record(name: &str) -> &str {
     name.rsplit_once(SUFFIX).map_or(name, |(key, _)| key)
 }
 
-/// How the keys of blocks of uploads begin, and the names of their cells.
+/// The beginning of the keys of blocks of uploads, and of the names of their cells.
 pub const UPLOAD_PREFIX: &str = "upload-";
 
 /// The name of an object within its domain: the kind byte, then the key (1 to 1024 bytes of UTF-8). Ordered by bytes.

@@ -21,7 +21,7 @@ use crate::limits;
 use std::fmt;
 use std::sync::Arc;
 
-/// How far a configuration is installed.
+/// The status of the installation of a configuration.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Status {
     /// Decided; it may not have the state of its predecessors yet.
@@ -36,9 +36,9 @@ pub type Rank = (u32, Status, u64);
 /// The next configuration, as a server or a client knows it (`nextC`).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pointer {
-    /// Which configuration, in full: a server that gets the pointer may have to describe it to others (`[X-13 highest-final]`).
+    /// The configuration, in full: a server that gets the pointer may have to describe it to others (`[X-13 highest-final]`).
     pub configuration: Arc<Configuration>,
-    /// How far it is installed.
+    /// The status of its installation.
     pub status: Status,
 }
 

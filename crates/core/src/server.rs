@@ -55,10 +55,10 @@ use state::ConfigurationState;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// What a server is started with.
+/// The identity that a server is started with.
 #[derive(Clone, Debug)]
 pub struct Identity {
-    /// Who it is.
+    /// The id of the server.
     pub id: ServerId,
     /// Counts its starts ([`crate::starts`]).
     pub incarnation: u64,
@@ -145,7 +145,7 @@ impl Server {
         }
     }
 
-    /// From now on it answers for objects.
+    /// Makes the server answer for objects from now on.
     pub fn serve(&mut self) {
         self.serving = true;
     }
@@ -180,7 +180,7 @@ impl Server {
         self.ledger.take_growth()
     }
 
-    /// Who it is.
+    /// The identity of the server.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
@@ -457,12 +457,12 @@ impl Server {
             || self.standing.folds
     }
 
-    /// What [`Server::take_steps`] would return.
+    /// The steps that [`Server::take_steps`] would return.
     pub(crate) fn steps(&self) -> &[Step] {
         self.ledger.steps()
     }
 
-    /// What must become durable, in order, before the replies given since the last call.
+    /// The steps that must become durable, in order, before the replies given since the last call.
     pub(crate) fn take_steps(&mut self) -> Vec<Step> {
         self.ledger.take_steps()
     }

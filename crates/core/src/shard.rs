@@ -16,7 +16,7 @@ use crate::server::record::{ElementHeader, Header, Step};
 use crate::server::{Identity, Read, Server};
 use crate::tag::Tag;
 
-/// Where the records are, once a batch is durable.
+/// The place of records, once a batch is durable.
 pub trait Heap {
     /// The element of this record; with an empty payload if that is not wanted.
     ///
@@ -34,7 +34,7 @@ pub struct Shard<C> {
     server: Server,
     replies: Vec<DeferredReply<C>>,
     reads: Vec<Read>,
-    /// What the closed batch says to other servers.
+    /// Notes of the closed batch to other servers.
     sends: Vec<(ServerId, Note)>,
     /// Versions whose records turned out to be damaged.
     damaged: Vec<Tag>,
@@ -42,11 +42,11 @@ pub struct Shard<C> {
     committing: bool,
 }
 
-/// What leaves a server when a batch is durable.
+/// Replies and notes that leave a server when a batch is durable.
 pub struct ReleasedBatch<C> {
     /// Replies, each to its caller.
     pub replies: Vec<(C, Result<Reply, Refusal>)>,
-    /// What it says of its own accord, each to another server.
+    /// Notes of its own accord, each to another server.
     pub sends: Vec<(ServerId, Note)>,
     /// Servers of which it knows something new: where they are may have changed.
     pub met: Vec<ServerRecord>,
@@ -68,7 +68,7 @@ impl<C> Default for ReleasedBatch<C> {
 struct DeferredReply<C> {
     caller: C,
     reply: Result<Reply, Refusal>,
-    /// Which of the shard's reads belong to it: from the end of the previous one's to here.
+    /// The end of the shard's reads that belong to it: from the end of the previous one's to here.
     reads_end: usize,
 }
 
@@ -117,7 +117,7 @@ impl<C> Shard<C> {
         self.server.is_due(now)
     }
 
-    /// As [`Server::serve`].
+    /// See [`Server::serve`].
     pub fn serve(&mut self) {
         self.server.serve();
     }
@@ -248,7 +248,7 @@ impl<C> Shard<C> {
         self.server.damage(key, name, tag, |_| true);
     }
 
-    /// As [`Server::drop_tombstones`].
+    /// See [`Server::drop_tombstones`].
     pub fn drop_tombstones(
         &mut self,
         key: ConfigurationId,

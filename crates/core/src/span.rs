@@ -154,7 +154,7 @@ pub fn read(name: &crate::object::Name) -> Span {
     of_object!(READ, name)
 }
 
-/// How work ends that nobody waits for any more.
+/// The outcome of work that nobody waits for any more.
 pub const CANCELLED: &str = "cancelled";
 
 /// An end without success, in a word that says of which kind: few of them, so that people can count by it.
@@ -222,7 +222,7 @@ impl SpanGuard {
         self.0.clone().expect("there is one until it has ended")
     }
 
-    /// What was done in the span is over; it says `error.type` if that failed. A span without that succeeded.
+    /// Ends the span; it says `error.type` if that failed. A span without that succeeded.
     pub fn end<T, E: ErrorType>(mut self, ended: &Result<T, E>) {
         let span = self.0.take().expect("it ends once");
         if let Err(error) = ended {

@@ -4,7 +4,7 @@
 
 use crate::message::Enrolment;
 
-/// How often a server was started, and whether the last start was confirmed.
+/// The number of starts of a server, and the confirmation of the last one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Starts {
     /// Counts confirmed starts, and the one that is not confirmed yet.
@@ -14,7 +14,7 @@ pub struct Starts {
 }
 
 impl Starts {
-    /// Of a server that was never started.
+    /// The starts of a server that was never started.
     pub const NONE: Starts = Starts {
         incarnation: 0,
         unconfirmed: None,
@@ -34,10 +34,10 @@ pub struct StartPhase {
     abstains: bool,
 }
 
-/// What is to be registered next.
+/// The registration that comes next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Next {
-    /// Whether it is registered, or asked about.
+    /// The step: a registration, or a question about it.
     pub step: Enrolment,
     /// The incarnation.
     pub incarnation: u64,
@@ -47,7 +47,7 @@ pub struct Next {
     pub resumed: bool,
 }
 
-/// What is to be done with the directory when the root domain has agreed.
+/// The step for the directory when the root domain has agreed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AgreedStep {
     /// Write these down, durably, and go on with [`StartPhase::next`].
@@ -57,7 +57,7 @@ pub enum AgreedStep {
 }
 
 impl StartPhase {
-    /// Of a process that found this in its directory.
+    /// The phase of a process that found this in its directory.
     pub fn new(starts: Starts) -> StartPhase {
         StartPhase {
             starts,

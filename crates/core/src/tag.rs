@@ -14,8 +14,8 @@ impl fmt::Debug for ClientId {
     }
 }
 
-/// Who wrote a version: a client and that client's own counter, so that it is unique per write, also between tasks of
-/// one process, without any memory per object (`[X-7 writer-per-write]`, which replaces `[C-8 no-tag-reuse]`).
+/// The writer of a version: a client and that client's own counter, so that it is unique per write, also between tasks of one process, without any
+/// memory per object (`[X-7 writer-per-write]`, which replaces `[C-8 no-tag-reuse]`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Writer {
     /// The client.
@@ -215,7 +215,7 @@ impl std::error::Error for NumbersUsedUp {}
 /// A text that is no version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidVersion {
-    /// What was given.
+    /// The text that was given.
     pub text: String,
 }
 

@@ -3,7 +3,7 @@
 use crate::message::{Refusal, Reply, Request};
 use std::time::Duration;
 
-/// What became of a request to one server.
+/// The outcome of a request to one server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
     /// It answered.
@@ -14,7 +14,7 @@ pub enum Event {
     Unreachable,
 }
 
-/// What a tally makes of an event.
+/// The decision of a tally after an event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Decision<T> {
     /// Wait for more.
@@ -31,14 +31,14 @@ pub enum Decision<T> {
 ///
 /// A tally must take every reply at any time: twice, late, for a question that it has since replaced.
 pub trait Tally {
-    /// What is decided.
+    /// The decision.
     type Output;
 
     /// Replies that it takes at least; for the error sentence.
     fn needed(&self) -> usize;
 
-    /// What the server at this position is to be asked now; `None` leaves it alone. First called once for every
-    /// position, later for those of [`Decision::Ask`]. A function of the tally's state.
+    /// The request to the server at this position now; `None` leaves it alone. First called once for every position, later for those of
+    /// [`Decision::Ask`]. A function of the tally's state.
     fn ask(&mut self, position: usize) -> Option<Request>;
 
     /// Replies that servers gave already: they are folded in first, and these servers are left alone.
@@ -54,7 +54,7 @@ pub trait Tally {
         Decision::Pending
     }
 
-    /// How long after the last event of importance [`Tally::tick`] is wanted; `None`: not at all.
+    /// The time after the last event of importance at which [`Tally::tick`] is wanted; `None`: not at all.
     fn patience(&self) -> Option<Duration> {
         None
     }

@@ -78,13 +78,13 @@ pub const RESTART_SILENCE: Duration = Duration::from_secs(3);
 /// would let proposers that are far from each other meet again and again; and the more failures, the more proposers there seem to be.
 #[derive(Debug)]
 pub struct BackOff {
-    /// When the attempt began.
+    /// The time at which the attempt began.
     begun: Instant,
     failures: u32,
 }
 
 impl BackOff {
-    /// Of a proposer whose first attempt begins now.
+    /// The back-off of a proposer whose first attempt begins now.
     pub fn new(now: Instant) -> BackOff {
         BackOff {
             begun: now,

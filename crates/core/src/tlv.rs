@@ -87,7 +87,7 @@ fn split_first(bytes: &[u8]) -> Option<(Field<'_>, &[u8])> {
     Some(((kind, value), rest))
 }
 
-/// What a reader does with a field that it does not know: skip it, or refuse the whole.
+/// Treats a field that the reader does not know: skip it, or refuse the whole.
 ///
 /// # Errors
 /// [`TlvError`].

@@ -33,13 +33,13 @@ use outbox::Outbox;
 pub struct ConnectionConfig {
     /// Read this much at a time, in bytes; small frames are decoded where they land.
     pub window_bytes: usize,
-    /// What is accepted from the other side.
+    /// Limits of frames from the other side.
     pub limits: Limits,
-    /// What the other side accepts.
+    /// Limits of frames that the other side accepts.
     pub peer_limits: Limits,
-    /// How much may wait to be written, in bytes. A message that finds the queue empty is always taken.
+    /// The most that may wait to be written, in bytes. A message that finds the queue empty is always taken.
     pub max_queued_bytes: usize,
-    /// Where receive buffers come from.
+    /// The pool of receive buffers.
     pub pool: Pool,
 }
 
@@ -52,7 +52,7 @@ pub enum CloseReason {
     Truncated,
     /// The operating system said so.
     Failed {
-        /// What it said.
+        /// The kind of its error.
         kind: io::ErrorKind,
     },
     /// The other side sent something that is no frame.
@@ -62,7 +62,7 @@ pub enum CloseReason {
     },
     /// The other side asks and does not read the answers.
     NotReading {
-        /// What had piled up, in bytes.
+        /// The size of the queue, in bytes.
         queued_bytes: usize,
     },
     /// The other side began a frame and did not go on.
@@ -114,7 +114,7 @@ pub enum SendError {
     Closed,
     /// The queue is full.
     Full {
-        /// What is queued, in bytes.
+        /// The size of the queue, in bytes.
         queued_bytes: usize,
     },
     /// The message is over a limit of the format or of the other side.
@@ -138,7 +138,7 @@ impl fmt::Display for SendError {
 
 impl std::error::Error for SendError {}
 
-/// What is done with what arrives.
+/// The handler of frames that arrive.
 pub trait Handler {
     /// A whole frame; pings and pongs are dealt with before. Its payload, if any, is intact.
     fn on_frame(&self, connection: &Connection, frame: Incoming<'_>);
@@ -350,7 +350,7 @@ impl Connection {
         self.shared.has_asked.get()
     }
 
-    /// When anything last arrived.
+    /// The time at which anything last arrived.
     pub fn last_received(&self) -> Instant {
         self.shared.last_received.get()
     }

@@ -70,7 +70,7 @@ impl Network {
 }
 
 impl NetEnv {
-    /// What the operation has cost so far.
+    /// The cost of the operation so far.
     pub fn counts(&self) -> Counts {
         self.meter.counts()
     }
@@ -307,7 +307,7 @@ impl<T: Tally + 'static> Gather<T> {
         result
     }
 
-    /// What is still in flight is of no interest any more.
+    /// Forgets the calls that are still in flight.
     fn forget(&self) {
         let keys = std::mem::take(&mut self.state.borrow_mut().keys);
         for (peer, key) in keys {

@@ -32,7 +32,7 @@ const MAX_READ_BYTES: usize = 4096;
 pub enum HandshakeError {
     /// The operating system said so.
     Failed {
-        /// What it said.
+        /// The kind of its error.
         kind: io::ErrorKind,
     },
     /// The name of the host has no address.
@@ -197,7 +197,7 @@ where
     }
 }
 
-/// What is wrong with a server that has accepted the hello.
+/// The reason against a server that has accepted the hello.
 fn misfit(hello: &Hello, welcome: &Welcome) -> Option<Refusal> {
     if hello.cluster != 0 && welcome.cluster != hello.cluster {
         return Some(Refusal::WrongCluster);

@@ -65,12 +65,12 @@ const STRANGERS_REQUESTS: u32 = 4;
 /// The interval at which a draining listener looks whether all is answered.
 const DRAIN_POLL: Duration = Duration::from_millis(10);
 
-/// What a server does. Called on the task that reads; must not block.
+/// The work of a server. Called on the task that reads; must not block.
 pub trait Service: 'static {
-    /// Who this server is, for the welcome.
+    /// The identity of this server, for the welcome.
     fn identity(&self) -> Identity;
 
-    /// Whether to talk to this caller at all.
+    /// Decides whether the server talks to this caller at all.
     ///
     /// A caller in the role of a server has the certificate of its id, where TLS is on.
     ///
@@ -102,7 +102,7 @@ pub trait Service: 'static {
 /// Limits of a listener.
 #[derive(Clone, Debug)]
 pub struct ListenerConfig {
-    /// What is accepted in one frame.
+    /// Limits of one frame.
     pub limits: Limits,
     /// Connections at once; a caller who finds no place, and no idle connection in one, gets "busy".
     pub places: Places,
@@ -124,7 +124,7 @@ pub struct ListenerConfig {
     pub handshake_allowance: Allowance,
     /// Read window of a connection of small calls, in bytes.
     pub window_bytes: usize,
-    /// Where receive buffers come from.
+    /// The pool of receive buffers.
     pub pool: Pool,
     /// Keys and roots of TLS. With them each connection is encrypted, and a plain caller is refused.
     pub tls: Option<Tls>,
@@ -161,7 +161,7 @@ struct Shared<S> {
     service: Rc<S>,
     config: ListenerConfig,
     connections: RefCell<BTreeMap<u64, WatchedConnection>>,
-    /// Of connections that have ended.
+    /// The traffic of connections that have ended.
     past: Cell<Traffic>,
     waiting: RefCell<WaitingCallers>,
     allowances: RefCell<Allowances>,
@@ -229,7 +229,7 @@ impl<S: Service> Listener<S> {
         counts
     }
 
-    /// What has gone over all connections so far.
+    /// The traffic of all connections so far.
     pub fn traffic(&self) -> Traffic {
         let connections = self.shared.connections.borrow();
         let past = self.shared.past.get();

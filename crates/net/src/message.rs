@@ -78,9 +78,9 @@ pub struct Outgoing {
     pub body: Bytes,
     /// Elements and other large parts.
     pub payload: Vec<Segment>,
-    /// When the operation began this round; the clock is read once for a fan-out, not once per server.
+    /// The time at which the operation began this round; the clock is read once for a fan-out, not once per server.
     pub started: Instant,
-    /// When the caller stops waiting. After it the call is forgotten by itself; without one, only by
+    /// The time at which the caller stops waiting. After it the call is forgotten by itself; without one, only by
     /// [`Peer::forget`](crate::Peer::forget).
     pub deadline: Option<Instant>,
     /// The span that asks.
@@ -115,7 +115,7 @@ impl Outgoing {
         self.expects_bulk || self.payload_bytes() > BULK_BYTES
     }
 
-    /// What the message takes up in a queue, in bytes, to within a header.
+    /// The size of the message in a queue, in bytes, to within a header.
     pub(crate) fn queue_bytes(&self) -> usize {
         let payload = self
             .payload
@@ -163,7 +163,7 @@ pub struct Incoming<'a> {
 }
 
 impl Incoming<'_> {
-    /// What was left of the caller's deadline when it sent this; `None` if it has none.
+    /// The time that was left until the caller's deadline when it sent this; `None` if it has none.
     pub fn remaining(&self) -> Option<Duration> {
         let deadline_ms = self.header.deadline_ms;
         (deadline_ms != frame::NO_DEADLINE).then(|| Duration::from_millis(u64::from(deadline_ms)))

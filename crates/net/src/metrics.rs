@@ -26,28 +26,28 @@ pub struct Adding<'a>(pub &'a Registry);
 const UNIQUE: &str = "names are constants, valid and unlike each other";
 
 impl Adding<'_> {
-    /// What goes up and down.
+    /// A value that goes up and down.
     pub fn gauge(&self, name: &str, help: &str) -> IntGauge {
         let gauge = IntGauge::new(name, help).expect(UNIQUE);
         self.0.register(Box::new(gauge.clone())).expect(UNIQUE);
         gauge
     }
 
-    /// What goes up and down, by labels whose values are few.
+    /// Values that go up and down, by labels whose values are few.
     pub fn gauges(&self, name: &str, help: &str, labels: &[&str]) -> IntGaugeVec {
         let gauges = IntGaugeVec::new(Opts::new(name, help), labels).expect(UNIQUE);
         self.0.register(Box::new(gauges.clone())).expect(UNIQUE);
         gauges
     }
 
-    /// What is counted.
+    /// A count.
     pub fn counter(&self, name: &str, help: &str) -> IntCounter {
         let counter = IntCounter::new(name, help).expect(UNIQUE);
         self.0.register(Box::new(counter.clone())).expect(UNIQUE);
         counter
     }
 
-    /// What is distributed, with these upper bounds of buckets.
+    /// A distribution, with these upper bounds of buckets.
     pub fn histogram(&self, name: &str, help: &str, bounds: &[f64]) -> Histogram {
         let options = HistogramOpts::new(name, help).buckets(bounds.to_vec());
         let histogram = Histogram::with_opts(options).expect(UNIQUE);
@@ -80,7 +80,7 @@ pub fn text(registry: &Registry) -> String {
     String::from_utf8(text).expect("the format is text")
 }
 
-/// What the operations of a client have cost together. Clones count into the same.
+/// The cost of the operations of a client together. Clones count into the same.
 #[derive(Clone)]
 pub struct Calls {
     rounds: IntCounter,
@@ -214,8 +214,8 @@ impl Calls {
     }
 }
 
-/// How the networks of a process stand with each server; the labels `server`, by name, and `state`. A server of which nothing
-/// was ever asked is not shown. Clones count into the same.
+/// The status of the networks of a process with each server; the labels `server`, by name, and `state`. A server of which nothing was ever asked is
+/// not shown. Clones count into the same.
 #[derive(Clone)]
 pub struct Peers(IntGaugeVec);
 
@@ -236,7 +236,7 @@ impl Peers {
     }
 }
 
-/// How one network stands with one server.
+/// The status of one network with one server.
 pub(crate) struct LinkMetrics {
     gauges: [IntGauge; STATES.len()],
     now: Cell<Option<usize>>,

@@ -54,17 +54,17 @@ struct Shared {
     forgotten: RefCell<BTreeSet<ServerId>>,
     /// A stranger was asked something.
     strangers_asked: Notify,
-    /// What counts the calls, if anything does.
+    /// The counters of calls, if there are any.
     calls: OnceCell<Rc<Calls>>,
-    /// Where it is shown how it stands with the servers, if it is.
+    /// The metrics of the connections with servers, if there are any.
     shown: OnceCell<Peers>,
-    /// Which trace a request is sent for, if anything tells.
+    /// The source of the trace that a request is sent for, if there is one.
     trace_source: Cell<Option<TraceSource>>,
     /// The way to services outside, if there is one.
     decide_outside: Cell<Option<DecideOutside>>,
 }
 
-/// Who answered at an address.
+/// The server that answered at an address.
 #[derive(Clone, Debug)]
 pub struct Bootstrap {
     /// The cluster.
@@ -80,7 +80,7 @@ pub struct Bootstrap {
 pub enum BootstrapError {
     /// No process answers there.
     Unreachable {
-        /// What the operating system, or the handshake, said.
+        /// The error of the operating system, or of the handshake.
         error: String,
     },
     /// A process answers, and refuses.
@@ -95,7 +95,7 @@ pub enum BootstrapError {
     },
     /// No answer came in time.
     TimedOut,
-    /// What answered made no sense.
+    /// The answer made no sense.
     Malformed,
 }
 
@@ -149,12 +149,12 @@ impl Network {
         self.shared.tls.as_ref()
     }
 
-    /// From now on what operations cost is counted here. The first call counts.
+    /// Counts the cost of operations here from now on. The first call counts.
     pub fn count(&self, calls: Calls) {
         self.shared.calls.get_or_init(|| Rc::new(calls));
     }
 
-    /// From now on requests carry the identity that `source` tells of the span in which they are sent.
+    /// Makes requests carry from now on the identity that `source` gives of the span in which they are sent.
     pub fn trace_by(&self, source: TraceSource) {
         self.shared.trace_source.set(Some(source));
     }
@@ -165,7 +165,7 @@ impl Network {
         source.filter(|_| !span.is_disabled())?(span)
     }
 
-    /// From now on services outside are asked by `way`.
+    /// Asks services outside by `way` from now on.
     pub fn decide_outside_by(&self, way: DecideOutside) {
         self.shared.decide_outside.set(Some(way));
     }
@@ -174,7 +174,7 @@ impl Network {
         self.shared.decide_outside.get()
     }
 
-    /// From now on it is shown how it stands with servers that are learnt, by their names. The first call counts.
+    /// Shows the connections with servers from now on, by the names of those that are learnt. The first call counts.
     pub fn show(&self, peers: Peers) {
         self.shared.shown.get_or_init(|| peers);
     }
@@ -306,7 +306,7 @@ impl Network {
         peers.iter().filter(is_out).for_each(Peer::connect);
     }
 
-    /// What is known about a server's connections; nothing if its address is not known.
+    /// The state of a server's connections; `None` if its address is not known.
     pub fn server_state(&self, server: ServerId) -> Option<PeerState> {
         let known = !self.is_stranger(server);
         let peer = self.peer(server).filter(|_| known);
@@ -338,7 +338,7 @@ impl Network {
         strangers.iter().copied().filter(waits).collect()
     }
 
-    /// What all connections to known servers have moved so far, those that have ended included.
+    /// The traffic of all connections to known servers so far, those that have ended included.
     pub fn traffic(&self) -> Traffic {
         self.shared.peers.borrow().values().map(Peer::traffic).sum()
     }

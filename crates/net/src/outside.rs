@@ -7,20 +7,20 @@ use bytes::Bytes;
 use std::pin::Pin;
 use std::time::Duration;
 
-/// What is to be decided.
+/// A question that is to be decided.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// By whom.
+    /// The service that decides.
     pub service: Decider,
     /// Under which key.
     pub key: String,
-    /// What it is to be, if nothing is decided there yet.
+    /// The value to decide, if nothing is decided there yet.
     pub proposal: Bytes,
     /// The time that the answer is waited for.
     pub timeout: Duration,
 }
 
-/// What was decided.
+/// The decision.
 pub type Decision = Pin<Box<dyn Future<Output = Result<Bytes, DeciderError>>>>;
 
 /// Asks a service outside.

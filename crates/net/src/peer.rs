@@ -39,7 +39,7 @@ use crate::pool::Pool;
 use known::PeerKnowledge;
 use link::Link;
 
-/// What becomes of a call. Everything but `Unreachable { will_retry: true }` is final.
+/// The end of a call. Everything but `Unreachable { will_retry: true }` is final.
 #[derive(Debug)]
 pub enum Answer<'a> {
     /// The server's reply; the body is borrowed, the payload is the sink's.
@@ -69,7 +69,7 @@ pub trait Sink {
 /// Why a call was not taken. Nothing of it was sent, the sink hears nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallRefusal {
-    /// As many calls, or bytes, wait for this server as may.
+    /// The queue of this server has as many calls, or bytes, as it may have.
     QueueFull {
         /// Calls in the table.
         calls: usize,
@@ -119,7 +119,7 @@ pub struct Call {
     pub reachable: bool,
 }
 
-/// Where a server is, who it should be, and how much may wait for it.
+/// The address of a server, the identity that it should have, and the limits of its queue.
 #[derive(Clone, Debug)]
 pub struct PeerConfig {
     /// Host and port.
@@ -134,7 +134,7 @@ pub struct PeerConfig {
     pub role: Role,
     /// The caller's own id.
     pub own_id: u128,
-    /// What is accepted in one frame.
+    /// Limits of one frame.
     pub limits: Limits,
     /// Calls in flight on one connection.
     pub max_calls: usize,
@@ -148,7 +148,7 @@ pub struct PeerConfig {
     pub silence_timeout: Duration,
     /// Read window of the connection of small calls, in bytes.
     pub window_bytes: usize,
-    /// Where receive buffers come from.
+    /// The pool of receive buffers.
     pub pool: Pool,
     /// Keys and roots of TLS, if the connection is encrypted.
     pub tls: Option<Tls>,
@@ -177,7 +177,7 @@ impl PeerConfig {
     }
 }
 
-/// How it stands with a server.
+/// The status of a connection with a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// Nothing has been asked of it yet.
@@ -192,7 +192,7 @@ pub enum Status {
     Refused(Refusal),
 }
 
-/// What is known about a server.
+/// The knowledge about a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerState {
     /// Status of the connection of small calls.
@@ -347,7 +347,7 @@ impl Peer {
         self.links.calls.status().get()
     }
 
-    /// From now on the status is shown there. The first call counts.
+    /// Shows the status there from now on. The first call counts.
     pub(crate) fn show(&self, shown: impl FnOnce() -> LinkMetrics) {
         self.links.calls.status().show(shown);
     }
@@ -357,7 +357,7 @@ impl Peer {
         self.links.calls.connections_made() + self.links.bulk.connections_made()
     }
 
-    /// What all connections to it have moved so far, both kinds, those that have ended included.
+    /// The traffic of all connections to it so far, both kinds, those that have ended included.
     pub fn traffic(&self) -> Traffic {
         self.links.calls.traffic() + self.links.bulk.traffic()
     }

@@ -24,12 +24,12 @@ pub const MAX_POOLED_BYTES: usize = 64 << 20;
 pub const IDLE_BYTES: usize = 256 << 20;
 /// The time that a buffer stays that is not needed: so long at least, and twice as long at most.
 pub const KEEP_PERIOD: Duration = Duration::from_secs(5);
-/// What shelves are counted in, in bytes.
+/// The unit in which shelves are counted, in bytes.
 const UNIT_BYTES: usize = 1024;
 /// The smallest shelf, in units, and the number of shelves to a doubling.
 const SHELVES_PER_DOUBLING: usize = 8;
 
-/// Where receive buffers come from. Clones share the shelves.
+/// The pool of receive buffers. Clones share the shelves.
 #[derive(Clone, Debug)]
 pub struct Pool {
     shared: Arc<Shared>,
@@ -47,7 +47,7 @@ struct Shared {
 struct Shelves {
     by_class: Vec<Shelf>,
     idle_bytes: usize,
-    /// When [`Pool::give_back`] last freed what was not needed.
+    /// The time at which [`Pool::give_back`] last freed buffers that were not needed.
     trimmed_at: Instant,
 }
 
@@ -55,7 +55,7 @@ struct Shelves {
 #[derive(Debug, Default)]
 struct Shelf {
     buffers: Vec<Vec<u8>>,
-    /// So many buffers have lain here since the last trim.
+    /// The number of buffers that have lain here since the last trim.
     unused: usize,
 }
 

@@ -7,8 +7,7 @@ use areo_core::starts::Starts;
 use areo_store::records::{MemoryRecords, Records};
 use areo_store::{CloseError, Disk, MemoryDisk, ReserveError};
 
-/// What room is wanted for. A disk that gets full has room for the later ones of this list for longer, so that it can be
-/// emptied.
+/// The purpose that room is wanted for. A disk that gets full has room for the later ones of this list for longer, so that it can be emptied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
     /// For a request.

@@ -87,7 +87,7 @@ pub struct Upkeep<K: Keep, C> {
     pub wait: Duration,
 }
 
-/// Whether the shard's batch is part of a commit.
+/// The relation of the shard's batch to a commit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Batch {
     /// It is, with the replies that wait for it.
@@ -211,7 +211,7 @@ impl<K: Keep, C> Node<K, C> {
         self.commit(batch, refused, watch)
     }
 
-    /// What the job is to adopt is put by it, and takes room like any other put. How many elements that are.
+    /// Turns the adoptions of the job into puts, and takes room like any other put. How many elements that are.
     fn adopt(&self, job: &mut Job<C>) -> usize {
         match job {
             Job::Request { request, .. } => self.shard.adopt(request, &self.keep),
@@ -266,7 +266,7 @@ impl<K: Keep, C> Node<K, C> {
         lack.map_err(|error| self.error(NodeError::Reserve(error)))
     }
 
-    /// Of a store that is broken, what broke it: that is what people have to be told.
+    /// The error to show: of a broken store the one that broke it.
     fn error(&self, error: NodeError) -> NodeError {
         match self.keep.log().and_then(Records::failure) {
             Some(first) if error.is_poisoned() => NodeError::Broken {

@@ -120,7 +120,7 @@ pub(crate) struct ExternalMetrics {
     pub(crate) certificate: Option<u64>,
 }
 
-/// What became of the spans that were to be exported.
+/// Metrics of the spans that were to be exported.
 struct Traces {
     exported: IntCounter,
     overflowed: IntCounter,

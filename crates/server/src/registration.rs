@@ -50,7 +50,7 @@ pub(crate) struct Seeds {
     pub(crate) joined: Vec<String>,
 }
 
-/// What a starting server tells the others of itself, and whom it can ask.
+/// The record of itself that a starting server gives the others, and the servers that it can ask.
 pub(crate) struct Registrar {
     /// The way to the root domain.
     pub(crate) access: Rc<RootAccess>,

@@ -92,7 +92,7 @@ pub enum TrustError {
     /// Its fields make no sense.
     #[error("the file TRUST cannot be read: {0}")]
     Fields(#[from] TlvError),
-    /// What is sealed in it does not open.
+    /// Its sealed content does not open.
     #[error("the file TRUST cannot be read: {0}")]
     Sealed(#[from] OpenError),
     /// A record in it cannot be read.

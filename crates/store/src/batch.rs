@@ -33,7 +33,7 @@ impl Poison {
     }
 }
 
-/// Where a batch goes.
+/// The place that a batch goes to.
 pub(crate) struct Target<F> {
     pub(crate) file: F,
     /// Index of the segment in the log's table.
@@ -47,7 +47,7 @@ pub(crate) struct Target<F> {
 pub(crate) struct Piece<F> {
     pub(crate) target: Target<F>,
     pub(crate) records: u32,
-    /// Where the next record goes in the segment.
+    /// The offset of the next record in the segment.
     pub(crate) end: u64,
     small: Vec<u8>,
     parts: Vec<Part>,
@@ -64,7 +64,7 @@ enum Data {
     Payload(Bytes),
 }
 
-/// What goes into a record.
+/// The content of a record.
 pub(crate) struct Content<'a> {
     pub(crate) kind: u32,
     pub(crate) header: &'a [u8],

@@ -36,7 +36,7 @@ const SCRUB: &str = "SCRUB";
 const LOST_AND_FOUND: &str = "lost+found";
 
 const FORMAT_TITLE: &str = "areo data directory";
-/// Of the whole directory: of its files, and of the records in them.
+/// The version of the format of the whole directory: of its files, and of the records in them.
 const FORMAT_VERSION: u32 = 2;
 
 /// The mode of a data directory: only the user that runs the server can read it.
@@ -218,7 +218,7 @@ impl Directory {
         }
     }
 
-    /// Where it is.
+    /// The path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -285,7 +285,7 @@ impl Directory {
 }
 
 impl Directory {
-    /// How far verification is, as [`Directory::write_scrub`] wrote it last. `None`: that is not known, which does no harm.
+    /// The progress of verification, as [`Directory::write_scrub`] wrote it last. `None`: that is not known, which does no harm.
     pub fn read_scrub(&self) -> Option<Bytes> {
         let bytes = Bytes::from(fs::read(self.path.join(SCRUB)).ok()?);
         let (checksum, progress) = bytes.split_first_chunk::<4>()?;

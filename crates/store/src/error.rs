@@ -38,7 +38,7 @@ pub enum OpenError {
     /// The disk refused.
     #[error("{operation} {name}: {source}")]
     Io {
-        /// What was being done.
+        /// The operation that failed.
         operation: &'static str,
         /// The file, empty for the directory.
         name: String,
@@ -112,7 +112,7 @@ pub enum ReadError {
     Damaged {
         /// The number of the segment.
         segment: u64,
-        /// Where the record begins in its segment.
+        /// The offset of the record in its segment.
         offset: u64,
     },
     /// The disk refused.
@@ -120,7 +120,7 @@ pub enum ReadError {
     Io {
         /// The number of the segment.
         segment: u64,
-        /// Where the record begins in its segment.
+        /// The offset of the record in its segment.
         offset: u64,
         /// The error of the system.
         source: io::Error,
@@ -140,7 +140,7 @@ pub enum StepError {
     /// The disk refused.
     #[error("{operation}: {source}")]
     Io {
-        /// What was being done.
+        /// The operation that failed.
         operation: &'static str,
         /// The error of the system.
         source: io::Error,

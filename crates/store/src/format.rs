@@ -71,7 +71,7 @@ const SEGMENT_MAGIC: u64 = u64::from_le_bytes(*b"AreoSegm");
 const BATCH_MAGIC: u64 = u64::from_le_bytes(*b"AreoBtch");
 const RECORD_MAGIC: u32 = u32::from_le_bytes(*b"AReC");
 
-/// What a record is for: the layer above, or the log itself.
+/// The kind of a record: the layer above, or the log itself.
 pub(crate) const KIND_USER: u32 = 0;
 /// A [`Census`].
 pub(crate) const KIND_CENSUS: u32 = 1;
@@ -82,7 +82,7 @@ pub const fn footprint(header_bytes: usize, payload_bytes: usize) -> u64 {
     payload_at(header_bytes) + align(payload_bytes as u64, GRAIN)
 }
 
-/// Where the payload begins, counted from the record.
+/// The offset of the payload, counted from the record.
 pub(crate) const fn payload_at(header_bytes: usize) -> u64 {
     align((RECORD_HEADER_BYTES + header_bytes) as u64, GRAIN)
 }
@@ -174,7 +174,7 @@ impl SegmentHeader {
     }
 }
 
-/// Where a batch or record stands; part of what its checksum covers.
+/// The place of a batch or record; part of what its checksum covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) store_id: u64,
@@ -189,7 +189,7 @@ pub(crate) struct BatchHeader {
     pub(crate) sequence: u64,
     /// The segment of the batch before this one, 0 for the first of all.
     pub(crate) predecessor: u64,
-    /// From the batch header to the end of the last record.
+    /// The length from the batch header to the end of the last record.
     pub(crate) length: u64,
     pub(crate) records: u32,
 }
@@ -224,7 +224,7 @@ impl BatchHeader {
         is_plausible.then_some(header)
     }
 
-    /// What the bytes say, right or wrong.
+    /// The header in the bytes, right or wrong.
     pub(crate) fn unchecked(bytes: &[u8]) -> Self {
         Self {
             sequence: get_u64(bytes, 32),
@@ -278,7 +278,7 @@ impl RecordHeader {
         header.is_plausible().then_some(header)
     }
 
-    /// What is written is this, and what is read is believed if it is.
+    /// True of each written header; a header that is read is believed if it is.
     pub(crate) fn is_plausible(&self) -> bool {
         self.header_length as usize <= MAX_HEADER_BYTES
             && self.payload_length as usize <= MAX_PAYLOAD_BYTES
@@ -286,7 +286,7 @@ impl RecordHeader {
             && self.index < u32::MAX
     }
 
-    /// What the bytes say, right or wrong.
+    /// The header in the bytes, right or wrong.
     pub(crate) fn unchecked(bytes: &[u8]) -> Self {
         Self {
             kind: get_u32(bytes, 4),

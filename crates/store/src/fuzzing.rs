@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 /// The store that inputs belong to: that of the golden files.
 const STORE: u64 = 0x5eed_cafe_0042_1234;
 const SEGMENT_BYTES: u64 = 16 << 10;
-/// What a segment and a hint begin with in an input, before their bytes.
+/// The length of the beginning of a segment and a hint in an input, before their bytes.
 const PREFIX_BYTES: usize = 5;
 const MAX_PAGES: u8 = 16;
 const HINT: u8 = 1;

@@ -22,7 +22,7 @@ const _: () = assert!(
     "handles are kept by the million"
 );
 
-/// What is known of one record in memory.
+/// The knowledge of one record in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
     generation: NonZeroU32,
@@ -76,7 +76,7 @@ impl Default for List {
     }
 }
 
-/// What a new slot is to hold.
+/// The content of a new slot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) segment: u32,

@@ -51,7 +51,7 @@ use space::Space;
 /// A segment is made no smaller, in bytes.
 const MIN_SEGMENT_BYTES: u64 = 16 << 10;
 
-/// How a log is laid out.
+/// The layout of a log.
 #[derive(Clone, Debug)]
 pub struct LogOptions {
     /// Names the store that the segments belong to; random, so that no payload can imitate a header. Must be the same
@@ -255,7 +255,7 @@ impl<D: Disk> Log<D> {
         self.poison.is_set()
     }
 
-    /// What failed first, if something did: a sentence for people.
+    /// The first failure, if there was one: a sentence for people.
     pub fn failure(&self) -> Option<&str> {
         self.poison.cause()
     }

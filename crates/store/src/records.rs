@@ -18,7 +18,7 @@ use crate::log::{
     Usage,
 };
 
-/// What a record's header takes at most beside a name and metadata, in bytes.
+/// The most bytes of a record's header beside a name and metadata.
 const HEADER_BYTES: usize = 256;
 
 const _: () = assert!(
@@ -29,7 +29,7 @@ const _: () = assert!(
 /// A server's records on a disk.
 pub struct Records<D: Disk> {
     log: Log<D>,
-    /// By the server's handle.
+    /// The places of records, by the server's handle.
     places: Vec<Option<Handle>>,
 }
 
@@ -41,10 +41,10 @@ pub struct DamagedElement {
     record: Handle,
 }
 
-/// What opening found.
+/// The report of opening.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpeningReport {
-    /// What the log says.
+    /// The report of the log.
     pub log: OpenReport,
     /// Records whose headers are intact and of no kind that this version knows.
     pub unknown_records: u64,
@@ -106,7 +106,7 @@ impl<D: Disk> Records<D> {
         Ok((Records { log, places }, opened))
     }
 
-    /// As [`Log::reserve`].
+    /// See [`Log::reserve`].
     ///
     /// # Errors
     /// As [`Log::reserve`].
@@ -114,7 +114,7 @@ impl<D: Disk> Records<D> {
         self.log.reserve(bytes)
     }
 
-    /// As [`Log::reserve_to_release`].
+    /// See [`Log::reserve_to_release`].
     ///
     /// # Errors
     /// As [`Log::reserve`].
@@ -122,7 +122,7 @@ impl<D: Disk> Records<D> {
         self.log.reserve_to_release(bytes)
     }
 
-    /// As [`Log::reserve_to_free`].
+    /// See [`Log::reserve_to_free`].
     ///
     /// # Errors
     /// As [`Log::reserve`].
@@ -130,7 +130,7 @@ impl<D: Disk> Records<D> {
         self.log.reserve_to_free(bytes)
     }
 
-    /// As [`Log::reserve_to_complete`].
+    /// See [`Log::reserve_to_complete`].
     ///
     /// # Errors
     /// As [`Log::reserve`].
@@ -148,7 +148,7 @@ impl<D: Disk> Records<D> {
         self.log.position()
     }
 
-    /// As [`Log::failure`].
+    /// See [`Log::failure`].
     pub fn failure(&self) -> Option<&str> {
         self.log.failure()
     }
@@ -211,12 +211,12 @@ impl<D: Disk> Records<D> {
         kept.expect("only what is kept is freed, once")
     }
 
-    /// As [`Log::may_return`].
+    /// See [`Log::may_return`].
     pub fn may_return(&self, grave: u64) -> bool {
         self.log.may_return(grave)
     }
 
-    /// As [`Log::begin_commit`].
+    /// See [`Log::begin_commit`].
     ///
     /// # Errors
     /// As [`Log::begin_commit`].
@@ -224,12 +224,12 @@ impl<D: Disk> Records<D> {
         self.log.begin_commit()
     }
 
-    /// As [`Log::finish_commit`].
+    /// See [`Log::finish_commit`].
     pub fn finish_commit(&mut self, committed: CommitProof) {
         self.log.finish_commit(committed);
     }
 
-    /// As [`Log::commit`].
+    /// See [`Log::commit`].
     ///
     /// # Errors
     /// As [`Log::commit`].
@@ -237,7 +237,7 @@ impl<D: Disk> Records<D> {
         self.log.commit()
     }
 
-    /// As [`Log::seal`].
+    /// See [`Log::seal`].
     ///
     /// # Errors
     /// As [`Log::seal`].
@@ -250,7 +250,7 @@ impl<D: Disk> Records<D> {
         self.places.get(handle.0 as usize) == Some(&Some(element.record))
     }
 
-    /// As [`Log::step`]. A damaged record is said by its header, if that can still be read.
+    /// See [`Log::step`]. A damaged record is said by its header, if that can still be read.
     ///
     /// # Errors
     /// As [`Log::step`].
@@ -263,17 +263,17 @@ impl<D: Disk> Records<D> {
         Ok((outcome, damaged))
     }
 
-    /// As [`Log::scrub_place`].
+    /// See [`Log::scrub_place`].
     pub fn scrub_place(&self) -> ScrubPlace {
         self.log.scrub_place()
     }
 
-    /// As [`Log::scrub_at`].
+    /// See [`Log::scrub_at`].
     pub fn scrub_at(&mut self, place: ScrubPlace) {
         self.log.scrub_at(place);
     }
 
-    /// As [`Log::scrub_from`].
+    /// See [`Log::scrub_from`].
     pub fn scrub_from(&mut self, number: u64) {
         self.log.scrub_from(number);
     }
@@ -296,12 +296,12 @@ impl<D: Disk> Records<D> {
         }
     }
 
-    /// As [`Log::usage`].
+    /// See [`Log::usage`].
     pub fn usage(&self) -> Usage {
         self.log.usage()
     }
 
-    /// As [`Log::close`].
+    /// See [`Log::close`].
     ///
     /// # Errors
     /// As [`Log::close`].
@@ -353,7 +353,7 @@ fn element(header: ElementHeader, payload: Bytes, checksum: Option<u32>) -> Elem
 /// A server's elements in memory: nothing survives the process.
 #[derive(Default)]
 pub struct MemoryRecords {
-    /// By the server's handle; records other than elements live in the server's state only.
+    /// The elements, by the server's handle; records other than elements live in the server's state only.
     elements: Vec<Option<Element>>,
     bytes: u64,
 }

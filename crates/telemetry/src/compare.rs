@@ -5,7 +5,7 @@ use crate::trace::{Node, Trace};
 use serde::Serialize;
 use std::time::Duration;
 
-/// How often something was done in one trace, and how long it took.
+/// The count of a piece of work in one trace, and its duration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct WorkTotal {
     /// The count.
@@ -17,9 +17,9 @@ pub struct WorkTotal {
 /// One kind of span, at one place in the trees.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Row {
-    /// How deep it is in them.
+    /// Its depth in them.
     pub depth: usize,
-    /// What it is.
+    /// The name of the span.
     pub span: String,
     /// In the first trace; nothing if it is not there.
     pub first: Option<WorkTotal>,
@@ -32,9 +32,9 @@ pub struct Row {
 pub struct Went {
     /// Where; `None`: waiting for disks, which is a part of communication.
     pub share: Option<Share>,
-    /// Of the first trace, in nanoseconds.
+    /// The time of the first trace, in nanoseconds.
     pub first_ns: u64,
-    /// Of the second one.
+    /// The time of the second one, in nanoseconds.
     pub second_ns: u64,
 }
 

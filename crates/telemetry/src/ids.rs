@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Where identities come from: `splitmix64` from a seed of the operating system. Not for secrets.
+/// The source of identities: `splitmix64` from a seed of the operating system. Not for secrets.
 #[derive(Debug)]
 pub(crate) struct Ids(AtomicU64);
 

@@ -27,7 +27,7 @@ impl fmt::Display for SpanId {
     }
 }
 
-/// What is no identity of a trace or a span.
+/// Text that is no identity of a trace or a span.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidId {
     /// Digits that it must have.
@@ -86,7 +86,7 @@ macro_rules! as_text {
 as_text!(TraceId);
 as_text!(SpanId);
 
-/// What an attribute says.
+/// The value of an attribute.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
@@ -114,7 +114,7 @@ pub(crate) type Attributes = BTreeMap<Cow<'static, str>, Value>;
 /// A span that has ended. As JSON, one object.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SpanRecord {
-    /// Of which trace.
+    /// The trace that it is of.
     pub trace: TraceId,
     /// Its own identity.
     pub span: SpanId,
@@ -124,15 +124,15 @@ pub struct SpanRecord {
     /// The parent is in another process, or there is none.
     #[serde(default, skip_serializing_if = "is_false")]
     pub local_root: bool,
-    /// What it is, from the closed list.
+    /// Its name, from the closed list.
     pub name: Cow<'static, str>,
     /// The process: the name of a server, or `client`.
     pub process: Cow<'static, str>,
-    /// When it began, in nanoseconds since 1970 by the clock of its process.
+    /// Its beginning, in nanoseconds since 1970 by the clock of its process.
     pub start_ns: u64,
     /// The time that it took, in nanoseconds.
     pub duration_ns: u64,
-    /// What else is to be said of it.
+    /// Further attributes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: BTreeMap<Cow<'static, str>, Value>,
 }
@@ -143,7 +143,7 @@ fn is_false(value: &bool) -> bool {
 }
 
 impl SpanRecord {
-    /// When it ended, in nanoseconds since 1970.
+    /// Its end, in nanoseconds since 1970.
     pub fn end_ns(&self) -> u64 {
         self.start_ns.saturating_add(self.duration_ns)
     }

@@ -98,12 +98,12 @@ impl Recorder {
         }
     }
 
-    /// From now on spans also go to a collector. The first call counts.
+    /// Sends spans to a collector, too, from now on. The first call counts.
     pub fn export_to(&self, settings: Settings) {
         self.0.exporter.get_or_init(|| Exporter::new(settings));
     }
 
-    /// What became of the spans that were to be exported.
+    /// Counts of the spans that were to be exported.
     pub fn exported(&self) -> ExportCounts {
         let exporter = self.0.exporter.get();
         exporter.map_or_else(ExportCounts::default, Exporter::exported)
@@ -136,7 +136,7 @@ impl Recorder {
         Watcher::new(self.0.clone(), Box::new(events))
     }
 
-    /// What is remembered.
+    /// The remembered spans.
     pub fn ring(&self) -> MutexGuard<'_, Ring> {
         self.0.ring.lock().expect("no holder of the lock panics")
     }
@@ -187,7 +187,7 @@ impl Shared {
     }
 }
 
-/// Which span of which trace, as it crosses processes.
+/// A span of a trace, as it crosses processes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Context {
     /// The trace.

@@ -8,7 +8,7 @@ use crate::span_attributes::{Mark, SpanAttributes};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
-/// How much a ring keeps.
+/// The most that a ring keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Spans, in the order in which they ended.
@@ -92,7 +92,7 @@ pub struct Ring {
     segments: VecDeque<Segment>,
     /// Spans in all of them.
     spans: usize,
-    /// By the name of the outermost span in this process: durations with the spans, the slowest first.
+    /// The slowest operations, by the name of the outermost span in this process: durations with the spans, the slowest first.
     slowest: BTreeMap<&'static str, Vec<(u64, Vec<SpanRecord>)>>,
 }
 
@@ -112,7 +112,7 @@ impl Ring {
         }
     }
 
-    /// From now on the process is called so.
+    /// Names the process.
     pub(crate) fn name_process(&mut self, name: Cow<'static, str>) {
         self.process = name;
     }
@@ -133,7 +133,7 @@ impl Ring {
         }
     }
 
-    /// Where the next span goes.
+    /// The segment that the next span goes into.
     fn segment(&mut self) -> &mut Segment {
         let room = (self.limits.spans / SEGMENTS).max(1);
         let is_full = |segment: &Segment| segment.spans.len() == room;

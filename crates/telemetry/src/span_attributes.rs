@@ -17,18 +17,18 @@ enum StoredValue {
     Bool(bool),
     /// 16 bytes of the buffer from here on: what is written as 32 hexadecimal digits.
     Identity(u32),
-    /// From here to there in the buffer.
+    /// Text from the first offset to the second one in the buffer.
     Text(u32, u32),
 }
 
-/// What one span says, or what several say, one after the other.
+/// Attributes of one span, or of several, one after the other.
 #[derive(Default, Debug)]
 pub(crate) struct SpanAttributes {
     attributes: Vec<Attribute>,
     bytes: Vec<u8>,
 }
 
-/// Where something ends in a [`SpanAttributes`].
+/// A place in a [`SpanAttributes`].
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Mark {
     attributes: u32,
@@ -62,7 +62,7 @@ impl SpanAttributes {
         self.set(name, StoredValue::Text(start, self.bytes.len() as u32));
     }
 
-    /// What was said last counts.
+    /// Sets an attribute: its last value counts.
     fn set(&mut self, name: &'static str, held: StoredValue) {
         let attribute = Attribute { name, held };
         match self.attributes.iter_mut().find(|said| said.name == name) {
@@ -90,7 +90,7 @@ impl SpanAttributes {
         self.bytes.extend_from_slice(&other.bytes);
     }
 
-    /// What was said between two marks, as people read it.
+    /// The attributes between two marks, as people read them.
     pub(crate) fn read(&self, from: Mark, to: Mark) -> Attributes {
         let bytes = &self.bytes[from.bytes as usize..to.bytes as usize];
         let attributes = &self.attributes[from.attributes as usize..to.attributes as usize];

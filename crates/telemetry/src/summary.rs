@@ -5,7 +5,7 @@ use crate::trace::{Node, Trace};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Where time can go. What a span's parts do not account for is its own.
+/// A share of the time of an operation. What a span's parts do not account for is its own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Share {
@@ -57,7 +57,7 @@ pub struct Row {
     pub p99_ns: u64,
     /// Quorum calls for each, on average.
     pub rounds: f64,
-    /// Of the operation's time, from 0 to 1; only for the operation itself.
+    /// Shares of the operation's time, from 0 to 1; only for the operation itself.
     pub shares: BTreeMap<Share, f64>,
     /// Of the operation's time, from 0 to 1, how long the slowest server that it waited for wrote to disk; only for the
     /// operation itself.
@@ -125,7 +125,7 @@ fn rows(operation: &str, roots: &[&Node]) -> Vec<Row> {
     order.into_iter().map(row).collect()
 }
 
-/// From when to when, in nanoseconds.
+/// The begin and the end of an interval, in nanoseconds.
 type Interval = (u64, u64);
 
 fn interval(span: &SpanRecord) -> Interval {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// One trace: a forest, because a process that has forgotten its part, or has ended, leaves holes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// Which.
+    /// The id of the trace.
     pub id: TraceId,
     /// The outermost spans that are known, in order of time.
     pub roots: Vec<Node>,
@@ -52,7 +52,7 @@ impl Trace {
         }
     }
 
-    /// When its first span began, in nanoseconds since 1970.
+    /// Beginning of its first span, in nanoseconds since 1970.
     pub fn start_ns(&self) -> u64 {
         self.roots.first().map_or(0, |root| root.span.start_ns)
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// Draws a report: pure functions, of which `page`, `html` and `pictures` are for others.
 pub const SCRIPT: &str = include_str!("view/view.js");
-/// What is around it.
+/// The page around it.
 const SHELL: &str = include_str!("view/view.html");
 /// Reports that the script can draw, by their field `report`.
 const REPORTS: [&str; 4] = ["peers", "paper", "wide-area", "traces"];

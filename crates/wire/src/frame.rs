@@ -52,10 +52,10 @@ pub const NO_DEADLINE: u32 = u32::MAX;
 
 const FLAG_TRACE: u8 = 1;
 const KNOWN_FLAGS: u8 = FLAG_TRACE;
-/// Where the area under the head's checksum begins.
+/// The offset at which the area under the head's checksum begins.
 const CHECKED_FROM: usize = 4;
 
-/// What a frame is.
+/// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
@@ -106,7 +106,7 @@ pub struct TraceContext {
     pub flags: u8,
 }
 
-/// What a receiver accepts; never above the constants of this module.
+/// Limits of frames that a receiver accepts; never above the constants of this module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Largest body, in bytes.
@@ -171,11 +171,11 @@ impl Limits {
 /// The fields of a head that are not lengths: what a sender chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What the frame is.
+    /// The kind of the frame.
     pub kind: Kind,
     /// Names the call on its connection; the answer carries the same one.
     pub call_id: u64,
-    /// What is left until the caller stops waiting, in milliseconds; [`NO_DEADLINE`] if it waits for ever.
+    /// The time that is left until the caller stops waiting, in milliseconds; [`NO_DEADLINE`] if it waits for ever.
     pub deadline_ms: u32,
     /// The reason; set exactly when the kind is [`Kind::Refusal`].
     pub refusal: Option<Refusal>,
@@ -256,7 +256,7 @@ pub struct Head<'a> {
     pub head_bytes: usize,
 }
 
-/// What a decoder made of the bytes that it was shown.
+/// The outcome of decoding the bytes that came so far.
 #[derive(Clone, Copy, Debug)]
 pub enum DecodeOutcome<'a> {
     /// Not enough yet: `total_bytes`, counted from the start of the frame, get the decoder further.
@@ -370,7 +370,7 @@ fn decode_trace(bytes: &[u8]) -> TraceContext {
     }
 }
 
-/// Where [`encode`] puts the body.
+/// The place in which [`encode`] puts the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyPlace {
     /// Copied behind the table: best for the usual small body, which shares one buffer with its neighbours.

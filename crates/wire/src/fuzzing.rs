@@ -257,7 +257,7 @@ fn split(input: &[u8]) -> (Bytes, Vec<(Bytes, u32)>) {
 /// A line of a golden file (`crates/wire/tests/golden/`): a name, a body, and the segments of its payload.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Golden {
-    /// Which example it is.
+    /// The name of the example.
     pub name: String,
     /// The body of a message, or the header of a record.
     pub body: Vec<u8>,
@@ -286,7 +286,7 @@ impl Golden {
         }
     }
 
-    /// As an input of [`request`], [`reply`] and [`note`].
+    /// The example as an input of [`request`], [`reply`] and [`note`].
     pub fn input(&self) -> Vec<u8> {
         let lengths = self.segments.iter().map(|segment| segment.len() as u16);
         join(&self.body, &lengths.collect::<Vec<_>>())

@@ -56,7 +56,7 @@ const CHECKSUM_BYTES: usize = 4;
 const FIELD_HEADER_BYTES: usize = 4;
 const MUST_UNDERSTAND: u16 = 1 << 15;
 
-/// Who calls.
+/// The role of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Role {
@@ -76,7 +76,7 @@ pub enum Authentication {
     Ticket = 1,
 }
 
-/// What a connection is for. The two kinds speak the same protocol; a receiver sizes its buffers by it.
+/// The use of a connection. The two kinds speak the same protocol; a receiver sizes its buffers by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Channel {
@@ -86,7 +86,7 @@ pub enum Channel {
     Bulk = 1,
 }
 
-/// What a caller says first.
+/// The first message of a caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
     /// The lowest version that the caller speaks.
@@ -99,9 +99,9 @@ pub struct Hello {
     pub optional_features: u64,
     /// Client or server.
     pub role: Role,
-    /// How the caller proves who it is.
+    /// The way in which the caller proves its identity.
     pub authentication: Authentication,
-    /// What the connection is for.
+    /// The use of the connection.
     pub channel: Channel,
     /// The cluster that the caller means; 0 if it does not know it yet.
     pub cluster: u128,
@@ -150,7 +150,7 @@ impl Hello {
     }
 }
 
-/// What a server answers.
+/// The answer of a server to a hello.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Welcome {
     /// The version to be spoken from here on; 0 if refused.
@@ -201,7 +201,7 @@ pub enum HelloError {
     /// A byte that stands for nothing in this version.
     #[error("unknown value {value} at byte {offset} of the hello")]
     UnknownValue {
-        /// Where it stands.
+        /// Its offset in the message, in bytes.
         offset: usize,
         /// The value.
         value: u16,
@@ -209,7 +209,7 @@ pub enum HelloError {
     /// A field that reaches over the end.
     #[error("field at byte {offset} overruns the hello")]
     FieldOverrun {
-        /// Where the field begins.
+        /// The offset at which the field begins, in bytes.
         offset: usize,
     },
     /// A hello whose lowest version is above its highest.

@@ -39,7 +39,7 @@ const REGISTER: u8 = 9;
 const BALLOT_FLOOR: u8 = 10;
 
 const ELEMENT_DELETED: u8 = 1;
-/// What a quorum is known to have finalized follows the marks.
+/// Flag of a record in which the version that a quorum is known to have finalized follows the marks.
 const MARKS_COMPLETE: u8 = 1;
 const CELL_ACCEPTED: u8 = 1;
 const CELL_DECIDED: u8 = 2;

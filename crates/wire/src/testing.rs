@@ -17,8 +17,8 @@ use areo_core::message::{
 };
 use areo_core::server::record::Header;
 
-/// What a request is called in golden files. For a variant that this does not know nothing compiles: give it a name,
-/// an example and a place in its strategy.
+/// The name of a request in golden files. For a variant that this does not know nothing compiles: give it a name, an example and a place in its
+/// strategy.
 pub fn request_name(request: &Request) -> &'static str {
     match request {
         Request::Configured { body, .. } => match body {
@@ -83,7 +83,7 @@ fn access_name(access: &Access) -> &'static str {
     }
 }
 
-/// What a reply is called in golden files.
+/// The name of a reply in golden files.
 pub fn reply_name(reply: &Reply) -> &'static str {
     match reply {
         Reply::Access(answers) => match answers.first() {
@@ -125,7 +125,7 @@ pub fn reply_name(reply: &Reply) -> &'static str {
     }
 }
 
-/// What a note is called in golden files.
+/// The name of a note in golden files.
 pub fn note_name(note: &Note) -> &'static str {
     match note {
         Note::Confirm { .. } => "confirm",
@@ -139,7 +139,7 @@ pub fn note_name(note: &Note) -> &'static str {
     }
 }
 
-/// What the header of a record is called in golden files.
+/// The name of the header of a record in golden files.
 pub fn header_name(header: &Header) -> &'static str {
     match header {
         Header::Configuration(_) => "configuration",

@@ -22,7 +22,7 @@ pub struct DomainHealth {
     pub missing: BTreeMap<String, u64>,
     /// Servers that do not answer, or have not gone over the objects since their start, by name.
     pub not_proven: Vec<String>,
-    /// How long ago the last of them went over the objects; `None` if one has not.
+    /// The time since the last of them went over the objects; `None` if one has not.
     pub proven_seconds: Option<u64>,
     /// The longest time, at most, since a server verified one of its records; `None` if that is not known of each server with a
     /// disk, or none has a disk.

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 pub use areo_core::message::ServerStatus;
 
-/// How a cluster is, as far as this client can see.
+/// The state of a cluster, as far as this client can see.
 #[derive(Clone, Debug)]
 pub struct ClusterStatus {
-    /// Which.
+    /// The cluster.
     pub cluster: ClusterId,
     /// The root domain. Whether a change of it is pending is not asked.
     pub root: DomainInfo,
@@ -25,7 +25,7 @@ pub struct ClusterStatus {
 /// A cluster in short.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ClusterSummary {
-    /// Which.
+    /// The cluster.
     #[serde(serialize_with = "view::text")]
     pub cluster: ClusterId,
     /// Servers.
@@ -38,7 +38,7 @@ pub struct ClusterSummary {
     pub root_warning: Option<String>,
     /// Fragments and copies of values, on the servers that answered.
     pub element_bytes: u64,
-    /// What their stores take.
+    /// The size of their stores.
     pub stored_bytes: u64,
     /// Tombstones of objects that users deleted, on the servers that answered.
     pub tombstones: u64,
@@ -46,8 +46,7 @@ pub struct ClusterSummary {
     pub pending_seconds: Option<u64>,
     /// Elements that servers lack, as far as those know that answered.
     pub lacking: u64,
-    /// How long ago the last of the servers went over all its objects; `None` if one has not since its start, or does not
-    /// answer.
+    /// The time since the last of the servers went over all its objects; `None` if one has not since its start, or does not answer.
     pub proven_seconds: Option<u64>,
     /// Domains without a quorum that serves, by name; the root domain is `@root`. Of domains that are not known nothing is said.
     pub without_quorum: Vec<String>,
@@ -171,8 +170,8 @@ impl ClusterStatus {
             .max()
     }
 
-    /// How long ago the last of the servers went over all its objects; `None` if one has not since its start, or does not
-    /// answer. A server that no domain needs has none.
+    /// The time since the last of the servers went over all its objects; `None` if one has not since its start, or does not answer. A server that no
+    /// domain needs has none.
     pub fn proven(&self) -> Option<Duration> {
         let needed = self.servers.iter().filter(|it| it.domains != Some(0));
         let mut oldest = Duration::ZERO;
@@ -200,12 +199,12 @@ impl ClusterStatus {
     }
 }
 
-/// How one server is. Serialised in one object, with `null` for everything that a silent server did not say.
+/// The state of one server. Serialised in one object, with `null` for everything that a silent server did not say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerHealth {
-    /// Which.
+    /// The server.
     pub server: ServerInfo,
-    /// What it said.
+    /// Its answer.
     pub status: Health,
     /// Domains that have it in their final or in a pending configuration, the root domain included. A server of none can be
     /// stopped for good. `None` if not all domains answered.
@@ -283,7 +282,7 @@ impl Serialize for ServerHealth {
     }
 }
 
-/// Whether a server answers.
+/// The answer of a server, or the reason why there is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Health {
     /// It does; so it is.
@@ -301,7 +300,7 @@ impl Health {
     /// The beginning of the reason of a server that refused this client.
     const NOT_AUTHORISED: &str = "not authorised: ";
 
-    /// Of a server that gave no status: what its connection says, or that it was too late.
+    /// The health of a server that gave no status: the error of its connection, or that it was too late.
     pub(crate) fn unreachable(reason: Option<String>) -> Health {
         let reason = reason.unwrap_or_else(|| Health::SILENT.into());
         Health::Unreachable { reason }
@@ -313,7 +312,7 @@ impl Health {
         Health::Unreachable { reason }
     }
 
-    /// What the server said.
+    /// The status that the server gave.
     pub fn answered(&self) -> Option<&ServerStatus> {
         match self {
             Health::Answered(status) => Some(status),

@@ -4,7 +4,7 @@ use super::{LostObject, NoQuorum};
 use crate::Version;
 use std::fmt;
 
-/// What is damaged about an object.
+/// The damage of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Damage {
     /// The checksum (CRC-32C) of the whole value is not the one that its writer computed.
@@ -25,7 +25,7 @@ pub enum Damage {
     },
     /// A block of a file is damaged, or is not there.
     Block {
-        /// Which.
+        /// The block.
         block: String,
         /// Why.
         reason: String,
@@ -44,7 +44,7 @@ pub enum Damage {
     },
     /// Too many servers found their element, or their record of the object, damaged.
     Servers {
-        /// What each server did.
+        /// The response of each server.
         call: Box<NoQuorum>,
     },
 }

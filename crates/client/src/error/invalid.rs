@@ -6,7 +6,7 @@ use crate::{InvalidDomainName, InvalidKey, InvalidMetadata};
 use areo_core::limits;
 use std::fmt;
 
-/// What was asked for cannot be.
+/// The reason why an operation cannot be done at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Invalid {
     /// The domain's name is none.
@@ -40,7 +40,7 @@ pub enum Invalid {
     InitialVersion,
     /// The value is too long for a domain that keeps values whole.
     WholeValues {
-        /// How the domain is reconfigured.
+        /// The way in which the domain is reconfigured.
         reconfig: ReconfigKind,
     },
     /// The value is too long to be had in memory whole ([`limits::VALUE_BYTES`]).
@@ -81,13 +81,13 @@ pub enum Invalid {
     },
     /// The content went away while it was sent.
     Local {
-        /// What happened to it.
+        /// The reason.
         reason: String,
     },
     /// The object, or the domain's configuration, was written by a later version of this software and cannot be
     /// understood by this one.
     LaterVersion {
-        /// Which field.
+        /// The name of the field.
         field: String,
     },
 }

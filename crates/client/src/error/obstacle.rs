@@ -15,7 +15,7 @@ pub enum Obstacle {
         /// That version.
         largest: Version,
     },
-    /// So many versions came after this one of a conditional domain that they do not say whether it was written.
+    /// Versions of a conditional domain do not say whether this one was written: too many came after it.
     Outrun {
         /// The version.
         version: Version,
@@ -74,7 +74,7 @@ impl fmt::Display for LostObject {
 /// One of the configurations of a forked sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForkBranch {
-    /// What tells it from the other.
+    /// The digest that the other one does not have.
     pub digest: u64,
     /// Its shape.
     pub shape: Shape,

@@ -12,8 +12,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What a local file is based on. With it a push writes what was changed here, and nothing that others have changed
-/// meanwhile; and a pull fetches what they have.
+/// The version that a local file is based on. With it a push writes what was changed here, and nothing that others have changed meanwhile; and a pull
+/// fetches what they have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Base {
     pub(crate) chain: Chain,
@@ -24,7 +24,7 @@ const MAGIC: &[u8; 12] = b"areo-base-1\n";
 const BLOCK_LEAST_BYTES: usize = 24 + 8 + 4;
 
 impl Base {
-    /// How the file was cut.
+    /// The rule by which the file was cut.
     pub fn chunking(&self) -> Chunking {
         self.chunking
     }
@@ -34,7 +34,7 @@ impl Base {
         self.chain.blocks.iter().map(BlockInfo::from).collect()
     }
 
-    /// Where the base of a local file is kept: in `directory`, one file for each domain, file and local path.
+    /// The path of the base of a local file: in `directory`, one file for each domain, file and local path.
     pub fn place(directory: &Path, domain_id: &str, name: &str, local: &Path) -> PathBuf {
         let local = std::path::absolute(local).unwrap_or_else(|_| local.into());
         let mut hasher = blake3::Hasher::new();
@@ -71,7 +71,7 @@ impl Base {
         Base::checked(&self.body())
     }
 
-    /// What is kept, with its checksum.
+    /// The kept bytes, with their checksum.
     pub(crate) fn checked(body: &[u8]) -> Vec<u8> {
         [MAGIC, &blake3::hash(body).as_bytes()[..], body].concat()
     }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use fastcdc::v2020::{AVERAGE_MAX, FastCDC, MAXIMUM_MAX, MINIMUM_MAX};
 use std::io::{self, Read};
 
-/// How content is cut. All clients of a file should cut it in the same way: other cuts are other blocks.
+/// The rule by which content is cut. All clients of a file should cut it in the same way: other cuts are other blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Chunking {
     method: Method,
@@ -38,7 +38,7 @@ pub enum InvalidChunking {
 }
 
 impl Chunking {
-    /// With blocks of at least, about and at most so many bytes.
+    /// A rule for blocks of at least, about and at most this count of bytes.
     ///
     /// # Errors
     /// [`InvalidChunking`].
@@ -103,7 +103,7 @@ impl Divide for Divider {
     }
 }
 
-/// What content is.
+/// The digest of content.
 pub(super) fn digest(content: &[Bytes]) -> Digest {
     let mut hasher = blake3::Hasher::new();
     for piece in content {

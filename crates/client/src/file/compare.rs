@@ -15,7 +15,7 @@ use std::path::Path;
 /// One step of the way from the file to the local one. Ranges are serialised as `[start, end]`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// What is done.
+    /// The action.
     pub kind: Kind,
     /// The bytes of the file that it is about.
     #[serde(serialize_with = "view::range")]
@@ -29,7 +29,7 @@ pub struct Difference {
     pub chunks: usize,
 }
 
-/// What is different.
+/// The kind of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -73,7 +73,7 @@ impl File {
     }
 }
 
-/// Where each begins, and where the last one ends.
+/// The offset at which each begins, and the offset at which the last one ends.
 fn starts(lengths: impl Iterator<Item = u64>) -> Vec<u64> {
     let mut starts = vec![0];
     for length in lengths {

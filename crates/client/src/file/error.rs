@@ -33,7 +33,7 @@ pub enum FileError {
         /// The name.
         name: String,
     },
-    /// As operations on objects.
+    /// An error of operations on objects.
     #[error("{0}")]
     Error(Error),
     /// Blocks of such sizes cannot be.
@@ -42,13 +42,13 @@ pub enum FileError {
     /// The local file is a directory, or something else that has no content.
     #[error("{} is a directory or a device: a file of blocks is made of one file", .path.display())]
     NotAFile {
-        /// Which.
+        /// The local file.
         path: PathBuf,
     },
     /// The local file was changed while it was read. Of the file, nothing was changed that it did not have.
     #[error("{} was changed while it was read: push it again", .path.display())]
     Changed {
-        /// Which.
+        /// The local file.
         path: PathBuf,
     },
     /// The stored file differs from the local one, and nothing says which of them is newer.
@@ -65,15 +65,15 @@ pub enum FileError {
     /// The local file has changes that a pull would lose.
     #[error("{} has changes that a pull would lose: push it first, or pull to another place, or with --force", .path.display())]
     Modified {
-        /// Which.
+        /// The local file.
         path: PathBuf,
     },
     /// The local file could not be read or written.
     #[error("cannot {what} {}: {source}", .path.display())]
     Local {
-        /// Which.
+        /// The local file.
         path: PathBuf,
-        /// What was tried.
+        /// The action that was tried.
         what: &'static str,
         /// Why not.
         source: io::Error,
@@ -169,7 +169,7 @@ pub(super) fn damaged(context: &Context, block: String, reason: String) -> FileE
     context.domain.corrupted(key, damage).into()
 }
 
-/// Which versions are in each other's way, for a person.
+/// The versions that are in each other's way, for a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Conflict {
     /// The block.

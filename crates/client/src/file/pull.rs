@@ -22,17 +22,17 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use tokio::task::spawn_blocking;
 
-/// How to pull.
+/// Options of a pull.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct PullOptions {
     /// Replace the local file even if it has changes of its own.
     pub force: bool,
 }
 
-/// What a pull came to; serialised without `base`.
+/// The result of a pull; serialised without `base`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PullReport {
-    /// What the local file is based on from now on.
+    /// The base of the local file from now on.
     #[serde(skip)]
     pub base: Base,
     /// Bytes of the file.
@@ -236,7 +236,7 @@ impl<F: FnMut(&Bytes) -> io::Result<()>> Sink for Output<'_, F> {
 /// A local file that is there already.
 struct LocalCopy {
     file: fs::File,
-    /// Where in it the data with this digest is.
+    /// The place in it of the data with this digest.
     places: HashMap<Digest, (u64, u64)>,
     /// It is what the base says, to the last byte.
     is_as_expected: bool,

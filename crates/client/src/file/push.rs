@@ -24,19 +24,19 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use tokio::task::spawn_blocking;
 
-/// How to push.
+/// Options of a push.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct PushOptions {
-    /// How to cut; `None`: as the base was, or as usual.
+    /// The rule of cutting; `None`: as the base was, or as usual.
     pub chunking: Option<Chunking>,
     /// Without a base, write nothing where the stored file differs from the local one: all of it may be what others wrote.
     pub needs_base: bool,
 }
 
-/// What a push came to; serialised without `base` and `failed`.
+/// The result of a push; serialised without `base` and `failed`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PushReport {
-    /// What the local file is based on from now on.
+    /// The base of the local file from now on.
     #[serde(skip)]
     pub base: Base,
     /// The file was made.
@@ -51,7 +51,7 @@ pub struct PushReport {
     pub written_bytes: u64,
     /// Blocks that another client has written since: they were not. Pull before you push again.
     pub conflicts: Vec<Conflict>,
-    /// Of the blocks that were to be written, those that were (the papers' update success ratio).
+    /// The share of the blocks to be written that were written (the papers' update success ratio).
     pub success_ratio: f64,
     /// Blocks whose writes were not acknowledged, if there were such: why not the first of them.
     #[serde(skip)]

@@ -1,7 +1,7 @@
 use super::*;
 use crate::Error;
 
-/// Whether the text says so.
+/// Checks that the text has these lines.
 fn assert_says(metrics: &Metrics, lines: &[&str]) {
     let text = metrics.text();
     for line in lines {

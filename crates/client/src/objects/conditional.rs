@@ -267,7 +267,7 @@ impl Domain {
     }
 }
 
-/// What is written over this version to delete the object.
+/// The tombstone that is written over this version to delete the object.
 fn tombstone_on(version: Version) -> Result<Value, Error> {
     if version.is_initial() {
         let reason = Invalid::InitialVersion;

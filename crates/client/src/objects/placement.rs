@@ -5,7 +5,7 @@ use crate::object::{ElementRole, Placement};
 use areo_core::config::Configuration;
 use areo_core::object::Name;
 
-/// What each member is to hold of a value of this length.
+/// The element of each member of a value of this length.
 pub(super) fn placement(
     configuration: &Configuration,
     names: &Names,

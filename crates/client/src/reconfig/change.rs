@@ -80,7 +80,7 @@ impl From<Dap> for DapKind {
     }
 }
 
-/// What is to be different. What is not said stays as it is.
+/// The differences that are wanted. What is not said stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
     /// The servers, in order, by name or id; empty: those that there are.
@@ -96,9 +96,9 @@ pub struct Change {
     pub k: Option<u8>,
     /// Slack of erasure-coded lists.
     pub delta: Option<u16>,
-    /// What only experiments ask for.
+    /// Options of experiments.
     pub experimental: Experimental,
-    /// Who decides which configuration comes after the new one. This change is decided by whom the last one names.
+    /// The decider of the configuration after the new one. This change is decided by whom the last one names.
     pub decided_by: Option<Decider>,
     /// Allows a shape that no crash leaves working.
     pub allow_f0: bool,

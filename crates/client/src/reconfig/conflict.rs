@@ -5,7 +5,7 @@ use crate::cluster::Names;
 use areo_core::reconfig::change as merging;
 use std::fmt;
 
-/// What two changes are both about.
+/// The subject that two changes contradict each other about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Contradiction {
     /// One of them names all servers.
@@ -15,13 +15,13 @@ pub enum Contradiction {
         /// Its name.
         server: String,
     },
-    /// How values are kept.
+    /// The kind by which values are kept.
     Dap,
     /// Slack of erasure-coded lists.
     Delta,
-    /// Who decides about later changes.
+    /// The decider of later changes.
     Decider,
-    /// What only experiments ask for.
+    /// Options of experiments.
     Experimental,
     /// Each alone could be made, but what both come to is refused.
     Both {

@@ -27,7 +27,7 @@ use std::sync::Arc;
 /// Domains that are asked at once which servers they name.
 const DOMAINS_AT_ONCE: usize = 64;
 
-/// What takes the place of a server that goes.
+/// The successor of a server that goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Successor {
     /// The server of this name or id.
@@ -50,7 +50,7 @@ pub struct Departure {
     step: Result<Step, Error>,
 }
 
-/// What is to be done in one domain.
+/// A step in one domain.
 #[derive(Clone, Debug)]
 struct Step {
     /// `None`: a pending change, which takes the server away, is to be finished.
@@ -231,7 +231,7 @@ fn is_member(c: &Configuration, server: ServerId) -> bool {
     c.position(server).is_some()
 }
 
-/// What has to be done so that no domain names the server; the root domain first.
+/// The steps after which no domain names the server; the root domain first.
 ///
 /// # Errors
 /// [`ReconfigError::Choice`], [`ReconfigError::Unreachable`] if it cannot be done in one of them: then it is begun in none.
@@ -350,7 +350,7 @@ fn count(sequences: &[Sequence]) -> BTreeMap<ServerId, usize> {
     domains
 }
 
-/// What is known when successors are chosen.
+/// The knowledge by which successors are chosen.
 struct SuccessorChoice<'a> {
     names: &'a Names,
     serving: BTreeSet<ServerId>,
@@ -360,7 +360,7 @@ struct SuccessorChoice<'a> {
 }
 
 impl SuccessorChoice<'_> {
-    /// What is to be done in the domain with these configurations, if one of them names the server.
+    /// The step in the domain with these configurations, if one of them names the server.
     fn step(
         &self,
         domain: &str,

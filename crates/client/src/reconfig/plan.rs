@@ -5,7 +5,7 @@ use crate::session::{Context, STATUS_PATIENCE};
 use areo_core::config::Configuration;
 use serde::{Serialize, Serializer};
 
-/// What a change would do.
+/// The effect that a change would have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// The last configuration, which is to be replaced.
@@ -60,7 +60,7 @@ impl Plan {
         pick(&self.new, &self.old, true)
     }
 
-    /// How what has to be moved was counted: `listing`, or `beginning of the listing` if there is more.
+    /// The source of the counts of objects to move: `listing`, or `beginning of the listing` if there is more.
     pub fn counted(&self) -> &'static str {
         if self.more {
             "beginning of the listing"
@@ -90,8 +90,8 @@ fn pick<'a>(of: &'a ConfigurationInfo, other: &ConfigurationInfo, both: bool) ->
     wanted.map(|member| member.name.as_str()).collect()
 }
 
-/// With the names of servers that are `added`, `removed` and `kept`, the indices of `pending` configurations, with `counted`
-/// for `more`, and with `fragments_spare_now` for `spare_now`.
+/// A plan is serialised with the names of servers that are `added`, `removed` and `kept`, the indices of `pending` configurations, with `counted` for
+/// `more`, and with `fragments_spare_now` for `spare_now`.
 impl Serialize for Plan {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]

@@ -35,11 +35,11 @@ const OTHERS_MOST: Duration = Duration::from_millis(100);
 /// The time that a cluster that is starting is left alone before it is asked again which servers there are.
 const STARTING_PAUSE: Duration = Duration::from_millis(50);
 
-/// What a client knows of its cluster.
+/// The knowledge of a client about its cluster.
 pub(crate) struct KnownCluster {
     pub(crate) id: ClusterId,
     pub(crate) root: Arc<KnownDomain>,
-    /// Where the user said that servers are.
+    /// The addresses of servers that the user gave.
     seeds: Vec<String>,
     /// Replaced, never changed: read for names in answers and errors, not by the operations themselves.
     names: RwLock<Arc<Names>>,

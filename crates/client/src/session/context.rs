@@ -162,7 +162,7 @@ impl Context {
         self.cluster.names()
     }
 
-    /// How these servers are, in their order; waits no longer than `patience` for those that are silent.
+    /// The health of these servers, in their order; waits no longer than `patience` for those that are silent.
     pub(crate) async fn health(&self, servers: &Members, patience: Duration) -> Vec<Health> {
         let env = self.within(patience).env;
         let replies = gather::survey(&env, servers, Request::Status).await;
@@ -313,7 +313,7 @@ fn reason(state: &PeerState) -> Option<String> {
     }
 }
 
-/// What was decided cannot be read here.
+/// An obstacle: the decided configuration cannot be read here.
 pub(crate) fn later_version(error: &InvalidConfiguration) -> Error {
     let field = error.to_string();
     let reason = Invalid::LaterVersion { field };

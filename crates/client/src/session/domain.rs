@@ -13,7 +13,7 @@ use areo_core::tlv::TlvError;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, RwLock};
 
-/// What a client knows of a domain: its name, and where its configurations are.
+/// The knowledge of a client about a domain: its name, and its configurations.
 pub(crate) struct KnownDomain {
     /// `None`: the root domain.
     name: Option<String>,
@@ -73,7 +73,7 @@ impl KnownDomain {
         known.as_ref().unwrap_or(&self.found).clone()
     }
 
-    /// What was found, if it is an object: version, metadata, value.
+    /// The found version, if it is of an object: version, metadata, value.
     pub(crate) fn opened(
         &self,
         key: &str,

@@ -38,7 +38,7 @@ pub(super) async fn introduce(world: Rc<World>, cluster: Arc<KnownCluster>) {
     }
 }
 
-/// When the directory is asked next.
+/// The time at which the directory is asked next.
 #[derive(Default)]
 struct Search {
     /// Servers for whose sake it was asked.

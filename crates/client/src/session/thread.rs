@@ -26,14 +26,14 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{LocalSet, spawn_local};
 use tracing::{Instrument, Span};
 
-/// What lives on the network thread.
+/// The state of the network thread.
 pub(crate) struct World {
     pub(crate) network: Network,
     /// Identity and memory of this client; operations run on clones with their own deadlines.
     pub(crate) client: dsm::Client<NetEnv>,
-    /// What all of them come to.
+    /// The metrics of all of them.
     pub(crate) metrics: Metrics,
-    /// When the directory was last asked for; `None`: never, or it should be soon.
+    /// The time at which the directory was last asked for; `None`: never, or it should be soon.
     pub(crate) asked_directory: Cell<Option<Instant>>,
     /// The key of this client, if the cluster has keys.
     pub(crate) key: Option<Rc<KeyHolder>>,
@@ -116,7 +116,7 @@ impl Thread {
         Ok(Thread { jobs, metrics })
     }
 
-    /// What operations here come to.
+    /// The metrics of the operations here.
     pub(crate) fn metrics(&self) -> &Metrics {
         &self.metrics
     }

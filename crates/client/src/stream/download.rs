@@ -31,14 +31,14 @@ pub struct ObjectStream {
     work: Option<RunningJob<Result<(), Error>>>,
     /// Pieces of a block that was verified.
     pieces: VecDeque<Bytes>,
-    /// Of all that came, if all of the value comes.
+    /// The digest of all bytes that came, if all of the value comes.
     digest: Option<Digest>,
     bytes: u64,
     /// Until it has ended, if it is an operation of its own.
     running: Option<OperationGauge>,
 }
 
-/// What is known of a value before its bytes come.
+/// The description of a value before its bytes come.
 struct OpenValue {
     version: Version,
     metadata: Metadata,
@@ -50,9 +50,9 @@ struct OpenValue {
 /// Content that was written at once.
 struct Part {
     content: Vec<Bytes>,
-    /// Of a block: the metadata of it, and its length.
+    /// The metadata of a block, and its length.
     block: Option<(Metadata, u64)>,
-    /// What of it is wanted.
+    /// The wanted bytes of it.
     wanted: Range<u64>,
 }
 
@@ -121,7 +121,7 @@ impl ObjectStream {
         self.opened.version
     }
 
-    /// What is kept with it.
+    /// The metadata of the value.
     pub fn metadata(&self) -> &Metadata {
         &self.opened.metadata
     }
@@ -131,7 +131,7 @@ impl ObjectStream {
         self.opened.length
     }
 
-    /// What came up to now.
+    /// The result up to now.
     pub fn streamed(&self) -> StreamReport {
         StreamReport {
             version: self.opened.version,
@@ -405,11 +405,11 @@ struct Ahead<'a> {
     context: &'a Context,
     blocks: Blocks,
     range: Range<u64>,
-    /// Of blocks, to be asked for.
+    /// The blocks that are to be asked for.
     rest: Range<u64>,
-    /// With the bytes of the value that each reads.
+    /// The reads under way, with the bytes of the value that each brings.
     reads: VecDeque<(Range<u64>, Read)>,
-    /// What the reads are a part of.
+    /// The span that the reads are a part of.
     span: Span,
 }
 

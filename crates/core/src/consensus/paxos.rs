@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 
 // ---- client half ----------------------------------------------------------------------------------------------------
 
-/// How a proposal ends.
+/// The end of a proposal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// The cell is decided, with this value.
@@ -123,7 +123,7 @@ fn tell<E: Env>(env: &E, at: &Visit, cell: &Bytes, value: &Bytes) {
     env.tell(at.c().members(), note);
 }
 
-/// What a quorum of acceptors says of a cell.
+/// The state of a cell, as a quorum of acceptors says it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum State {
     /// It is decided.
@@ -285,7 +285,7 @@ async fn accept<E: Env>(
     })
 }
 
-/// What a quorum of acceptors said.
+/// The promises of a quorum of acceptors.
 #[derive(Default)]
 struct QuorumPromises {
     accepted: Option<(Ballot, Bytes)>,

@@ -29,7 +29,7 @@ use crate::message::{HeldVersions, Want};
 use crate::object::Name;
 use crate::tag::Tag;
 
-/// What replication decides.
+/// The rules of replication.
 pub(crate) enum Abd {}
 
 impl Kind for Abd {

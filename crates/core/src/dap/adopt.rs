@@ -47,7 +47,7 @@ pub(super) struct Adopt {
     name: Name,
     tag: Tag,
     quorum: usize,
-    /// What each member said: whether it holds the version.
+    /// The answer of each member: whether it holds the version.
     said: Vec<Option<bool>>,
     /// Out of reach, or slow lately: not waited for.
     late: Vec<bool>,

@@ -47,7 +47,7 @@ use crate::object::Name;
 use crate::tag::Tag;
 use finalize::{Finalize, Outcome};
 
-/// What CAS decides.
+/// The rules of CAS.
 pub(crate) enum Cas {}
 
 impl Kind for Cas {
@@ -116,7 +116,7 @@ impl Kind for Cas {
     }
 }
 
-/// What CASGC decides: as [`Cas`], but versions go.
+/// The rules of CASGC: as [`Cas`], but versions go.
 pub(crate) enum CasGc {}
 
 impl Kind for CasGc {
@@ -160,7 +160,7 @@ impl Kind for CasGc {
     }
 }
 
-/// How many finalized versions of an object stay while it is written.
+/// The number of finalized versions of an object that stay while it is written.
 pub(super) fn kept(delta: u16) -> usize {
     usize::from(delta) + 1
 }

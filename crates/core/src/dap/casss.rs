@@ -39,7 +39,7 @@ use crate::limits;
 use crate::message::{HeldVersions, Want};
 use crate::tag::Tag;
 
-/// What CASSS decides.
+/// The rules of CASSS.
 pub(crate) enum CasSs {}
 
 impl Kind for CasSs {

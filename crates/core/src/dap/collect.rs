@@ -21,7 +21,7 @@ pub(super) mod elements;
 mod losses;
 mod member;
 
-/// What get-data needs to know.
+/// The tally of get-data.
 pub(super) struct Collect {
     configuration: Arc<Configuration>,
     name: Name,
@@ -40,7 +40,7 @@ pub(super) struct Collect {
     damaged: bool,
 }
 
-/// How a collection ends.
+/// The end of a collection.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// A version that may be returned, with the elements that make it.

@@ -55,7 +55,7 @@ pub use accept::AcceptOutcome;
 pub use judge::CurrentVersion;
 pub use survey::Answers;
 
-/// What the kind decides of objects that are no registers.
+/// The rules of the kind for objects that are no registers.
 pub(crate) enum Conditional {}
 
 impl Kind for Conditional {
@@ -72,7 +72,7 @@ impl Kind for Conditional {
     }
 }
 
-/// What a question to a quorum came to.
+/// The outcome of a question to a quorum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SurveyOutcome {
     /// A quorum answered, and promised the ballot if there was one.
@@ -198,14 +198,14 @@ pub async fn value_of<E: Env>(
     Ok(Some((value, length)))
 }
 
-/// What is proposed.
+/// The version that is proposed.
 #[derive(Clone, Debug)]
 pub struct ProposedVersion<'a> {
     /// The ballot, which a quorum has promised.
     pub ballot: Ballot,
     /// The version.
     pub tag: Tag,
-    /// Where it comes from.
+    /// The lineage that it comes from.
     pub lineage: Lineage,
     /// Its value; `None`: a quorum holds its elements.
     pub value: Option<&'a Value>,

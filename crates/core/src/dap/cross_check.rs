@@ -8,7 +8,7 @@ use crate::element::{Element, Form};
 use crate::limits;
 use crate::object::Name;
 
-/// What the elements of a version say of one of them.
+/// The verdict of the elements of a version on one of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CrossCheck {
     /// It is of the same value as so many others that these are more than make a value.
@@ -67,7 +67,7 @@ pub fn cross_check(
     }
 }
 
-/// How many elements of this form make a value.
+/// The number of elements of this form that make a value.
 fn needed(c: &Configuration, element: &Element) -> usize {
     match element.form.is_whole() {
         true => 1,

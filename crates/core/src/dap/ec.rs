@@ -49,7 +49,7 @@ use crate::span;
 use crate::tag::Tag;
 use bytes::Bytes;
 
-/// What erasure coding decides.
+/// The rules of erasure coding.
 pub(crate) enum Ec {}
 
 impl Kind for Ec {
@@ -119,8 +119,8 @@ impl Kind for Ec {
         value
     }
 
-    /// What each member is to hold of the value, by position: a copy of a small one or of a manifest, a fragment of a large
-    /// one. Data fragments are slices of the value, not copies.
+    /// The element of each member of the value, by position: a copy of a small one or of a manifest, a fragment of a large one. Data fragments are
+    /// slices of the value, not copies.
     fn elements(c: &Configuration, name: &Name, value: &Value) -> Vec<Element> {
         let is_small = value.length() <= u64::from(c.descriptor().copy_bytes);
         if value.deleted || value.apart.is_some() || is_small {

@@ -14,7 +14,7 @@ pub struct CachedVersion {
     pub value: Option<Value>,
 }
 
-/// How much of a value a get-data returns.
+/// The part of a value that a get-data returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
     /// Everything.
@@ -41,7 +41,7 @@ pub struct PassedVersions {
     pub awaited: Vec<ServerId>,
 }
 
-/// What get-data found.
+/// The version that get-data found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FoundVersion {
     /// The version.

@@ -24,7 +24,7 @@ use crate::message::{HeldVersions, Want};
 use crate::object::Name;
 use crate::tag::Tag;
 
-/// What a client remembers of what it brought to a quorum.
+/// The memory of a client of versions that it brought to a quorum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Remembers {
     /// Nothing. Reads do not say either what the client has.
@@ -49,7 +49,7 @@ pub(crate) trait Kind {
     /// Naming of losses: a member that has lost the element of a version, and knows its tag, names it and speaks for the object
     /// (`[X-40 named-loss]`). Without, it abstains.
     const NAMES_LOST: bool = true;
-    /// What clients remember.
+    /// The memory of clients.
     const REMEMBERS: Remembers = Remembers::Tags;
 
     // ---- client half ----
@@ -59,7 +59,7 @@ pub(crate) trait Kind {
         held.supports(tag)
     }
 
-    /// What get-data asks each member at this attempt, counted from 0; by position.
+    /// The wish of get-data to each member at this attempt, counted from 0; by position.
     fn wants<E: Env>(
         env: &E,
         c: &Configuration,
@@ -83,7 +83,7 @@ pub(crate) trait Kind {
         holders >= c.quorums().quorum() || held.iter().any(|held| held.stable >= tag)
     }
 
-    /// What get-tag takes from an answer.
+    /// The tag that get-tag takes from an answer.
     fn largest(held: &HeldVersions) -> Tag {
         held.max_tag()
     }
@@ -91,7 +91,7 @@ pub(crate) trait Kind {
     /// The value, of elements that are enough for it.
     fn decode<E: Env>(env: &E, c: &Configuration, elements: Vec<Element>) -> Value;
 
-    /// What put-data brings each member, by position.
+    /// The element that put-data brings each member, by position.
     fn elements(c: &Configuration, name: &Name, value: &Value) -> Vec<Element>;
 
     // ---- server half ----
@@ -107,7 +107,7 @@ pub(crate) trait Kind {
         Some((largest.tag, Some(largest)))
     }
 
-    /// What becomes of PUT(tag).
+    /// The admission of PUT(tag).
     fn admit(versions: &Versions, tag: Tag, arrival: Arrival, bounds: Bounds) -> Admission;
 
     /// Evicts versions, or their elements, which then have records of their own under handles that are drawn. Returns what

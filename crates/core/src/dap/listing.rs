@@ -14,7 +14,7 @@ use std::time::Duration;
 /// A page of what a quorum lists, tombstones included (`[X-18 tombstone-versions]`).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Listing {
-    /// Of each object its largest version, in order of the keys; not of those with a common prefix.
+    /// The largest version of each object, in order of the keys; not of those with a common prefix.
     pub entries: Vec<ListEntry>,
     /// The common prefixes of which a server lists some key.
     pub prefixes: BTreeMap<String, Option<Witness>>,
@@ -163,8 +163,8 @@ fn disputed(entries: &[&ListEntry], replies: usize) -> BTreeSet<String> {
     disputed.map(|(key, _)| (*key).to_owned()).collect()
 }
 
-/// Of each key the entry with the largest tag, in order of the keys; of a server that has the element, if one does. Of several that list it, the one that has it for the
-/// shortest time says its age: so a clock that is fast makes nothing older than others say that it is.
+/// The entry with the largest tag of each key, in order of the keys; of a server that has the element, if one does. Of several that list it, the one
+/// that has it for the shortest time says its age: so a clock that is fast makes nothing older than others say that it is.
 pub fn newest(entries: impl IntoIterator<Item = ListEntry>) -> Vec<ListEntry> {
     let mut newest: BTreeMap<String, ListEntry> = BTreeMap::new();
     for entry in entries {

@@ -49,15 +49,15 @@ pub async fn get_data<E: Env>(
     Ok(collected.into_iter().map(found).collect())
 }
 
-/// What is to be put.
+/// A value that is to be put.
 pub struct Put<'a> {
-    /// Where.
+    /// The name of the object.
     pub name: &'a Name,
     /// Under which tag.
     pub tag: Tag,
-    /// What.
+    /// The value.
     pub value: &'a Value,
-    /// As in [`super::put_data`].
+    /// The members that hold it, as in [`super::put_data`].
     pub holders: &'a [bool],
 }
 

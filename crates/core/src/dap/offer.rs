@@ -13,7 +13,7 @@ pub(super) struct Offer {
     name: Name,
     announced: Announcement,
     quorum: usize,
-    /// What counts of an answer.
+    /// The tag that counts of an answer.
     largest_of: fn(&HeldVersions) -> Tag,
     largest: Tag,
     members: Vec<State>,
@@ -31,7 +31,7 @@ enum State {
     Refused,
 }
 
-/// What members say to a version that is announced.
+/// The answer of members to a version that is announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OfferOutcome {
     /// A quorum has room for it; the largest tag of that quorum.

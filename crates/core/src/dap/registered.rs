@@ -10,7 +10,7 @@ use crate::timing;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How a registration ended.
+/// The end of a registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Registration {
     /// A quorum knows the record.
@@ -123,7 +123,7 @@ struct Admission {
     known: Option<Box<ServerRecord>>,
 }
 
-/// What a member has said.
+/// The answer of a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Voice {
     Silent,

@@ -15,7 +15,7 @@ use std::time::Duration;
 pub(super) struct Store {
     name: Name,
     tag: Tag,
-    /// What each member is to hold, by position.
+    /// The element of each member, by position.
     elements: Vec<Element>,
     quorum: usize,
     arrival: Arrival,
@@ -36,7 +36,7 @@ enum State {
     Refused(Refusal),
 }
 
-/// How a put-data ends.
+/// The end of a put-data.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// A quorum holds the element, or trimmed it.
@@ -50,7 +50,7 @@ pub(super) enum Outcome {
     Fenced {
         /// Enough members hold it, or a reader has read it.
         readable: bool,
-        /// What each member answered, by position.
+        /// The answer of each member, by position.
         responses: Vec<Response>,
     },
     /// A member knows that the object is a ranked register from the next configuration on, and takes nothing in
@@ -136,7 +136,7 @@ impl Store {
         (refused(Refusal::Busy), refused(Refusal::Fenced))
     }
 
-    /// What each member answered, by position.
+    /// The answer of each member, by position.
     fn responses(&self) -> Vec<Response> {
         let response = |member: &State| match member {
             State::Asked => Response::NotAwaited,

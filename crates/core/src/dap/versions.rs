@@ -55,7 +55,7 @@ struct DamagedVersion {
     record: Option<Handle>,
 }
 
-/// How a version comes to a server.
+/// The way in which a version comes to a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arrival {
     /// A writer puts it for the first time.
@@ -66,7 +66,7 @@ pub enum Arrival {
     Kept,
 }
 
-/// How many versions of one object a server keeps.
+/// The numbers of versions of one object that a server keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bounds {
     /// Versions below the confirmed one, beside the largest of them.
@@ -75,7 +75,7 @@ pub struct Bounds {
     pub unconfirmed: usize,
 }
 
-/// Whether a version is taken in.
+/// The answer of a server to a version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Admission {
     /// Store it, then trim.

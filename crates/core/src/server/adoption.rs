@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// An element held from which one of a later configuration can be made.
 pub(crate) struct Adoptable {
-    /// Which access of the request it is for.
+    /// The access of the request that it is for.
     pub(crate) access: usize,
     tag: Tag,
     pub(crate) handle: Handle,

@@ -22,13 +22,13 @@ use std::sync::Arc;
 /// Of what a server has spoken, and what it is to say next.
 #[derive(Default)]
 pub(super) struct Gossiping {
-    /// When it speaks next.
+    /// The time at which it speaks next.
     due: Instant,
     /// Objects that changed since they were last spoken of. Those that find no room here have their turn.
     changed: BTreeSet<(ConfigurationId, Name)>,
     /// The object up to which the turn has come.
     turn: Option<(ConfigurationId, Name)>,
-    /// What it says with the next batch.
+    /// Notes of the next batch.
     notes: Vec<(ServerId, Note)>,
 }
 
@@ -155,7 +155,7 @@ impl Server {
         self.gossip.notes.extend(notes);
     }
 
-    /// What it says to other members with this batch.
+    /// Notes to other members with this batch.
     pub(super) fn take_gossip(&mut self) -> Vec<(ServerId, Note)> {
         std::mem::take(&mut self.gossip.notes)
     }

@@ -10,7 +10,7 @@ use crate::object::Name;
 use crate::tag::Tag;
 
 impl Server {
-    /// What is asked of a ranked register.
+    /// Answers a request for a ranked register.
     pub(super) fn ranked(
         &mut self,
         now: Instant,

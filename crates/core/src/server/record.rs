@@ -23,20 +23,20 @@ pub enum Header {
     Element(ElementHeader),
     /// Floor, confirmed tag and fence of an object, where no element's record says them.
     Marks {
-        /// Of which configuration.
+        /// The configuration.
         key: ConfigurationId,
-        /// Of which object.
+        /// The object.
         name: Name,
-        /// What they are.
+        /// The marks.
         marks: Marks,
     },
-    /// What is remembered of a ranked register beside its elements.
+    /// The memory of a ranked register beside its elements.
     Register {
-        /// Of which configuration.
+        /// The configuration.
         key: ConfigurationId,
-        /// Of which object.
+        /// The object.
         name: Name,
-        /// What.
+        /// The register.
         register: Box<Register>,
     },
     /// The promises for those registers of a bucket of names of which nothing else is here.
@@ -50,20 +50,20 @@ pub enum Header {
     },
     /// An acceptor's state.
     Cell {
-        /// Of which configuration.
+        /// The configuration.
         key: ConfigurationId,
-        /// Of which cell.
+        /// The name of the cell.
         cell: Bytes,
         /// The state.
         acceptor: Acceptor,
     },
     /// A server of the cluster.
     Registry(ServerRecord),
-    /// What comes after a configuration, at this server.
+    /// The successors of a configuration, at this server.
     Pointer {
         /// After which.
         key: ConfigurationId,
-        /// What.
+        /// The pointer.
         pointer: Pointer,
     },
     /// The highest final configuration of its domain that this server has heard of, kept for ever (`[X-13 highest-final]`).
@@ -73,15 +73,15 @@ pub enum Header {
 /// The header of an element's record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ElementHeader {
-    /// Of which configuration.
+    /// The configuration.
     pub key: ConfigurationId,
-    /// Of which object.
+    /// The object.
     pub name: Name,
-    /// Of which version.
+    /// The version.
     pub tag: Tag,
     /// The object's floor when this was written: durable with the evictions that it caused (`[X-2 get-tag-maximum]`).
     pub floor: Tag,
-    /// How the element carries the value.
+    /// The form in which the element carries the value.
     pub form: Form,
     /// The version is a tombstone.
     pub deleted: bool,

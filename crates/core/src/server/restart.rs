@@ -15,13 +15,13 @@
 
 use crate::message::{Phase, Stance};
 
-/// Where one member is, and what it has heard.
+/// The state of one member, and the states that it has heard.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub(super) struct Restart<T> {
     own: usize,
-    /// What each member said last, by position; in its own place what it says itself.
+    /// The last stance of each member, by position; in its own place what it says itself.
     said: Vec<Stance<T>>,
-    /// What each member has heard of this one (`echo`).
+    /// The last stance of this member that each member has heard (`echo`).
     echo: Vec<Stance<T>>,
     /// Members that are where it is and know that all are (`seen`).
     seen: Vec<bool>,
@@ -39,12 +39,12 @@ impl<T: Copy + Ord> Restart<T> {
         }
     }
 
-    /// Where it is, as it says to all others.
+    /// The stance that it says to all others.
     pub(super) fn stance(&self) -> Stance<T> {
         self.said[self.own]
     }
 
-    /// Where this member is, as far as it has heard.
+    /// The stance of this member that it has heard.
     pub(super) fn echo(&self, member: usize) -> Stance<T> {
         self.said[member]
     }

@@ -24,7 +24,7 @@ const ANSWERS: u8 = 10;
 pub(super) struct Restarting {
     own: usize,
     agreement: Restart<u64>,
-    /// By position.
+    /// The other members, by position.
     peers: Vec<Peer>,
     /// Notes count whose senders have heard this one, or a later one.
     began: u64,
@@ -34,7 +34,7 @@ pub(super) struct Restarting {
     abstaining: Arc<[ObjectReport]>,
     /// What all have reported on these objects, where it is to be carried out.
     decided: Option<Vec<Vec<ObjectReport>>>,
-    /// When it speaks next.
+    /// The time at which it speaks next.
     due: Instant,
     /// It asked with its last note.
     asks: bool,
@@ -44,14 +44,14 @@ pub(super) struct Restarting {
     answers: u8,
 }
 
-/// What was heard of another member.
+/// The state of another member, as it was heard.
 #[derive(Clone, Default)]
 struct Peer {
     /// Its last note.
     turn: u64,
-    /// When its last note came that counts.
+    /// The time at which its last note came that counts.
     heard_at: Option<Instant>,
-    /// What it tells, and of which objects.
+    /// Its reports, each of an object.
     objects: Arc<[ObjectReport]>,
     value: Option<u64>,
     /// Objects for which it abstains, as far as it has said.

@@ -18,19 +18,19 @@ const KEPT_PER_OBJECT: Duration = Duration::from_micros(5);
 /// The largest number of objects that are counted for every status.
 const COUNTED_AT_ONCE: u64 = 10_000;
 
-/// What is known of the elements that the server should have.
+/// The knowledge of the elements that the server should have.
 #[derive(Default)]
 pub(super) struct Standing {
     /// The last count of the objects, and when it was made.
     counted: Option<(Instant, ObjectCounts)>,
     domains: BTreeMap<DomainId, KnownDomain>,
-    /// When it last went over everything.
+    /// The time at which it last went over everything.
     proven: Option<Instant>,
     /// Promises may be old enough to go into floors (`[W-16 ballot-floor]`).
     pub(super) folds: bool,
     /// All records that were there then have been verified since.
     verified: Option<PastMoment>,
-    /// How far it is with the changes that it makes as a leader.
+    /// Its progress with the changes that it makes as a leader.
     leads: BTreeMap<DomainId, Transferred>,
 }
 
@@ -52,7 +52,7 @@ fn ms_since(now: Instant, moment: impl Into<PastMoment>) -> u64 {
 }
 
 impl Server {
-    /// What it says to other servers of its own accord. It leaves when the steps taken with it are durable.
+    /// Notes to other servers of its own accord. It leaves when the steps taken with it are durable.
     pub(crate) fn take_sends(&mut self) -> Vec<(ServerId, Note)> {
         match self.serving {
             true => {

@@ -47,16 +47,16 @@ const ADMITTED: &str = "requests are admitted by configuration";
 pub(super) struct ConfigurationState {
     /// `None` only while, or after, its own record was not found in recovery.
     configuration: Option<(Arc<Configuration>, Handle)>,
-    /// By [`Name::as_bytes`]: grouped by kind, ordered by key.
+    /// The versions of objects, by [`Name::as_bytes`]: grouped by kind, ordered by key.
     objects: BTreeMap<Bytes, Versions>,
-    /// What is remembered of those of them that are ranked registers.
+    /// The memory of those of them that are ranked registers.
     registers: BTreeMap<Bytes, KeptRegister>,
     /// The promises for registers of which nothing is here.
     floors: BallotFloors,
     cells: BTreeMap<Bytes, (Acceptor, Handle)>,
     /// Some of them may be fates of versions.
     has_fates: bool,
-    /// What comes next (`nextC`).
+    /// The successors (`nextC`).
     next: Successors,
     /// The record of each of these pointers, by its rank.
     next_records: BTreeMap<Rank, Handle>,
@@ -316,7 +316,7 @@ impl ConfigurationState {
         Ok(reply)
     }
 
-    /// What the mailbox has.
+    /// The content of the mailbox.
     pub(super) fn posted(&self) -> BTreeSet<Bytes> {
         let mailbox = self.cells.get(MAILBOX_CELL);
         mailbox.map_or_else(BTreeSet::new, |(mailbox, _)| mailbox.posted())

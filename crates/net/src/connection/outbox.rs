@@ -15,14 +15,14 @@ pub(crate) const GATHER_BYTES: usize = 4096;
 const CHUNK_BYTES: usize = 64 << 10;
 /// An emptied chunk above this size is freed, not reused.
 const KEEP_BYTES: usize = 2 * CHUNK_BYTES;
-/// How many emptied chunks wait for reuse.
+/// The most emptied chunks that wait for reuse.
 const SPARE_CHUNKS: usize = 2;
 
 /// A queue of bytes: small things gathered, large things by reference, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     chunks: VecDeque<Chunk>,
-    /// How much of the first chunk is written already.
+    /// The number of bytes of the first chunk that are written already.
     written_of_front: usize,
     queued_bytes: usize,
     spare: Vec<Vec<u8>>,

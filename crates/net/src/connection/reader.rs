@@ -17,17 +17,17 @@ use crate::pool::{Buffer, Pool};
 
 /// The smallest window: a header, its trace and a small payload fit many times.
 const MIN_WINDOW_BYTES: usize = 16 << 10;
-/// So much of a large payload is read, and checked, at a time.
+/// The length of a piece of a large payload that is read, and checked, at a time.
 const PIECE_BYTES: usize = 256 << 10;
 
 /// Turns what is read into frames.
 #[derive(Debug)]
 pub(crate) struct Reader {
     window: Vec<u8>,
-    /// What has arrived and is not yet consumed: `window[start..end]`.
+    /// The bytes that have arrived and are not yet consumed: `window[start..end]`.
     start: usize,
     end: usize,
-    /// How much has to lie in the window, from `start`, before it is worth looking again.
+    /// The number of bytes that have to lie in the window, from `start`, before it is worth looking again.
     needed: usize,
     window_bytes: usize,
     arriving: Option<PartialFrame>,
@@ -84,7 +84,7 @@ impl Check {
     }
 }
 
-/// What the reader has for its caller.
+/// The next thing that the reader has for its caller.
 #[derive(Debug)]
 pub(crate) enum Next<'a> {
     /// A whole frame, verified.
@@ -119,7 +119,7 @@ impl Reader {
         self.arriving.is_some() || self.start != self.end
     }
 
-    /// Where the next bytes are to be read into; never empty.
+    /// The space that the next bytes are to be read into; never empty.
     pub(crate) fn space(&mut self) -> &mut [u8] {
         if let Some(arriving) = &mut self.arriving {
             let filled = arriving.filled;

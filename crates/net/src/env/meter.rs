@@ -15,7 +15,7 @@ use crate::peer::Answer;
 /// The longest sentence of a refusal that is shown, in bytes.
 const MAX_SENTENCE_BYTES: usize = 512;
 
-/// What an operation has cost so far: the units in which the papers count.
+/// The cost of an operation so far, in the units in which the papers count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Quorum calls. Elements that are fetched, and servers that are asked again, belong to their call.
@@ -36,7 +36,7 @@ pub(super) struct Meter {
     asked: RefCell<Vec<ConfigurationId>>,
     /// The sentence with which a server has refused the caller.
     unauthorised: RefCell<Option<Box<str>>>,
-    /// Of all operations of the process, if they are counted.
+    /// The counters of all operations of the process, if they are counted.
     all: Option<Rc<Calls>>,
 }
 

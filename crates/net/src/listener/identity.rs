@@ -3,7 +3,7 @@
 use areo_wire::frame::Refusal;
 use areo_wire::hello::Hello;
 
-/// Who a server is.
+/// The identity of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The cluster; 0 while the server does not know it.

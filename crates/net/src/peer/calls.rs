@@ -10,7 +10,7 @@ pub(crate) struct Entry {
     pub(crate) message: Outgoing,
     pub(crate) sink: Rc<dyn Sink>,
     pub(crate) token: u64,
-    /// Whether the sink knows that the present attempt has failed.
+    /// True if the sink knows that the present attempt has failed.
     pub(crate) told: bool,
 }
 

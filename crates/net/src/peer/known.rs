@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::peer::PeerConfig;
 
-/// What is known about the server, shared by its two links.
+/// The knowledge about the server, shared by its two links.
 pub(crate) struct PeerKnowledge {
     pub(crate) address: RefCell<String>,
     /// The highest known incarnation.
@@ -13,7 +13,7 @@ pub(crate) struct PeerKnowledge {
     pub(crate) answered: Cell<HelloAnswer>,
 }
 
-/// Who answered the last hello.
+/// The server that answered the last hello.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct HelloAnswer {
     pub(crate) server: u128,

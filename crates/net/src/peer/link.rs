@@ -48,7 +48,7 @@ pub(crate) struct Link {
     stopped: Cell<bool>,
     /// Connections made so far: what waited for one went out with the next.
     connections_made: Cell<u64>,
-    /// What connections that have ended had moved.
+    /// The traffic of connections that have ended.
     past: Cell<Traffic>,
     myself: Weak<Link>,
 }

@@ -34,13 +34,13 @@ impl Standing {
         }
     }
 
-    /// From now on it is shown there. The first call counts.
+    /// Shows the status there from now on. The first call counts.
     pub(crate) fn show(&self, shown: impl FnOnce() -> LinkMetrics) {
         self.shown.get_or_init(shown);
         self.set(self.get());
     }
 
-    /// From now on nothing is shown, also of what is still going on.
+    /// Shows nothing from now on, also of connections that still go on.
     pub(crate) fn end(&self) {
         self.over.set(true);
         if let Some(shown) = self.shown.get() {

@@ -38,7 +38,7 @@ pub enum UnsyncedChange<'a> {
     Write {
         /// The file's name, empty if it has none.
         name: &'a str,
-        /// Where the bytes begin in the file.
+        /// The offset of the bytes in the file.
         offset: u64,
         /// The number of bytes.
         length: usize,
@@ -56,7 +56,7 @@ pub enum UnsyncedChange<'a> {
     },
 }
 
-/// What survives of one [`UnsyncedChange`] change.
+/// The part that survives of one [`UnsyncedChange`] change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Survive {
     /// It never happened.
@@ -253,7 +253,7 @@ impl State {
         Ok(())
     }
 
-    /// What could still be allocated.
+    /// The bytes that could still be allocated.
     fn free_bytes(&self) -> u64 {
         let Some(capacity) = self.capacity_bytes else {
             return u64::MAX;

@@ -26,7 +26,7 @@ pub(crate) struct HintHeader {
     pub(crate) last_sequence: u64,
     /// The predecessor named by the first batch.
     pub(crate) predecessor: u64,
-    /// Where the last batch ends, rounded up to a page: the length of the segment.
+    /// The end of the last batch, rounded up to a page: the length of the segment.
     pub(crate) end: u64,
     /// There are no entries, because reading the segment costs about as much as reading them would.
     pub(crate) must_scan: bool,
@@ -54,7 +54,7 @@ pub(crate) struct Hint<'a> {
 }
 
 impl HintHeader {
-    /// What the bytes say, right or wrong.
+    /// The header in the bytes, right or wrong.
     pub(crate) fn unchecked(bytes: &[u8]) -> Self {
         Self {
             store_id: get_u64(bytes, 16),
@@ -73,7 +73,7 @@ impl HintHeader {
         self.is_consistent() && self.end <= MAX_SEGMENT_BYTES && self.last_sequence <= MAX_SEQUENCE
     }
 
-    /// What is written is this, and what is read is believed if it is.
+    /// True of each written hint; a hint that is read is believed if it is.
     pub(crate) fn is_consistent(&self) -> bool {
         self.end >= PAGE
             && self.end.is_multiple_of(PAGE)

@@ -18,7 +18,7 @@ use super::{Log, record_footprint};
 pub(crate) struct Graves {
     /// In how many places records of it may be.
     places: BTreeMap<u64, u32>,
-    /// By segment.
+    /// The numbers of buried records, by segment.
     in_segment: BTreeMap<u32, Vec<u64>>,
     /// Segments that records were copied out of, and that are not removed yet.
     copied: BTreeSet<u32>,

@@ -36,11 +36,11 @@ pub struct RecoveredRecord<'a> {
     pub payload_length: u64,
     /// The CRC-32C of the payload as it was appended.
     pub payload_checksum: u32,
-    /// What is known of the payload.
+    /// The state of the payload.
     pub state: PayloadState,
 }
 
-/// What opening knows of a record's payload.
+/// The state of a record's payload after opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PayloadState {
     /// Read and verified, or empty.
@@ -56,11 +56,11 @@ pub enum PayloadState {
 pub struct TornTail {
     /// The number of the segment.
     pub segment: u64,
-    /// Where it began.
+    /// Its offset.
     pub offset: u64,
 }
 
-/// What opening found.
+/// The report of opening.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpenReport {
     /// Records handed over.
@@ -103,7 +103,7 @@ pub(super) struct Opener<'a, D: Disk> {
     pub(super) required: BTreeMap<u64, u64>,
     /// Each census with the header of its record.
     pub(super) censuses: Vec<(Handle, Vec<u8>)>,
-    /// What segments are read into, one after another.
+    /// The buffer that segments are read into, one after another.
     window: Vec<u8>,
     /// Some segment says how long it was made, as those do that are made where an extent is written.
     pub(super) has_sizes: bool,
@@ -115,7 +115,7 @@ pub(super) struct ScannedSegment {
     pub(super) scan: Scan,
     /// It has a hint file: nothing in it can be torn.
     pub(super) was_sealed: bool,
-    /// What a valid hint without entries says.
+    /// The content of a valid hint without entries.
     pub(super) hint: Option<HintHeader>,
     /// The size in its own header ([`SegmentHeader`]), if that can be read.
     pub(super) size: Option<u64>,

@@ -14,7 +14,7 @@ pub(crate) struct Reader<'a, F> {
     pub(crate) length: u64,
     /// Read into and never cleared, so that opening many small segments does not clear memory for each.
     window: Vec<u8>,
-    /// How much of it was read.
+    /// The number of bytes of it that were read.
     filled: usize,
     window_at: u64,
     window_bytes: usize,

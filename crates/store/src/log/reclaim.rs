@@ -322,7 +322,7 @@ impl<D: Disk> Log<D> {
         is_worth_it && self.has_spare() && self.roll_to_ready(live)
     }
 
-    /// What emptying a segment takes beside its live records.
+    /// The bytes that emptying a segment takes beside its live records.
     fn copy_overhead(&self) -> u64 {
         self.census_footprint() + 2 * PAGE
     }

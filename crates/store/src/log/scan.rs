@@ -38,12 +38,12 @@ pub(crate) struct Batch {
     pub(crate) unknown: u32,
 }
 
-/// What a segment ends with after its last valid batch, if it is not zeros.
+/// The bytes of a segment after its last valid batch, if they are not zeros.
 pub(crate) struct Tail {
     pub(crate) at: u64,
     /// The batch header, if at least that is valid.
     pub(crate) header: Option<BatchHeader>,
-    /// What is left of it.
+    /// The rest of it that can be read.
     pub(crate) salvage: Batch,
     /// No part of it is missing, so that it is not torn: what does not verify has rotted.
     pub(crate) was_written: bool,
@@ -56,7 +56,7 @@ pub(crate) struct Scan {
     pub(crate) last_sequence: u64,
     /// The predecessor named by the first valid batch.
     pub(crate) predecessor: u64,
-    /// Where the last valid batch begins, and where it ends, rounded up to a page.
+    /// The offset at which the last valid batch begins, and the offset at which it ends, rounded up to a page.
     pub(crate) last_batch_at: u64,
     pub(crate) end: u64,
     /// Batches before the tail that do not verify, and the records lost in them.

@@ -39,7 +39,7 @@ impl Default for ScrubJob {
     }
 }
 
-/// What one call of [`Log::scrub`] did.
+/// The outcome of one call of [`Log::scrub`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScrubOutcome {
     /// Bytes of records read, headers and padding included.
@@ -51,7 +51,7 @@ pub struct ScrubOutcome {
 }
 
 impl<D: Disk> Log<D> {
-    /// Where the next call of [`Log::scrub`] goes on.
+    /// The place at which the next call of [`Log::scrub`] goes on.
     pub fn scrub_place(&self) -> ScrubPlace {
         let ScrubJob {
             segment, cursor, ..

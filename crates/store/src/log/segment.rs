@@ -9,7 +9,7 @@ pub(crate) struct Segment<F> {
     pub(crate) file: F,
     /// The length of the file.
     pub(crate) length: u64,
-    /// Where the next batch begins.
+    /// The offset of the next batch.
     pub(crate) write_at: u64,
     /// The sequences of the first and the last batch, 0 if there is none.
     pub(crate) first_sequence: u64,
@@ -19,7 +19,7 @@ pub(crate) struct Segment<F> {
     pub(crate) list: List,
     pub(crate) live_bytes: u64,
     pub(crate) live_records: u32,
-    /// Of the live records, those known to be damaged.
+    /// The number of live records that are known to be damaged.
     pub(crate) damaged_records: u32,
     /// Lost records of which nothing is known; while there are any the segment stays.
     pub(crate) unknown_damaged: u32,
@@ -35,11 +35,11 @@ pub(crate) struct Segment<F> {
 pub(crate) enum SegmentState {
     /// Preallocated and empty.
     Ready,
-    /// Where batches go.
+    /// The segment that batches go to.
     Active,
     /// Nothing will be appended any more.
     Filled,
-    /// To be removed once this batch is durable.
+    /// The segment is removed once this batch is durable.
     Retiring { after: u64 },
 }
 
@@ -65,8 +65,8 @@ impl<F> Segment<F> {
         }
     }
 
-    /// What reclaiming it frees, less what the copies take: pages, since copies are batches, too. Padding that a copy would
-    /// have again is no gain, so that reclaiming ends.
+    /// The bytes that reclaiming it frees, less those of the copies: pages, since copies are batches, too. Padding that a copy would have again is no
+    /// gain, so that reclaiming ends.
     pub(crate) fn gain_bytes(&self) -> u64 {
         if self.live_records == 0 {
             return self.write_at;

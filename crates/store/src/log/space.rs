@@ -15,7 +15,7 @@ use crate::format::{
 use super::segment::{Segment, SegmentState};
 use super::{Log, MIN_SEGMENT_BYTES};
 
-/// What is known of the free space.
+/// The knowledge of the free space.
 #[derive(Default)]
 pub(super) struct Space {
     /// Bytes promised by `reserve` and not used yet.
@@ -109,7 +109,7 @@ impl<D: Disk> Log<D> {
         self.promise(needed_bytes, made)
     }
 
-    /// What is left of the spare to records that free others, in bytes.
+    /// The part of the spare that is left to records that free others, in bytes.
     fn freeing_left(&self) -> u64 {
         let part = self.freeing_part();
         match self.has_spare() {

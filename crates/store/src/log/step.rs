@@ -6,7 +6,7 @@ use crate::index::Handle;
 
 use super::Log;
 
-/// What a step of [`Log::step`] says about the next one.
+/// The outcome of a step of [`Log::step`], which says something about the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepOutcome {
     /// There is nothing to do.

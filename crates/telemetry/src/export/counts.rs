@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// Losses are logged this often at most.
 const QUIET: Duration = Duration::from_mins(1);
 
-/// What became of the spans that were to be exported.
+/// Counts of the spans that were to be exported.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct ExportCounts {
     /// A collector has them.
@@ -88,7 +88,7 @@ impl Counts {
             .get_or_insert_with(|| "it does not answer in time".into());
     }
 
-    /// As they stand, without the reason.
+    /// The counts as they stand, without the reason.
     fn now(&self) -> ExportCounts {
         ExportCounts {
             delivered: self.delivered.load(Ordering::Relaxed),
@@ -99,7 +99,7 @@ impl Counts {
         }
     }
 
-    /// As they stand.
+    /// The counts as they stand.
     pub(super) fn exported(&self) -> ExportCounts {
         let trouble = self.trouble.lock().expect("no holder of the lock panics");
         ExportCounts {

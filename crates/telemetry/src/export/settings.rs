@@ -2,7 +2,7 @@
 
 use crate::recorder::Sampler;
 
-/// How spans travel.
+/// The protocol that spans travel by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Protocol {
     /// OTLP over HTTP/1.1, bodies in protobuf.
@@ -11,7 +11,7 @@ pub(super) enum Protocol {
     Grpc,
 }
 
-/// Where spans go, and how.
+/// The collector that spans go to, and the protocol.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
     pub(super) protocol: Protocol,
@@ -19,7 +19,7 @@ pub struct Settings {
     pub(super) endpoint: String,
     /// `OTEL_SERVICE_NAME`.
     pub(super) service: Option<String>,
-    /// So many spans wait at most; the rest is lost.
+    /// The most spans that wait; the rest is lost.
     pub(super) queue: usize,
 }
 
@@ -29,9 +29,9 @@ pub struct Settings {
 pub struct InvalidSetting {
     /// The variable.
     pub variable: &'static str,
-    /// What it says.
+    /// Its value.
     pub value: String,
-    /// What it may say.
+    /// The values that it may have.
     pub expected: &'static str,
 }
 
@@ -73,7 +73,7 @@ const SAMPLER_ARGUMENT: &str = "OTEL_TRACES_SAMPLER_ARG";
 const QUEUE: usize = 2048;
 
 impl Settings {
-    /// What the variables of this process ask for; nothing unless an endpoint is set.
+    /// The settings that the variables of this process ask for; nothing unless an endpoint is set.
     ///
     /// # Errors
     /// [`InvalidSetting`].
@@ -116,7 +116,7 @@ impl Settings {
         }))
     }
 
-    /// Where spans go.
+    /// The address that spans go to.
     pub fn endpoint(&self) -> &str {
         &self.endpoint
     }

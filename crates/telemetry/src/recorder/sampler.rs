@@ -8,7 +8,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// So much of a second's number goes through at once after a rest.
 const RESERVE_NS: u64 = SECOND_NS / 10;
 
-/// Which operations are watched. Decided where an operation begins; servers go by what the client decided.
+/// The choice of operations that are watched. Decided where an operation begins; servers go by what the client decided.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Sampler {
     /// None of this process's own.

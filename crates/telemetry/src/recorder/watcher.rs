@@ -115,7 +115,7 @@ impl Watcher {
             .expect("no holder of the lock panics")
     }
 
-    /// What tells this recorder from others.
+    /// The identity of this recorder.
     fn own(&self) -> usize {
         Arc::as_ptr(&self.shared).addr()
     }
@@ -128,7 +128,7 @@ impl Watcher {
         })
     }
 
-    /// What tells others of a span; nothing of one that is not watched.
+    /// The context that tells others of a span; nothing of one that is not watched.
     pub(super) fn context(&self, id: &Id) -> Option<Context> {
         Name::of(id).watched.then(|| self.slots().of(id).context)
     }

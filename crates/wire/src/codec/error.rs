@@ -11,7 +11,7 @@ pub enum DecodeError {
     /// The bytes end within what they announce.
     #[error("cut short: {needed_bytes} bytes are due at byte {offset}, {left_bytes} are left")]
     CutShort {
-        /// Where it begins.
+        /// The offset at which it begins, in bytes.
         offset: usize,
         /// Bytes that it needs.
         needed_bytes: usize,
@@ -33,7 +33,7 @@ pub enum DecodeError {
     /// A number that stands for nothing in this version.
     #[error("unknown {what} {value}")]
     UnknownValue {
-        /// What it should be.
+        /// The kind of the number.
         what: &'static str,
         /// The number.
         value: u16,
@@ -41,7 +41,7 @@ pub enum DecodeError {
     /// Flags that this version does not have: they would change what the rest means.
     #[error("unknown flags {flags:#04x} of a {what}")]
     UnknownFlags {
-        /// Of what.
+        /// The thing that the flags belong to.
         what: &'static str,
         /// All flags that are set.
         flags: u8,
@@ -49,7 +49,7 @@ pub enum DecodeError {
     /// More items than the limit.
     #[error("{count} {what}, at most {limit} are allowed")]
     TooMany {
-        /// Of what.
+        /// The items.
         what: &'static str,
         /// The number announced.
         count: usize,
@@ -59,7 +59,7 @@ pub enum DecodeError {
     /// More bytes than the limit.
     #[error("{what} of {bytes} bytes, at most {limit_bytes} are allowed")]
     TooLong {
-        /// Of what.
+        /// The thing of this length.
         what: &'static str,
         /// The length announced.
         bytes: usize,
@@ -75,7 +75,7 @@ pub enum DecodeError {
     /// Text that is not UTF-8.
     #[error("the {what} is not UTF-8")]
     NotUtf8 {
-        /// What it should be.
+        /// The text.
         what: &'static str,
     },
     /// A descriptor that is none.
@@ -126,7 +126,7 @@ pub enum DecodeError {
 }
 
 impl DecodeError {
-    /// What to answer to a request that is wrong in this way.
+    /// The refusal of a request that is wrong in this way.
     pub fn refusal(&self) -> Refusal {
         match self {
             DecodeError::UnknownVersion { .. }

@@ -209,10 +209,10 @@ fn fragment_exists(n: u8, k: u8, index: u8) -> bool {
     0 < k && k <= n && index < n
 }
 
-/// How much of an element a message carries.
+/// The part of an element that a message carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Part {
-    /// With its payload.
+    /// The element with its payload.
     All,
     /// Perhaps without its payload, if that was not asked for.
     Any,

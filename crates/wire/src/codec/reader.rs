@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// As [`Reader::limited`], as text.
+    /// Text, read as by [`Reader::limited`].
     pub(crate) fn text(
         &mut self,
         what: &'static str,
@@ -192,7 +192,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// To be called after the last field: every byte and every segment must have been read.
+    /// Ends the reading after the last field: every byte and every segment must have been read.
     pub(crate) fn finish(self) -> Result<(), DecodeError> {
         if self.left() > 0 {
             return Err(DecodeError::TrailingBytes { bytes: self.left() });

@@ -53,7 +53,7 @@ const ANSWER_LEAST_BYTES: usize = 2;
 const ENTRY_FIXED_BYTES: usize = 1 + 2 + TAG_BYTES + 8 + 4 + 8 + 1;
 const SUMMARY_FIXED_BYTES: usize = 1 + 2 + 4;
 const SERVER_LEAST_BYTES: usize = 4;
-/// What a page may take beside its kind, flags and count.
+/// The most bytes of a page beside its kind, flags and count.
 const PAGE_BYTES: usize = frame::MAX_BODY_BYTES as usize - 4;
 
 impl Encode for Reply {
@@ -135,7 +135,7 @@ pub(super) fn whole(carried: &ReplyElement) -> &Element {
     }
 }
 
-/// How many of these items fit one page. The caller continues behind the last one, as with any page.
+/// The number of these items that fit one page. The caller continues behind the last one, as with any page.
 fn fitting(sizes: impl Iterator<Item = usize>) -> usize {
     let mut bytes = 0;
     let fits = |size: &usize| {
@@ -311,7 +311,7 @@ pub(super) fn reply(reader: &mut Reader<'_>) -> Result<Reply, DecodeError> {
     }
 }
 
-/// What is in the envelope.
+/// The content of the envelope.
 fn answered(reader: &mut Reader<'_>, kind: u8, flags: u8) -> Result<Reply, DecodeError> {
     let truncated = flags & FLAG_TRUNCATED != 0;
     Ok(match kind {

@@ -1,7 +1,7 @@
 //! Writing. Each message is written twice by the same code: once into a counter, once into a buffer of exactly that
 //! size, so that there is one allocation and no second place that has to know the layout.
 
-/// What bytes are written into.
+/// A sink of bytes.
 pub(crate) trait Sink {
     fn put(&mut self, bytes: &[u8]);
 
@@ -55,7 +55,7 @@ impl Sink for Counter {
     }
 }
 
-/// What has a layout.
+/// A type with a layout.
 pub(crate) trait Encode {
     /// Writes it; the same bytes each time.
     fn write<S: Sink>(&self, out: &mut S);

@@ -6,7 +6,7 @@ pub enum FrameError {
     /// The fifth byte is not [`MAGIC`](super::MAGIC).
     #[error("not a frame: byte 4 is {found:#04x}")]
     NotAFrame {
-        /// What stood there.
+        /// The byte that stood there.
         found: u8,
     },
     /// A version that was not agreed on.
@@ -36,7 +36,7 @@ pub enum FrameError {
     /// Reserved bytes that are not zero.
     #[error("reserved bytes are {found:#x}")]
     ReservedNotZero {
-        /// What stood there.
+        /// The value that stood there.
         found: u32,
     },
     /// A body over the limit.

@@ -57,7 +57,7 @@ fn metadata() -> Bytes {
     metadata.encode().expect("small metadata")
 }
 
-/// Of a value that is in blocks.
+/// The element of a value that is in blocks.
 fn manifest() -> Element {
     let part = |first, length| Part {
         lane: None,

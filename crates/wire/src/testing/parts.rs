@@ -53,7 +53,7 @@ pub(super) fn configuration() -> impl Strategy<Value = Arc<Configuration>> {
     })
 }
 
-/// Of a sequence one; of a lattice up to four, of which the first may be final.
+/// Successors: of a sequence one; of a lattice up to four, of which the first may be final.
 pub(super) fn successors() -> impl Strategy<Value = Successors> {
     let one = pointer().prop_map(|pointer| Successors::from(&pointer));
     let several = (1..=4_u128, any::<bool>()).prop_map(|(count, is_final)| {

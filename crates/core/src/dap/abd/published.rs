@@ -4,7 +4,7 @@
 use super::Abd;
 use crate::dap::kind::{Kind, Remembers, as_in};
 
-/// What MW-ABD decides.
+/// The rules of MW-ABD.
 pub(crate) enum AbdPublished {}
 
 impl Kind for AbdPublished {

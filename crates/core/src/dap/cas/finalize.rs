@@ -19,7 +19,7 @@ pub(in crate::dap) struct Finalize {
     tag: Tag,
     /// It is FIN2: a quorum has acknowledged FIN.
     complete: bool,
-    /// How much of the value the elements are to make; `None`: none are needed.
+    /// The part of the value that the elements are to make; `None`: none are needed.
     scope: Option<Scope>,
     members: Vec<Member>,
     /// Every member that has not sent its element was asked for it.
@@ -43,7 +43,7 @@ struct Member {
     element: Option<Element>,
 }
 
-/// How FIN ends.
+/// The end of FIN.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::dap) enum Outcome {
     /// A quorum has raised its mark.

@@ -8,7 +8,7 @@ use crate::message::{HeldVersions, Refusal, Want};
 use crate::tag::Tag;
 use crate::timing;
 
-/// What is known of one member.
+/// The knowledge of one member.
 pub(super) struct Member {
     pub(super) asks: Asks,
     /// Its one answer to the query (`[X-5 single-reply]`: by one single reply).

@@ -15,7 +15,7 @@ use std::time::Duration;
 pub(super) struct Accept {
     name: Name,
     proposal: Proposal,
-    /// What each member is brought, by position; `None`: it said that it holds its element.
+    /// The element that each member is brought, by position; `None`: it said that it holds its element.
     elements: Vec<Option<Element>>,
     quorum: usize,
     /// Refusals after which the version is never current.
@@ -39,7 +39,7 @@ enum State {
     NeverAccepts,
 }
 
-/// How it ends.
+/// The end of an ACCEPT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AcceptOutcome {
     /// A quorum accepted: the version is chosen.

@@ -18,9 +18,9 @@ pub(super) struct Fetch {
     name: Name,
     tag: Tag,
     scope: Scope,
-    /// By position: whether the member listed the version with its element.
+    /// The holders, by position: whether the member listed the version with its element.
     holders: Vec<bool>,
-    /// By position.
+    /// The states of members, by position.
     members: Vec<State>,
     late: bool,
     /// Ticks for which members that are late are hoped for.
@@ -220,7 +220,7 @@ impl ConfiguredTally for Fetch {
     }
 }
 
-/// How many elements of one form make what is wanted of a value.
+/// The number of elements of one form that make the wanted part of a value.
 pub(super) fn needed(c: &Configuration, scope: Scope) -> usize {
     match scope {
         Scope::Whole => usize::from(c.dap().k()),

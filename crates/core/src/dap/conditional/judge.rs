@@ -25,7 +25,7 @@ pub struct CurrentVersion {
     pub(super) base_chosen: bool,
     /// It is a tombstone.
     pub deleted: bool,
-    /// Where it comes from.
+    /// The lineage that it comes from.
     pub lineage: Lineage,
 }
 

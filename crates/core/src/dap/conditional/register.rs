@@ -5,7 +5,7 @@ use crate::limits;
 use crate::message::{Ballot, ChosenVersion, Lineage, Proposal};
 use crate::tag::Tag;
 
-/// What a server remembers of a ranked register, but for elements. Durable before it answers.
+/// The memory of a server of a ranked register, but for elements. Durable before it answers.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Register {
     /// Counts its changes: of two records the later one is true.
@@ -52,11 +52,11 @@ pub struct AcceptedVersion {
     pub ballot: Ballot,
     /// It is a tombstone.
     pub deleted: bool,
-    /// Where it comes from.
+    /// The lineage that it comes from.
     pub lineage: Lineage,
 }
 
-/// What becomes of an ACCEPT.
+/// The outcome of an ACCEPT.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Acceptance {
     /// The version is accepted at this ballot already.
@@ -82,8 +82,8 @@ impl Register {
         self.accepted.iter().any(|it| it.tag == tag)
     }
 
-    /// What a listing shows of it: the version with the largest ballot, or else the one that is known to be chosen, of which nothing
-    /// is here. `None`: it was never written, as far as is known here (`[X-19 regular-listing]`).
+    /// The version that a listing shows of it: the version with the largest ballot, or else the one that is known to be chosen, of which nothing is
+    /// here. `None`: it was never written, as far as is known here (`[X-19 regular-listing]`).
     pub fn listed(&self) -> Option<Tag> {
         let chosen = Some(self.chosen.tag).filter(|tag| !tag.is_initial());
         self.accepted.last().map(|it| it.tag).or(chosen)

@@ -48,7 +48,7 @@ impl State {
     }
 }
 
-/// How it ends.
+/// The end of a survey.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// A quorum answered, and promised the ballot if there was one.
@@ -61,7 +61,7 @@ pub(super) enum Outcome {
     Contradicted,
 }
 
-/// What a quorum answers of a register.
+/// The answers of a quorum about a register.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools)] // Each is about something else.
 pub struct Answers {
@@ -71,7 +71,7 @@ pub struct Answers {
     pub promised: u64,
     /// A member does not know that the current version is chosen, and keeps others.
     pub unaware: bool,
-    /// By position: whether the member listed the current version with its element.
+    /// The holders, by position: whether the member listed the current version with its element.
     pub holders: Vec<bool>,
     /// The number of earlier attempts that ended without a result.
     pub(super) attempt: u32,

@@ -15,7 +15,7 @@ use crate::dap::versions::{Bounds, Versions};
 use crate::message::{HeldVersions, Want};
 use crate::tag::Tag;
 
-/// What EC-DAPopt decides.
+/// The rules of EC-DAPopt.
 pub(crate) enum EcOptimized {}
 
 impl Kind for EcOptimized {

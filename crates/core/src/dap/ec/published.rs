@@ -25,7 +25,7 @@ use crate::limits;
 use crate::message::HeldVersions;
 use crate::tag::Tag;
 
-/// What EC-DAP as published decides.
+/// The rules of EC-DAP as published.
 pub(crate) enum EcPublished {}
 
 impl Kind for EcPublished {

@@ -11,7 +11,7 @@ use crate::message::{HeldVersions, Want};
 use crate::object::Name;
 use crate::tag::Tag;
 
-/// What the toy decides.
+/// The rules of the toy.
 pub(crate) enum All {}
 
 impl Kind for All {

@@ -5,7 +5,7 @@ use super::Versions;
 use crate::message::GossipMarks;
 use crate::tag::Tag;
 
-/// What is known of an object beside its own mark.
+/// The knowledge of an object beside its own mark.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Completion {
     /// The largest tag of which a quorum has finalized it or a larger one, durably.
@@ -34,7 +34,7 @@ impl Versions {
         }
     }
 
-    /// What is known beside the object's own mark.
+    /// The knowledge beside the object's own mark.
     pub fn completion(&self) -> Option<&Completion> {
         self.completion.as_deref()
     }
@@ -45,7 +45,7 @@ impl Versions {
         largest.max(marks)
     }
 
-    /// What other members are to hear of the object.
+    /// The marks that other members are to hear of the object.
     pub fn gossip_marks(&self) -> GossipMarks {
         GossipMarks {
             largest: self.largest_known(),

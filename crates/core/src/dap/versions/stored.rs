@@ -21,7 +21,7 @@ pub struct StoredVersion {
     pub bytes: u64,
     /// Its record.
     pub handle: Handle,
-    /// What its writer calls the content, for listings.
+    /// The ETag that its writer gave it, for listings.
     pub etag: Option<Etag>,
     /// When it was written, in milliseconds since 1970 by the writer's clock, for listings; 0 if the writer did not say.
     pub written_at_ms: u64,
@@ -43,7 +43,7 @@ impl StoredVersion {
         Some(ReplyElement::Stored { handle, payload })
     }
 
-    /// When it was written, if that is known.
+    /// Time of the write, if it is known.
     pub fn written_at_ms(&self) -> Option<u64> {
         (self.written_at_ms > 0).then_some(self.written_at_ms)
     }

@@ -23,7 +23,7 @@ pub(super) fn object<'a>(
     objects.entry(name).or_default()
 }
 
-/// Whether the object is to wait for its quiet time from now on; its newest version then.
+/// Has the object wait for its quiet time from now on, and returns its newest version; `None` if it need not wait, or waits already.
 pub(super) fn enqueue(versions: &mut Versions) -> Option<Tag> {
     let oldest = versions.stored().first()?;
     let superseded = versions.stored().len() > 1 && oldest.tag < versions.superseding();
@@ -41,7 +41,7 @@ pub(super) fn is_removed_block(name: &Name, versions: &Versions) -> bool {
     name.kind() == Kind::Block && versions.largest().is_some_and(is_complete)
 }
 
-/// What the server half of the configuration's kind says to a put.
+/// The answer of the server half of the configuration's kind to a put.
 pub(super) fn admission(
     c: &Configuration,
     versions: &Versions,
@@ -51,7 +51,7 @@ pub(super) fn admission(
     of_kind!(c, K => K::admit(versions, tag, arrival, bounds(c, max_unconfirmed)))
 }
 
-/// How many versions of one object are kept.
+/// The numbers of versions of one object that are kept.
 pub(super) fn bounds(c: &Configuration, unconfirmed: usize) -> Bounds {
     let delta = c.descriptor().delta;
     Bounds { delta, unconfirmed }

@@ -123,7 +123,7 @@ fn beyond(request: &ListRequest, common: &str) -> Vec<u8> {
     name
 }
 
-/// Where the page begins.
+/// The bound at which the page begins.
 fn start(request: &ListRequest) -> Bound<Vec<u8>> {
     let after = request.after.as_str();
     if request.common_prefix(after) == Some(after) {

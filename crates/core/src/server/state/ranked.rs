@@ -339,7 +339,7 @@ impl ConfigurationState {
     }
 }
 
-/// What became of an ACCEPT.
+/// The outcome of an ACCEPT.
 pub(in crate::server) enum AcceptReply {
     /// It is accepted.
     Stored,

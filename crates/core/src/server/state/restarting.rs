@@ -21,7 +21,7 @@ use std::ops::Bound;
 /// A record that says a tag which no execution produces (`[N-1 bounded-numbers]`).
 pub(in crate::server) struct ImpossibleRecord {
     handle: Handle,
-    /// What it holds, if it can be read.
+    /// The version that it holds, if it can be read.
     element: Option<StoredVersion>,
 }
 

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use super::MemoryDisk;
 
-/// Which calls are to fail, and whether one has.
+/// The calls that are to fail, and the memory of one that has.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Errors {
     reads: Countdown,

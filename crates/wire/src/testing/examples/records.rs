@@ -125,7 +125,7 @@ fn trimmed(key: ConfigurationId) -> ElementHeader {
     }
 }
 
-/// Of what came first to a member of a weak snapshot.
+/// The header of the value that came first to a member of a weak snapshot.
 fn first(key: ConfigurationId) -> Header {
     let mut acceptor = Acceptor::default();
     let membership = Membership::first((1..=3).map(ServerId)).with(ServerId(4));
@@ -138,7 +138,7 @@ fn first(key: ConfigurationId) -> Header {
     }
 }
 
-/// Of a round of a speculating snapshot, in which several proposals came.
+/// The header of a round of a speculating snapshot, in which several proposals came.
 fn round(key: ConfigurationId) -> Header {
     let mut acceptor = Acceptor::default();
     let one = Membership::first((1..=3).map(ServerId));
