@@ -18,7 +18,7 @@ const DOMAIN: &str = "available";
 /// Not measured: servers that are back take up what they missed.
 const AFTERWARDS: Duration = Duration::from_millis(500);
 
-/// How servers fail.
+/// The way in which servers fail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FailureKind {
@@ -28,14 +28,14 @@ pub enum FailureKind {
     Stopped,
 }
 
-/// What is to be measured.
+/// Options of a measurement.
 pub struct Options {
     /// Servers, all of them members of the domain, objects and clients. What is in memory only is forgotten by a server that
     /// is killed.
     pub setup: Setup,
-    /// How the domain keeps values.
+    /// The kind by which the domain keeps values.
     pub dap: Dap,
-    /// How servers fail.
+    /// The way in which servers fail.
     pub failing: FailureKind,
     /// The number of times that servers fail; another set of them each time, until all had their turn.
     pub failures: u32,
@@ -46,17 +46,17 @@ pub struct Options {
 /// A measurement. The names of the fields are those of `--json`, and stay.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Report {
-    /// What was drawn from.
+    /// The seed.
     pub seed: u64,
     /// Server processes.
     pub servers: usize,
-    /// How the domain keeps values, such as `ec [5,3]`.
+    /// The shape of the domain, such as `ec [5,3]`.
     pub shape: String,
-    /// How servers failed.
+    /// The way in which servers failed.
     pub failing: FailureKind,
-    /// How many at once: as many as may.
+    /// The number of them at once: as many as may.
     pub failing_at_once: usize,
-    /// Which of them, failure by failure, numbered from 1.
+    /// The failed servers, failure by failure, numbered from 1.
     pub failed_servers: Vec<Vec<usize>>,
     /// Objects of the domain.
     pub objects: u64,
@@ -64,7 +64,7 @@ pub struct Report {
     pub size: usize,
     /// Clients that read and wrote.
     pub clients: usize,
-    /// What an acknowledgement means: `memory` or `fsync`.
+    /// The meaning of an acknowledgement: `memory` or `fsync`.
     pub durability: &'static str,
     /// Operations of clients that failed, or read what was never written.
     pub failed: u64,
@@ -76,9 +76,9 @@ pub struct Report {
     pub read_p99_ratio: f64,
     /// The ratio of the p99 of writes.
     pub write_p99_ratio: f64,
-    /// With all servers.
+    /// The phase with all servers.
     pub without: PhaseReport,
-    /// From failures on.
+    /// The phase from failures on.
     pub with: PhaseReport,
     /// The time that everything took, in milliseconds.
     pub total_ms: u64,
@@ -151,7 +151,7 @@ fn ratio(with: &Times, without: &Times, all: &PhaseReport) -> f64 {
     (with.p99_us - all.read.p50_us).max(0.0) / without.p99_us
 }
 
-/// Which servers fail, time by time: sets of `f`, drawn without drawing one twice before all had their turn.
+/// The servers that fail, time by time: sets of `f`, drawn without drawing one twice before all had their turn.
 fn sets(options: &Options, f: usize) -> Vec<Vec<usize>> {
     let servers = options.setup.servers;
     let every: Vec<u64> = (0..1_u64 << servers)

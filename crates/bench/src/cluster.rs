@@ -47,9 +47,9 @@ const PORT: u16 = 7400;
 const ADMIN_PORT: u16 = 7490;
 /// Addresses of one cluster on loopback: those of servers from 1, those of what stands before them from here.
 const FRONTS: usize = 100;
-/// The longest time that a new cluster may take to serve.
+/// How long a new cluster may take to serve.
 const SERVE: Duration = Duration::from_secs(20);
-/// The interval at which something is looked at that is waited for.
+/// How often something is looked at that is waited for.
 const GLANCE: Duration = Duration::from_millis(5);
 
 /// Where a server is, and how it is reached.
@@ -230,7 +230,7 @@ impl Cluster {
         Ok(number - 1)
     }
 
-    /// The number of servers, running or not.
+    /// How many servers there are, running or not.
     pub fn servers(&self) -> usize {
         self.processes.len()
     }

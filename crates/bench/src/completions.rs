@@ -14,7 +14,7 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
-    /// From `begin` on.
+    /// Steps from `begin` on.
     pub(crate) fn from(begin: Instant) -> Steps {
         let counts = Vec::new();
         Steps {
@@ -39,7 +39,7 @@ impl Steps {
         Some((since.as_nanos() / STEP.as_nanos()) as usize)
     }
 
-    /// How many in each step that began before `end`.
+    /// The number of completions in each step that began before `end`.
     pub(crate) fn counts(mut self, end: Instant) -> Vec<u64> {
         let since = self
             .begin

@@ -10,12 +10,12 @@ pub enum RunError {
     /// The operating system refused something.
     #[error("cannot {what}: {source}")]
     System {
-        /// What was tried.
+        /// The action that was tried.
         what: String,
-        /// What it said.
+        /// Its error.
         source: io::Error,
     },
-    /// What has to succeed did not, as a sentence.
+    /// An action that has to succeed did not, as a sentence.
     #[error("{0}")]
     Failed(String),
 }

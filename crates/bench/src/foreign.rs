@@ -16,7 +16,7 @@ pub struct Foreign {
     pub target: TargetName,
     /// The program on the PATH.
     pub program: &'static str,
-    /// Where the program can be had, as a part of a sentence.
+    /// The source of the program, as a part of a sentence.
     pub source: &'static str,
 }
 

@@ -25,28 +25,28 @@ const VALUE: usize = 1 << 20;
 /// One thing that the machine can do.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Limit {
-    /// What is done.
+    /// The action.
     pub name: String,
     /// The unit of the figures.
     pub unit: String,
-    /// How long it takes.
+    /// The time that it takes.
     pub takes: Spread,
     /// CPU time that it takes, of both ends where there are two; without that of the disk.
     pub cpu: Spread,
 }
 
-/// What the machine can do. The names of the fields are those of `--json`, and stay.
+/// Limits of the machine. The names of the fields are those of `--json`, and stay.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Report {
     /// `limits`: which report this is.
     pub report: String,
-    /// By which command.
+    /// The command.
     pub command: String,
-    /// Which machine.
+    /// The machine.
     pub machine: Machine,
     /// The number of times that each was measured.
     pub runs: u32,
-    /// What was measured.
+    /// The measured limits.
     pub limits: Vec<Limit>,
 }
 
@@ -107,7 +107,7 @@ pub fn run(
 
 type Measure<'a> = Box<dyn Fn(Duration) -> io::Result<UnitCost> + 'a>;
 
-/// What one of something took, on average.
+/// The cost of one unit, on average.
 #[derive(Clone, Copy)]
 struct UnitCost {
     elapsed: f64,

@@ -156,7 +156,7 @@ pub async fn run(
     Ok(measured)
 }
 
-/// What goes on beside the clients.
+/// The phase of events beside the clients.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Phase {
     /// Nothing that is measured.
@@ -173,20 +173,20 @@ pub(crate) struct Load {
     workers: JoinSet<()>,
 }
 
-/// What came of it.
+/// The end of a load.
 pub(crate) struct LoadEnd {
     pub(crate) still: Tally,
     pub(crate) disturbed: Tally,
     /// Operations that succeeded, in each step of time from the first phase that was measured on.
     pub(crate) steps: Vec<u64>,
-    /// Of the phases that were measured, if the plan keeps them: as they ended.
+    /// The samples of measured phases, if the plan keeps them: as they ended.
     pub(crate) samples: Vec<Sample>,
     pub(crate) failures: Failures,
     /// Of each counter: the place of its store, and its key.
     pub(crate) increments: BTreeMap<(usize, String), Increments>,
     /// Clients that ended in the middle of operations.
     pub(crate) deaths: u64,
-    /// Whether the others finished what they were at.
+    /// True if the others finished their operations.
     pub(crate) in_time: bool,
 }
 
@@ -324,18 +324,18 @@ impl Load {
     }
 }
 
-/// What the clients of a load share.
+/// The state that the clients of a load share.
 struct Shared {
     begun: Instant,
     values: Vec<Bytes>,
     phase: Cell<Phase>,
-    /// When the phase began.
+    /// The time at which the phase began.
     since: Cell<Instant>,
-    /// When the last operation succeeded, and in which phase.
+    /// The time at which the last operation succeeded, and its phase.
     last: Cell<(Instant, Phase)>,
-    /// When the first phase began that is measured.
+    /// The time at which the first measured phase began.
     measured_from: Cell<Option<Instant>>,
-    /// When the last one ended.
+    /// The time at which the last one ended.
     measured_until: Cell<Instant>,
     /// No operation begins from then on.
     stopped: Cell<Option<Instant>>,

@@ -66,36 +66,36 @@ use tokio::task::LocalSet;
 pub struct ServerOptions {
     /// The program `areo`.
     pub program: Program,
-    /// What everything is drawn from.
+    /// The seed that everything is drawn from.
     pub seed: u64,
-    /// Where directories of servers and local files may be made.
+    /// The folder for directories of servers and local files.
     pub data: PathBuf,
     /// The longest time that an operation may take.
     pub timeout: Duration,
-    /// What a message and its answer take, beside the work: from anywhere to any server.
+    /// The time that a message and its answer take, beside the work: from anywhere to any server.
     pub round_trip: Option<Duration>,
 }
 
-/// What is to be repeated.
+/// Options of a repetition.
 pub struct Options {
-    /// With which servers.
+    /// The servers.
     pub servers: ServerOptions,
-    /// Which experiment.
+    /// The experiment.
     pub experiment: &'static Experiment,
-    /// How large.
+    /// The scale.
     pub scale: Scale,
     /// The command, for the report.
     pub command: String,
 }
 
-/// How it goes.
+/// The progress.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Progress {
     /// Runs of points so far.
     pub done: usize,
     /// The count.
     pub of: usize,
-    /// What comes now.
+    /// The point that comes now.
     pub point: String,
 }
 

@@ -31,7 +31,7 @@ const OBJECTS_MIN: u64 = 4;
 const LIMIT_RUNS: u32 = 3;
 const LIMIT_TIME: Duration = Duration::from_millis(100);
 
-/// What is to be compared.
+/// Options of a comparison.
 pub struct Options {
     /// The stores, each once.
     pub targets: Vec<TargetName>,
@@ -41,19 +41,19 @@ pub struct Options {
     pub sizes: Vec<usize>,
     /// Numbers of clients.
     pub clients: Vec<usize>,
-    /// What clients do, one after the other. Stores that are not asked to compare and set are left out where that is needed.
+    /// The operations of clients, one after the other. Stores that are not asked to compare and set are left out where that is needed.
     pub operations: Vec<Operation>,
     /// Objects of each size; `None`: a thousand, and fewer of large values.
     pub objects: Option<u64>,
-    /// Which of them are wanted.
+    /// The popularity of each of them.
     pub popularity: Popularity,
-    /// When operations begin.
+    /// The pace of operations.
     pub pace: Pace,
     /// Clients that reconfigure the stores that can be, beside those that put and get.
     pub reconfigurers: usize,
     /// Between two changes of one of them, at most so long.
     pub between_changes: Duration,
-    /// Where everything that clients did and saw is recorded.
+    /// The file in which everything that clients did and saw is recorded.
     pub history: Option<PathBuf>,
     /// Not measured, before each measurement.
     pub warm_up: Duration,
@@ -65,20 +65,20 @@ pub struct Options {
     pub kill: Option<Duration>,
     /// What traces operations beside the measurements, for a breakdown of their time.
     pub watch: Option<Watch>,
-    /// What everything is drawn from.
+    /// The seed that everything is drawn from.
     pub seed: u64,
     /// The command, for the report.
     pub command: String,
 }
 
-/// What is being done.
+/// The stage of a comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage {
     /// This store's servers start.
     Starting(TargetName),
     /// Objects are written to this store.
     Filling(TargetName),
-    /// So many measurements are over; this store is next.
+    /// The number of measurements that are over; this store is next.
     Measuring(u64, TargetName),
     /// All measurements are over; it is looked where the time of this store's operations goes.
     Watching(TargetName),

@@ -39,7 +39,7 @@ impl Random {
         Duration::from_millis(range.start + self.below(range.end - range.start))
     }
 
-    /// So many different numbers below `bound`, as bits.
+    /// This count of different numbers below `bound`, as bits.
     pub(crate) fn subset(&mut self, size: usize, bound: usize) -> u64 {
         assert!(size <= bound && bound <= 64);
         let mut bits = 0_u64;

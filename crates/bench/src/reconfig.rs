@@ -29,7 +29,7 @@ const DOMAIN: &str = "moved";
 /// Measuring without and with reconfigurations takes turns so often, so that what else the machine does hits both.
 const TURNS: u32 = 4;
 
-/// What is to be measured.
+/// Options of a measurement.
 pub struct Options {
     /// Servers, at least 4 of them, objects and clients. A domain is on all servers but one.
     pub setup: Setup,
@@ -41,18 +41,18 @@ pub struct Options {
     pub history: Option<PathBuf>,
 }
 
-/// What is being done.
+/// The stage of the measurement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage {
     /// Servers start, objects are written.
     Preparing,
-    /// So many operations and reconfigurations under load so far.
+    /// Operations and reconfigurations under load so far.
     Loaded(u64, u32),
     /// All objects in one domain, without other clients.
     Batched,
-    /// So many domains of one object each so far.
+    /// Domains of one object each so far.
     Single(u64),
-    /// So many configurations behind one domain so far.
+    /// Configurations behind one domain so far.
     Behind(u64),
 }
 

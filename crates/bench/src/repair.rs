@@ -26,12 +26,12 @@ const DOMAIN: &str = "repaired";
 const MEMBER: usize = 1;
 /// The interval at which a server is looked at.
 const GLANCE: Duration = Duration::from_millis(50);
-/// As fast as it can.
+/// A rate without a bound.
 const UNBOUNDED: &str = "100GiB";
 /// Verified in a second, at most: a piece of it is read without a pause.
 const VERIFIED: &str = "2GiB";
 
-/// What is to be measured.
+/// Options of a measurement.
 pub struct Options {
     /// Servers, all of them members of the domain, objects and clients; with durability.
     pub setup: Setup,
@@ -48,9 +48,9 @@ pub struct Options {
 /// A measurement. The names of the fields are those of `--json`, and stay.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Report {
-    /// What was drawn from.
+    /// The seed.
     pub seed: u64,
-    /// How the domain keeps values, such as `ec [5,3]`.
+    /// The shape of the domain, such as `ec [5,3]`.
     pub shape: String,
     /// Objects of the domain.
     pub objects: u64,
@@ -102,7 +102,7 @@ pub struct Round {
     pub share_bytes: f64,
     /// Bytes that came to it until it lacked nothing.
     pub received_bytes: f64,
-    /// How long that took, from its serving on, in seconds: without a bound of the rate, and without clients.
+    /// Its duration from the start of serving on, in seconds: without a bound of the rate, and without clients.
     pub seconds: f64,
     /// `cp` and `sync` of its directory.
     pub cp: Copied,
@@ -235,7 +235,7 @@ async fn left(started: &StartedCluster) -> Result<u64, RunError> {
     }
 }
 
-/// What all parts need.
+/// The state that all parts need.
 struct Trial<'a> {
     options: &'a Options,
     domain: Domain,

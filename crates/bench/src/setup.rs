@@ -13,7 +13,7 @@ use tokio::time::sleep;
 /// Not measured: connections are made, caches filled.
 const WARM_UP: Duration = Duration::from_millis(300);
 
-/// Which servers, objects and clients there are to be.
+/// The servers, objects and clients.
 pub struct Setup {
     /// The program `areo`.
     pub program: Program,
@@ -25,11 +25,11 @@ pub struct Setup {
     pub size: usize,
     /// Clients that read and write.
     pub clients: usize,
-    /// What everything is drawn from.
+    /// The seed that everything is drawn from.
     pub seed: u64,
     /// Servers keep nothing on disk.
     pub memory: bool,
-    /// Where directories of servers may be made.
+    /// The folder for directories of servers.
     pub data: PathBuf,
     /// The longest time that an operation may take.
     pub timeout: Duration,
@@ -60,7 +60,7 @@ impl Setup {
         }
     }
 
-    /// What an acknowledgement means, as reports say it.
+    /// The meaning of an acknowledgement, as reports say it.
     pub(crate) fn durability(&self) -> &'static str {
         if self.memory { "memory" } else { "fsync" }
     }
@@ -121,7 +121,7 @@ impl StartedCluster {
         Ok(domain)
     }
 
-    /// So many clients of a domain, each connected for itself.
+    /// This count of clients of a domain, each connected for itself.
     pub(crate) async fn callers(
         &self,
         domain: &str,

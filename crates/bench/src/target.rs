@@ -45,7 +45,7 @@ words! {
 }
 
 impl TargetName {
-    /// True if its callers can [`Caller::put_if`] and [`Caller::increment`].
+    /// Whether its callers can [`Caller::put_if`] and [`Caller::increment`].
     pub const fn compares_and_sets(self) -> bool {
         matches!(self, TargetName::AreoConditional | TargetName::Etcd)
     }
@@ -63,7 +63,7 @@ pub struct TargetOptions {
     pub dap: Dap,
     /// Where the directories of servers may be made.
     pub data: PathBuf,
-    /// The longest time that an operation may take.
+    /// How long an operation may take.
     pub timeout: Duration,
 }
 
@@ -254,7 +254,7 @@ pub trait Caller {
         not_asked()
     }
 
-    /// True if conditional writes have one winner, as far as the caller knows.
+    /// Whether conditional writes have one winner, as far as the caller knows.
     fn has_one_winner(&self) -> bool {
         false
     }

@@ -24,7 +24,7 @@ use tokio::time::sleep;
 
 /// The sites, by their numbers.
 pub const SITES: [&str; 3] = ["A", "B", "C"];
-/// Where each server is.
+/// The site of each server.
 const SERVERS: [usize; 5] = [0, 0, 1, 1, 2];
 /// The group of a client that is nowhere: it makes domains, and measures nothing.
 const NOWHERE: usize = SITES.len();
@@ -66,7 +66,7 @@ const LAYOUTS: [Layout; 3] = [
     },
 ];
 
-/// What is to be measured.
+/// Options of a measurement.
 pub struct Options {
     /// The program `areo`.
     pub program: Program,
@@ -82,7 +82,7 @@ pub struct Options {
     pub size: usize,
     /// Servers keep nothing on disk.
     pub memory: bool,
-    /// Where directories of servers may be made.
+    /// The folder for directories of servers.
     pub data: PathBuf,
     /// The longest time that an operation may take.
     pub timeout: Duration,
@@ -182,7 +182,7 @@ async fn start(options: &Options) -> Result<(Proxy, StartedCluster), RunError> {
     setup.start_behind_proxy(Some(NOWHERE)).await
 }
 
-/// From now on sites are apart.
+/// Takes the sites apart from now on.
 fn take_apart(proxy: &Proxy, options: &Options) {
     for site in 0..SITES.len() {
         for (server, at) in SERVERS.iter().enumerate() {
@@ -212,7 +212,7 @@ struct Seat {
     domain: Domain,
 }
 
-/// What a client does, and how often; `None`: until it is stopped.
+/// The operation of a client, and its number; `None`: until it is stopped.
 type Work = (Operation, Option<u64>);
 
 impl Seat {

@@ -21,14 +21,14 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// Clients draw from another stream than troubles.
 const STREAM: u64 = 1_000;
 
-/// How each of the domains keeps values at first, on so many servers.
+/// The first shape of each of the domains, on this number of servers.
 pub(crate) fn shapes(servers: usize) -> [Dap; DOMAINS.len()] {
     let k = u8::try_from(servers - 2).expect("at most 32 servers");
     let conditional = Dap::Conditional { k: 1 };
     [Dap::Abd, Dap::Ec { k }, conditional, conditional]
 }
 
-/// What so many clients do that connect so; `deaths`: they end in the middle of operations.
+/// The plan of clients that connect so; `deaths`: they end in the middle of operations.
 pub(crate) fn plan(
     (clients, deaths): (usize, bool),
     connect: ConnectOptions,

@@ -57,12 +57,12 @@ impl ErrorType for StreamError {
     }
 }
 
-/// The result of a stream.
+/// What a stream brought.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamReport {
-    /// The version.
+    /// Which version.
     pub version: Version,
-    /// Its metadata.
+    /// What is kept with it.
     pub metadata: Metadata,
     /// Bytes of it that came.
     pub bytes: u64,

@@ -9,7 +9,7 @@ use areo_client::Version;
 use bytes::Bytes;
 use std::time::Duration;
 
-/// How all keys begin.
+/// The beginning of all keys.
 pub(crate) const KEY_PREFIX: &str = "object-";
 
 /// The object of this number, of values of this size.
@@ -19,7 +19,7 @@ pub(crate) fn key(size: usize, number: u64) -> String {
 
 /// A domain, or a whole store.
 pub(crate) struct Store {
-    /// What a history calls it.
+    /// Its name in a history.
     pub(crate) name: String,
     pub(crate) caller: AnyCaller,
 }

@@ -35,7 +35,7 @@ pub(super) struct Contender {
     is_dying: bool,
 }
 
-/// What is to be done with an object.
+/// An action on an object.
 enum Deed {
     Get,
     Put,
@@ -48,7 +48,7 @@ enum Deed {
     },
 }
 
-/// How operations end that succeed; `None`: they had no effect, and that is right.
+/// The end of operations that succeed; `None`: they had no effect, and that is right.
 type Done = Option<(Operation, Cost)>;
 
 impl Contender {

@@ -14,7 +14,7 @@ pub fn value(count: u64) -> Bytes {
     format!("{count:0SIZE$}").into()
 }
 
-/// What a counter of this value stands at; of one that was never written, 0.
+/// The count of a counter of this value; of one that was never written, 0.
 ///
 /// # Panics
 /// It is no value of a counter.
@@ -55,7 +55,7 @@ impl Increments {
         }
     }
 
-    /// What is wrong with a counter that is this far, if anything is.
+    /// The error of a counter that has this count, if there is one.
     pub(crate) fn against(&self, count: u64) -> Option<String> {
         let Increments { done, unknown } = *self;
         if count < done {
@@ -70,19 +70,19 @@ impl Increments {
     }
 }
 
-/// What a counter came to.
+/// The result of a counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct CounterReport {
     /// Increments that succeeded, also before and after what was measured.
     pub done: u64,
     /// Increments of which it is not known whether they had an effect.
     pub unknown: u64,
-    /// What the counter stood at in the end; it began at 0.
+    /// The count in the end; it began at 0.
     pub count: u64,
 }
 
 impl CounterReport {
-    /// What it came to, when all clients have ended.
+    /// The result, when all clients have ended.
     ///
     /// # Errors
     /// [`RunError`].
@@ -101,7 +101,7 @@ impl CounterReport {
         })
     }
 
-    /// What is wrong with it, if anything is.
+    /// The error of it, if there is one.
     pub(super) fn wrong(&self) -> Option<String> {
         let (done, unknown) = (self.done, self.unknown);
         Increments { done, unknown }.against(self.count)

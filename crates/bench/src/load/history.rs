@@ -26,7 +26,7 @@ impl From<&ConfigurationInfo> for KnownConfiguration {
     }
 }
 
-/// What a configuration of this algorithm and these servers is called.
+/// The name of a configuration of this algorithm and these servers.
 pub(crate) fn shape_name(dap: Dap, servers: &[impl AsRef<str>]) -> String {
     let servers: Vec<&str> = servers.iter().map(AsRef::as_ref).collect();
     let k = if dap.is_coded() {
@@ -37,14 +37,14 @@ pub(crate) fn shape_name(dap: Dap, servers: &[impl AsRef<str>]) -> String {
     format!("{dap}{k} {}", servers.join("+"))
 }
 
-/// How a reconfiguration ended.
+/// The end of a reconfiguration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum ChangeEnd {
     /// This configuration was decided, and the client itself has made a quorum know that it is final.
     Decided(KnownConfiguration),
     /// Nothing was done.
     Nothing,
-    /// What was wanted may be pending; or others have finished it, and what was heard of that may not be at a quorum yet.
+    /// The wanted configuration may be pending; or others have finished it, and what was heard of that may not be at a quorum yet.
     Unknown,
 }
 
@@ -121,7 +121,7 @@ impl History {
     }
 }
 
-/// What one client did and saw, one operation after the other. One that is under way when this is dropped has ended unknown.
+/// The record of one client, one operation after the other. One that is under way when this is dropped has ended unknown.
 pub(crate) struct Diary {
     history: History,
     client: String,
@@ -130,7 +130,7 @@ pub(crate) struct Diary {
 }
 
 impl Diary {
-    /// What a history calls the client.
+    /// The name of the client in a history.
     pub(crate) fn client(&self) -> &str {
         &self.client
     }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;
 
-/// How often objects are wanted.
+/// The distribution by which objects are wanted.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Popularity {
@@ -65,7 +65,7 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// So many objects, from this number on.
+    /// Keys of this count of objects, from this number on.
     pub(super) fn new(popularity: Popularity, (first, objects): (u64, u64)) -> Keys {
         Keys {
             popularity,

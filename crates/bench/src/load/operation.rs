@@ -4,7 +4,7 @@ use crate::target::TargetName;
 use crate::words::words;
 
 words! {
-    /// What clients do.
+    /// An operation of clients.
     pub enum Operation, "operation of clients" {
         /// They put.
         Put => "put",

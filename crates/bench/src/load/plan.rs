@@ -7,23 +7,23 @@ use crate::target::Answer;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// When a client begins its next operation.
+/// The rule by which a client begins its next operation.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Pace {
-    /// When the last one has ended, and a random time has passed.
+    /// It begins when the last one has ended, and a random time has passed.
     Closed {
-        /// At least so long.
+        /// The shortest such time.
         least: Duration,
-        /// At most so long.
+        /// The longest such time.
         most: Duration,
     },
     /// So long after the last one began, or as soon as that has ended; the first one at a random time.
     Every {
-        /// From one to the next.
+        /// The time from one to the next.
         period: Duration,
     },
-    /// At its time, however long others take: all clients together so many in a second. Latency is measured from that time
-    /// on, also if the client was not ready for it: what waits because others are slow is not left out.
+    /// It begins at its time, however long others take: all clients together so many in a second. Latency is measured from that time on, also if the
+    /// client was not ready for it: what waits because others are slow is not left out.
     Open {
         /// Operations in a second, of all clients together.
         per_second: f64,
@@ -46,7 +46,7 @@ impl Default for Pace {
     }
 }
 
-/// How what is got is looked at. That takes no part of the time of a get.
+/// The check of the value that was got. That takes no part of the time of a get.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Look {
     /// Not at all: what it has to be is not known.
@@ -58,7 +58,7 @@ pub enum Look {
     Bytes,
 }
 
-/// What is to be done.
+/// The plan of a load.
 #[derive(Clone, Default)]
 pub struct Plan {
     /// Clients that only get.
@@ -81,13 +81,13 @@ pub struct Plan {
     pub objects: u64,
     /// from the one of this number on.
     pub first_object: u64,
-    /// Which of them are wanted.
+    /// The popularity of each of them.
     pub popularity: Popularity,
     /// Bytes of each, at least 16.
     pub size: usize,
-    /// How what is got is looked at.
+    /// The check of the value that was got.
     pub look: Look,
-    /// When operations begin.
+    /// The pace of operations.
     pub pace: Pace,
     /// Not measured: connections are made, caches filled.
     pub warm_up: Duration,
@@ -97,7 +97,7 @@ pub struct Plan {
     pub operations: Option<u64>,
     /// True if every operation that is measured is kept.
     pub keeps_samples: bool,
-    /// What everything is drawn from.
+    /// The seed that everything is drawn from.
     pub seed: u64,
 }
 
@@ -108,7 +108,7 @@ pub(crate) struct Contest {
     pub(crate) clients: usize,
     /// Connects a client: a store for each domain. Those with one winner have counters.
     pub(crate) connect: Box<dyn Fn() -> Answer<'static, Vec<Store>, String>>,
-    /// What they do is recorded.
+    /// The record of their operations.
     pub(crate) history: History,
     /// The domain that may cease to have one winner at any time.
     pub(crate) changing: &'static str,
@@ -129,7 +129,7 @@ impl Plan {
         self.contest.as_ref().map_or(0, |contest| contest.clients)
     }
 
-    /// What the client at this place does; one of those that are `mixed` draws.
+    /// The work of the client at this place; one of those that are `mixed` draws.
     pub(super) fn does(&self, place: usize) -> Option<Operation> {
         let kinds = [
             (self.readers, Some(Operation::Get)),

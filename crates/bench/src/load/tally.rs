@@ -16,7 +16,7 @@ const DIGITS: u8 = 3;
 /// Latencies, in microseconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Times {
-    /// How many operations.
+    /// The number of operations.
     pub count: u64,
     /// Their mean.
     pub mean_us: f64,
@@ -32,7 +32,7 @@ pub struct Times {
     pub max_us: f64,
 }
 
-/// What operations took.
+/// The times that operations took.
 pub(crate) struct Latencies(Histogram<u64>);
 
 impl Default for Latencies {
@@ -52,7 +52,7 @@ impl Latencies {
         self.0.len()
     }
 
-    /// What they come to; `None` if there were none.
+    /// The summary of the times; `None` if there were none.
     pub(crate) fn times(&self) -> Option<Times> {
         let histogram = &self.0;
         let us = |ns: u64| ns as f64 / 1e3;
@@ -83,20 +83,20 @@ pub(crate) struct Sample {
     /// The place of the client.
     pub(crate) client: usize,
     pub(crate) operation: Operation,
-    /// When it was due, after the clients began.
+    /// The time at which it was due, after the clients began.
     pub(crate) begun: Duration,
     pub(crate) took: Duration,
     pub(crate) cost: Cost,
 }
 
-/// What a load took. Figures per operation are of those that succeeded, and 0 if none did.
+/// The result of a load. Figures per operation are of those that succeeded, and 0 if none did.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Measurement {
     /// The measured time.
     pub seconds: f64,
     /// Operations that succeeded in this time. Latencies are of all that began in it.
     pub operations: u64,
-    /// Of them in a second.
+    /// Operations in a second.
     pub per_second: f64,
     /// Operations that were due in this time, and did not begin in it: clients were busy with those before them.
     pub missed: u64,
@@ -145,7 +145,7 @@ impl Measurement {
     }
 }
 
-/// What processes took so far.
+/// The counters of processes so far.
 pub(crate) struct Counters {
     client_cpu: Duration,
     server_cpu: Duration,
@@ -168,14 +168,14 @@ impl Counters {
     }
 }
 
-/// How readers and writers fared in one phase.
+/// The results of readers and writers in one phase.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct PhaseReport {
     /// The measured time.
     pub seconds: f64,
     /// Operations that succeeded.
     pub operations: u64,
-    /// Of them in a second.
+    /// Operations in a second.
     pub per_second: f64,
     /// Rounds of one of them, on average.
     pub rounds: f64,
@@ -187,7 +187,7 @@ pub struct PhaseReport {
     pub write: Times,
 }
 
-/// What happened in a phase.
+/// The counts of a phase.
 #[derive(Default)]
 pub(crate) struct Tally {
     pub(super) time: Duration,
@@ -196,7 +196,7 @@ pub(crate) struct Tally {
     increment: Latencies,
     cost: Counts,
     operations: u64,
-    /// Of each client.
+    /// The count of each client.
     by_client: Vec<u64>,
     pub(super) missed: u64,
     pub(super) reconfigurations: u64,
@@ -204,7 +204,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Of so many clients, which are counted one by one.
+    /// A tally of this count of clients, which are counted one by one.
     pub(super) fn of(clients: usize) -> Tally {
         Tally {
             by_client: vec![0; clients],
@@ -248,7 +248,7 @@ impl Tally {
         self.longest_gap
     }
 
-    /// How long the phase was.
+    /// The length of the phase.
     pub(crate) fn time(&self) -> Duration {
         self.time
     }

@@ -5,7 +5,7 @@ use bytes::Bytes;
 
 /// Number and length stand first.
 pub(crate) const HEAD: usize = 16;
-/// Where the count stands in the number of a counter's value.
+/// The position of the count in the number of a counter's value.
 const COUNT_SHIFT: u32 = 40;
 
 /// Mostly small; some above the limit for copies, so that they are coded; a few large ones, which travel apart.
@@ -32,7 +32,7 @@ pub(crate) fn content(number: u64, length: usize) -> Bytes {
     bytes.into()
 }
 
-/// What a history calls the value of this number.
+/// The name of the value of this number in a history.
 pub(crate) fn name(number: u64) -> String {
     format!("v{number}")
 }
@@ -43,13 +43,13 @@ pub(crate) fn counted(count: u64, unique: u64) -> u64 {
     count << COUNT_SHIFT | unique
 }
 
-/// How far a counter is whose value a history calls so; 0: it has no value of ours.
+/// The count of a counter whose value has this name in a history; 0: it has no value of ours.
 pub(crate) fn count(name: &str) -> u64 {
     let number = name.strip_prefix('v').and_then(|it| it.parse::<u64>().ok());
     number.unwrap_or(0) >> COUNT_SHIFT
 }
 
-/// What a history calls these bytes: as [`name`] does only if every one of them is right.
+/// The name of these bytes in a history: as [`name`] does only if every one of them is right.
 pub(crate) fn recognise(bytes: &[u8]) -> String {
     let Some((number, _)) = bytes.split_first_chunk::<8>() else {
         return format!("no value of ours, {} bytes", bytes.len());

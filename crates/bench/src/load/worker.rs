@@ -59,7 +59,7 @@ pub(super) struct Worker {
     pub(super) shared: Rc<Shared>,
 }
 
-/// What it does.
+/// The role of a worker.
 pub(super) enum Role {
     Measured(Measured),
     Contender(Contender),
@@ -165,7 +165,7 @@ impl Measured {
     }
 }
 
-/// When the operations of one client begin.
+/// The times at which the operations of one client begin.
 pub(super) struct Schedule {
     pace: Pace,
     /// Between two operations of one client, at a given rate.

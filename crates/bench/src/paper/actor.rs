@@ -19,7 +19,7 @@ use std::time::Instant;
 
 /// The object, and the file.
 const NAME: &str = "subject";
-/// What a writer changes of a file, in bytes.
+/// The length of the part of a file that a writer changes, in bytes.
 const EDIT: usize = 1 << 10;
 /// Objects of every size are one value, so that the object is atomic, as published.
 const BLOCK_BYTES: u32 = areo_client::limits::MAX_BLOCK_BYTES;
@@ -53,20 +53,20 @@ struct FileActor {
     base: Option<Base>,
     /// The version of another writer has to be pulled before the next edit.
     behind: bool,
-    /// Where edits are.
+    /// The source of the places of edits.
     random: Random,
     /// Removed with it.
     _folder: tempfile::TempDir,
 }
 
-/// What actors have in common.
+/// The state that actors have in common.
 pub(super) struct Subject<'a> {
     pub(super) connect: &'a ConnectOptions,
     pub(super) domain: &'a str,
     pub(super) algorithm: Algorithm,
     pub(super) size: usize,
     pub(super) blocks: Blocks,
-    /// Where local files are kept.
+    /// The folder of local files.
     pub(super) data: &'a Path,
 }
 

@@ -212,7 +212,7 @@ impl ChangesStage {
     }
 }
 
-/// What readers do, who look at the object themselves.
+/// The load of readers, who look at the object themselves.
 fn load_of(plan: &PlannedRun<'_>) -> Plan {
     Plan {
         readers: plan.experiment.readers,
@@ -234,7 +234,7 @@ fn kind(way: &str) -> ReconfigKind {
     found.expect("a way has the word of a domain's")
 }
 
-/// What the clients of a run share.
+/// The state that the clients of a run share.
 struct Scene {
     written: Version,
     is_regular: bool,

@@ -19,7 +19,7 @@ const RECONFIGURERS: usize = 4;
 /// Reconfigurations.
 pub(super) const CHANGES: u64 = 12;
 
-/// How the reconfigurations are left.
+/// The ends at which reconfigurations are left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SequenceEnds {
     /// All but the last one are pending.
@@ -31,7 +31,7 @@ pub(super) enum SequenceEnds {
 impl SequenceEnds {
     pub(super) const ALL: [SequenceEnds; 2] = [SequenceEnds::Pending, SequenceEnds::Finalized];
 
-    /// As the specification calls it.
+    /// The name in the specification.
     pub(super) fn name(self) -> &'static str {
         match self {
             SequenceEnds::Pending => "a",

@@ -36,7 +36,7 @@ pub(super) struct MeasuredPoint {
     pub(super) runs: BTreeMap<&'static str, Vec<f64>>,
 }
 
-/// What one variant has and another has not.
+/// The part that one variant has and another has not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Relation {
     Piggyback,
@@ -271,14 +271,14 @@ impl MeasuredPoint {
         }
     }
 
-    /// What the publication reports of it.
+    /// The figure that the publication reports of it.
     pub(super) fn published(&self) -> Option<published::Figure> {
         let table = self.experiment.figures?;
         table.read_ms(self.variant, self.left, self.size)
     }
 }
 
-/// How two compare.
+/// The order of two values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Order {
     /// The first one is less.

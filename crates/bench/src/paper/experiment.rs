@@ -12,22 +12,22 @@ use areo_client::DapKind;
 /// An experiment that can be repeated.
 #[derive(Debug)]
 pub struct Experiment {
-    /// As the specification calls it.
+    /// The name in the specification.
     pub name: &'static str,
     pub(super) about: &'static str,
     /// The variants, for people.
     pub(super) compares: &'static str,
     pub(super) variants: &'static [Variants],
     pub(super) procedure: Procedure,
-    /// What everything is made with, as published.
+    /// The published parameters.
     pub(super) published: Parameters,
-    /// What is varied beside the size.
+    /// The parameters that vary beside the size.
     pub(super) varied: &'static [Variation],
     /// The table of the publication with its latencies of reads.
     pub(super) figures: Option<Table>,
-    /// What is published in words: that some variants have significantly less or more of these quantities, or as much.
+    /// The results that are published in words: that some variants have significantly less or more of these quantities, or as much.
     pub(super) words: &'static [(Relation, Order, &'static [&'static str])],
-    /// What the scale `full` leaves out, in sentences.
+    /// The parts that the scale `full` leaves out, in sentences.
     pub(super) left_out: &'static [&'static str],
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Variants {
     pub(super) etcd: bool,
 }
 
-/// What readers and writers do.
+/// The procedure of readers and writers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Procedure {
     /// They work at once, beside reconfigurers if there are some.
@@ -70,7 +70,7 @@ pub(super) struct Variation {
     pub(super) full: &'static [usize],
 }
 
-/// What may be varied.
+/// A parameter that may be varied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Parameter {
     /// Servers, of which as many may fail as replication tolerates.
@@ -94,7 +94,7 @@ impl Experiment {
         ROWS.iter().copied().flatten()
     }
 
-    /// What it is about.
+    /// The subject of the experiment.
     pub fn about(&self) -> &'static str {
         self.about
     }
@@ -166,9 +166,9 @@ impl Experiment {
 /// An experiment of the papers, and whether it can be repeated here.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct ListEntry {
-    /// As the specification calls it.
+    /// The name in the specification.
     pub experiment: &'static str,
-    /// What it is about.
+    /// Its subject.
     pub about: &'static str,
     /// The variants that it compares.
     pub variants: &'static str,

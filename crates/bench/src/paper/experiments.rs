@@ -26,7 +26,7 @@ const fn not_here(
 pub(super) const IN_VIRTUAL_TIME: &str =
     "records are forged, which only the simulator can do; in virtual time by `areo-lab measure`";
 
-/// What cannot be repeated, and why.
+/// The experiments that cannot be repeated, each with the reason.
 pub(super) const NOT_HERE: &[ListEntry] = &[
     not_here(
         "P3",
@@ -40,7 +40,7 @@ pub(super) const NOT_HERE: &[ListEntry] = &[
     ),
 ];
 
-/// What of the papers' variants there is not, and why.
+/// The variants of the papers that are not there, each with the reason.
 pub const VARIANTS_NOT_HERE: &[(&str, &str)] = &[
     (
         "EC-DAP as published, and EC-DAPopt, but for P2 and P4",

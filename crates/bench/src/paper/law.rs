@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// What messages have beside elements, in bytes: of every server, and of every block of a file.
+/// The size of messages beside elements, in bytes: of every server, and of every block of a file.
 pub(super) const OF_A_SERVER: u64 = 4 << 10;
 const OF_A_BLOCK: u64 = 128;
 /// The number of times that the laws are checked until the system is quiet: confirmations travel after an operation has ended.

@@ -20,7 +20,7 @@ use tokio::time::sleep;
 /// A configuration has one of these numbers of servers, as many as there are.
 const SERVERS: [usize; 5] = [3, 5, 7, 9, 11];
 
-/// What became of a change.
+/// The outcome of a change.
 enum ChangeOutcome {
     /// It was installed, after so many milliseconds.
     Installed(f64, ConfigurationInfo),
@@ -40,7 +40,7 @@ pub(super) struct Reconfigurers {
 /// Reconfigurers that are connected, and have not begun: how long that takes is no part of the time in which others work.
 pub(super) struct ReadyReconfigurers(Vec<Reconfigurer>);
 
-/// What they did.
+/// The changes of reconfigurers.
 #[derive(Default)]
 pub(super) struct Reconfigurations {
     ms: Vec<f64>,
@@ -108,7 +108,7 @@ impl Reconfigurations {
         }
     }
 
-    /// What they came to, as quantities of a run.
+    /// Their results, as quantities of a run.
     pub(super) fn quantities(&self) -> BTreeMap<&'static str, f64> {
         let mut quantities = BTreeMap::new();
         if let Some(mean) = mean(&self.ms) {

@@ -6,30 +6,30 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// What came of an experiment. The names of the fields are those of `--json`, and stay.
+/// The result of an experiment. The names of the fields are those of `--json`, and stay.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Report {
     /// `paper`: which report this is.
     pub report: String,
-    /// When it was made, in milliseconds since 1970.
+    /// Time of the run, in milliseconds since 1970.
     pub made_at_ms: u64,
-    /// By which command.
+    /// The command.
     pub command: String,
-    /// Where.
+    /// The machine.
     pub machine: Machine,
-    /// Which.
+    /// The name of the experiment.
     pub experiment: String,
-    /// At which scale.
+    /// The scale.
     pub scale: String,
-    /// What that changes against the publication.
+    /// The differences of the scale from the publication.
     pub changes: Vec<String>,
     /// Runs of each point.
     pub runs: usize,
-    /// What everything was drawn from.
+    /// The seed that everything was drawn from.
     pub seed: u64,
     /// Variants that were not, and why.
     pub not_run: Vec<String>,
-    /// What was measured.
+    /// The measured points.
     pub points: Vec<Point>,
     /// Variants beside each other, and beside the publication.
     pub comparisons: Vec<Comparison>,
@@ -48,7 +48,7 @@ pub struct Report {
 pub struct Point {
     /// The variant, as the papers call it.
     pub variant: String,
-    /// What is read and written: ARES, CoARES, or `CoARESF`.
+    /// The algorithm of reads and writes: ARES, CoARES, or `CoARESF`.
     pub algorithm: String,
     /// Where: size, and what else is varied.
     pub at: String,
@@ -62,7 +62,7 @@ pub struct Point {
     pub values: BTreeMap<String, Spread>,
 }
 
-/// What a point was made with.
+/// The parameters of a point.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Setting {
     /// Bytes of the object or file.
@@ -79,7 +79,7 @@ pub struct Setting {
     pub writers: usize,
     /// and reconfigure beside them.
     pub reconfigurers: usize,
-    /// How the reconfigurations of E7 were left: `a` or `b`.
+    /// The ends at which the reconfigurations of E7 were left: `a` or `b`.
     pub left: Option<String>,
 }
 
@@ -88,7 +88,7 @@ pub struct Setting {
 pub struct Comparison {
     /// In which.
     pub relation: String,
-    /// What is compared.
+    /// The quantity that is compared.
     pub quantity: String,
     /// That of this variant
     pub above: String,
@@ -102,13 +102,13 @@ pub struct Comparison {
     pub published: Option<f64>,
     /// The size that they were measured at.
     pub published_at: Option<String>,
-    /// Whether the order is the published one.
+    /// The verdict on the order, against the published one.
     pub verdict: Verdict,
     /// Why not.
     pub reason: String,
 }
 
-/// Whether an order is the published one.
+/// The verdict on an order, against the published one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -123,7 +123,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// As people read it; nothing where nothing was published.
+    /// The word that people read; nothing where nothing was published.
     pub fn word(self) -> &'static str {
         match self {
             Verdict::Holds => "holds",
@@ -137,22 +137,22 @@ impl Verdict {
 /// A count that does not depend on the machine.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Law {
-    /// Of what.
+    /// The subject.
     pub what: String,
     /// The variant.
     pub variant: String,
-    /// Where.
+    /// The point.
     pub at: String,
-    /// What it has to be.
+    /// The expected value.
     pub expected: String,
-    /// What it was, over all operations and runs.
+    /// The measured value, over all operations and runs.
     pub measured: String,
     /// True if it was that each time.
     pub holds: bool,
 }
 
 impl Law {
-    /// As people read it.
+    /// The word that people read.
     pub fn word(&self) -> &'static str {
         match self.holds {
             true => "holds",

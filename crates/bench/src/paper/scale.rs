@@ -19,13 +19,13 @@ pub(super) struct Parameters {
     pub(super) parity: usize,
     pub(super) writers: usize,
     pub(super) readers: usize,
-    /// Who change the configuration at the same time.
+    /// Clients that change the configuration at the same time.
     pub(super) reconfigurers: usize,
-    /// So many changes of each of them, unless the others have ended.
+    /// Changes of each of them, unless the others have ended.
     pub(super) changes: usize,
     /// Between two of them, in milliseconds.
     pub(super) change_ms: u64,
-    /// Of each reader and writer.
+    /// Operations of each reader and writer.
     pub(super) operations: usize,
     /// Between two of them, in milliseconds: drawn from this range.
     pub(super) wait_ms: (u64, u64),
@@ -35,7 +35,7 @@ pub(super) struct Parameters {
 }
 
 impl Parameters {
-    /// What most experiments were published with.
+    /// The parameters that most experiments were published with.
     pub(super) const COMMON: Parameters = Parameters {
         servers: 11,
         parity: 5,
@@ -86,7 +86,7 @@ impl Parameters {
     }
 }
 
-/// What an experiment is made with at a scale.
+/// The parameters of an experiment at a scale.
 pub(super) fn parameters(experiment: &Experiment, scale: Scale) -> Parameters {
     let published = experiment.published.clone();
     match scale {
@@ -144,8 +144,8 @@ pub(super) fn virtual_parameters(experiment: &Experiment, scale: Scale) -> Param
     }
 }
 
-/// What is varied beside the size: what it is called, and the parameters with it. Of readers and writers at most one number is another
-/// than the first of its list.
+/// The steps of the parameters that vary beside the size: what it is called, and the parameters with it. Of readers and writers at most one number is
+/// another than the first of its list.
 pub(super) fn steps(experiment: &Experiment, scale: Scale) -> Vec<(String, Parameters)> {
     steps_with(experiment, scale, parameters(experiment, scale))
 }
@@ -195,7 +195,7 @@ impl Parameter {
     }
 }
 
-/// What the scale changes against the publication, one sentence each.
+/// The differences of the scale from the publication, one sentence each.
 pub(super) fn changes(
     experiment: &Experiment,
     scale: Scale,

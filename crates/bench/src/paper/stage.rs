@@ -16,7 +16,7 @@ use std::path::Path;
 
 pub(super) struct Stage<'a> {
     pub(super) started: &'a StartedCluster,
-    /// Where local files are kept.
+    /// The folder of local files.
     pub(super) data: &'a Path,
     /// Servers are behind a proxy, so that messages take long.
     pub(super) is_far: bool,
@@ -63,7 +63,7 @@ impl<'a> Stage<'a> {
         Ok(name)
     }
 
-    /// What actors of a point read and write.
+    /// The object or file that actors of a point read and write.
     pub(super) fn subject<'b>(
         &'b self,
         domain: &'b str,
@@ -80,14 +80,14 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// What it holds is not needed any more.
+    /// Removes a domain that is not needed any more.
     pub(super) async fn remove(&self, domain: &str) -> Result<(), RunError> {
         let removed = self.started.client.remove_domain(domain).await;
         removed.map_err(failed("remove the domain"))
     }
 }
 
-/// What the operations of a run cost on average.
+/// The average cost of the operations of a run.
 pub(super) fn means(reads: &[Sample], writes: &[Sample]) -> BTreeMap<&'static str, f64> {
     let mut means = BTreeMap::new();
     let mut take = |name, samples: &[Sample], of: fn(&Sample) -> f64| {
@@ -112,7 +112,7 @@ pub(super) fn means(reads: &[Sample], writes: &[Sample]) -> BTreeMap<&'static st
     means
 }
 
-/// What an operation took, in milliseconds.
+/// The time that an operation took, in milliseconds.
 pub(super) fn ms(of: &Sample) -> f64 {
     of.took.as_secs_f64() * 1e3
 }

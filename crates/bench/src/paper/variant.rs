@@ -3,7 +3,7 @@
 use areo_client::experimental::{Collect, Experimental};
 use areo_client::{DapKind, DomainOptions, limits};
 
-/// What is read and written.
+/// The algorithm of reads and writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Algorithm {
     /// An object.
@@ -14,7 +14,7 @@ pub(super) enum Algorithm {
     CoAresF,
 }
 
-/// What of Ares II it has.
+/// The parts of Ares II that it has.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Extras {
     /// Nothing: Ares.
@@ -29,7 +29,7 @@ pub(super) enum Extras {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Variant {
     pub(super) algorithm: Algorithm,
-    /// How the first configuration keeps values.
+    /// The kind by which the first configuration keeps values.
     pub(super) dap: DapKind,
     pub(super) extras: Extras,
     /// etcd decides which configuration comes next, as the external service of Ares II; otherwise its members do.
@@ -39,7 +39,7 @@ pub(super) struct Variant {
 impl Algorithm {
     pub(super) const ALL: [Algorithm; 3] = [Algorithm::Ares, Algorithm::CoAres, Algorithm::CoAresF];
 
-    /// As the papers call it.
+    /// The name in the papers.
     pub(super) fn name(self) -> &'static str {
         match self {
             Algorithm::Ares => "ARES",
@@ -73,7 +73,7 @@ impl Extras {
 }
 
 impl Variant {
-    /// As the papers call it.
+    /// The name in the papers.
     pub(super) fn name(self) -> String {
         let (co, f) = match self.algorithm {
             Algorithm::Ares => ("", ""),
@@ -96,7 +96,7 @@ impl Variant {
         format!("{co}ARES{dap}{f}{ec}{}{etcd}", self.extras.suffix())
     }
 
-    /// As it is called where only the kinds differ.
+    /// The name where only the kinds differ.
     pub(super) fn name_of_kind(self) -> String {
         let name = Variant {
             extras: Extras::Plain,

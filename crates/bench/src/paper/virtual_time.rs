@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 const ROUND_TRIP_MS: u64 = 50;
 const NEARLY: u64 = ROUND_TRIP_MS / 5;
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Default)]
 struct VirtualRun {
     /// Reads beside others.
@@ -33,13 +33,13 @@ struct VirtualRun {
     bounded: Option<(Duration, Duration)>,
 }
 
-/// Which experiment, how large, from which seed, and by which command.
+/// The experiment, its scale, its seed, and the command.
 pub struct VirtualOptions {
-    /// Which.
+    /// The experiment.
     pub experiment: &'static Experiment,
-    /// How large.
+    /// The scale.
     pub scale: Scale,
-    /// What everything is drawn from.
+    /// The seed that everything is drawn from.
     pub seed: u64,
     /// The command, for the report.
     pub command: String,

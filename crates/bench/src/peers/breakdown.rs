@@ -19,28 +19,28 @@ const SETTLED: Duration = Duration::from_millis(50);
 /// Asks the server with this admin port what it remembers of what ended since then, in nanoseconds since 1970.
 pub type Ask = dyn Fn(String, u64) -> Answer<'static, Vec<SpanRecord>, String>;
 
-/// What watches operations.
+/// The recorders that watch operations.
 pub struct Watch {
-    /// Of this process. It rests while anything is measured, unless it is to watch all the time.
+    /// The recorder of this process. It rests while anything is measured, unless it is to watch all the time.
     pub recorder: Recorder,
-    /// Of servers.
+    /// The recorders of servers.
     pub ask: Box<Ask>,
 }
 
-/// Where the time of operations went, of a store that tells. The names of the fields are those of `--json`, and stay.
+/// The breakdown of the time of operations, of a store that tells. The names of the fields are those of `--json`, and stay.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Breakdown {
     /// The store.
     pub target: TargetName,
-    /// What clients did.
+    /// The operation of clients.
     pub operation: Operation,
     /// Bytes of a value.
     pub size: usize,
-    /// How many clients.
+    /// The number of clients.
     pub clients: usize,
     /// Operations that were watched.
     pub operations: usize,
-    /// What they took on average, in microseconds.
+    /// The time that they took on average, in microseconds.
     pub mean_us: f64,
     /// The parts of that time, which are all of it.
     pub parts: Vec<Part>,
@@ -51,9 +51,9 @@ pub struct Breakdown {
 /// A part of the time of operations.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Part {
-    /// What it was spent on.
+    /// The work that it was spent on.
     pub name: String,
-    /// How much of it, in microseconds on average.
+    /// The time of it, in microseconds on average.
     pub us: f64,
 }
 

@@ -8,12 +8,12 @@ use crate::target::{Target, TargetName};
 use serde::Serialize;
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// What the clients of a store noticed of a member that was killed. The names of the fields are those of `--json`, and stay.
+/// The effect of a killed member on the clients of a store. The names of the fields are those of `--json`, and stay.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct KillReport {
     /// The store.
     pub target: TargetName,
-    /// Which member it was, and what the others do about it.
+    /// The killed member, and the reaction of the others.
     pub victim: String,
     /// Bytes of a value.
     pub size: usize,

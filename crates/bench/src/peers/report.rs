@@ -12,11 +12,11 @@ use serde::Serialize;
 pub struct Point {
     /// The store.
     pub target: TargetName,
-    /// What clients did.
+    /// The operation of clients.
     pub operation: Operation,
     /// Bytes of a value.
     pub size: usize,
-    /// How many clients.
+    /// The number of clients.
     pub clients: usize,
     /// Run by run.
     pub runs: Vec<Measurement>,
@@ -81,12 +81,12 @@ impl Point {
     }
 }
 
-/// How much of something one store has of another's, run by run.
+/// The ratio of two stores, run by run.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Ratio {
-    /// Of throughput: above 1 is more.
+    /// The ratio of throughput: above 1 is more.
     pub throughput: Spread,
-    /// Of CPU time of clients and servers together, per operation: below 1 is less.
+    /// The ratio of CPU time of clients and servers together, per operation: below 1 is less.
     pub cpu: Spread,
 }
 
@@ -97,11 +97,11 @@ pub struct ComparedTargets {
     pub target: TargetName,
     /// The other one.
     pub with: TargetName,
-    /// What clients did.
+    /// The operation of clients.
     pub operation: Operation,
     /// Bytes of a value.
     pub size: usize,
-    /// How many clients.
+    /// The number of clients.
     pub clients: usize,
     /// The first one's figures by the other one's, of the same run.
     pub ratio: Ratio,
@@ -112,19 +112,19 @@ pub struct ComparedTargets {
 pub struct Report {
     /// `peers`: which report this is.
     pub report: String,
-    /// When it was made, in milliseconds since 1970.
+    /// Time of the run, in milliseconds since 1970.
     pub made_at_ms: u64,
-    /// By which command.
+    /// The command.
     pub command: String,
-    /// Where.
+    /// The machine.
     pub machine: Machine,
     /// The stores.
     pub targets: Vec<About>,
-    /// What was measured.
+    /// The measured points.
     pub points: Vec<Point>,
     /// The first store against the others.
     pub ratios: Vec<ComparedTargets>,
-    /// Where the time of operations went, of stores that tell.
+    /// The breakdowns of the time of operations, of stores that tell.
     pub breakdowns: Vec<Breakdown>,
     /// A member of each store killed under load, if that was asked for.
     pub killed: Vec<KillReport>,

@@ -16,10 +16,10 @@ pub struct PerObject {
     pub us_per_object: f64,
 }
 
-/// What a change of the domain moved.
+/// The bytes that a change of the domain moved.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct MovedBytes {
-    /// From this shape to that one.
+    /// The change from one shape to another.
     pub change: String,
     /// Sent and received by the reconfigurer, all messages counted.
     pub moved_bytes: u64,
@@ -29,10 +29,10 @@ pub struct MovedBytes {
     pub ratio: f64,
 }
 
-/// What reading an object costs.
+/// The cost of reading an object.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ReadCost {
-    /// How long it takes.
+    /// The time that it takes.
     pub latency: Times,
     /// Rounds of one read, on average.
     pub rounds: f64,
@@ -47,9 +47,9 @@ pub struct Behind {
     pub configurations: u64,
     /// Reads of each of the two, in turn.
     pub reads: u64,
-    /// Of the domain with configurations behind it.
+    /// The cost in the domain with configurations behind it.
     pub old: ReadCost,
-    /// Of the new one.
+    /// The cost in the new one.
     pub new: ReadCost,
     /// Medians: old divided by new.
     pub ratio: f64,
@@ -60,7 +60,7 @@ pub struct Behind {
 /// A measurement.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Report {
-    /// What clients were drawn from.
+    /// The seed of clients.
     pub seed: u64,
     /// Server processes; a domain is on all of them but one.
     pub servers: usize,
@@ -70,11 +70,11 @@ pub struct Report {
     pub size: usize,
     /// Clients that read and wrote.
     pub clients: usize,
-    /// What an acknowledgement means: `memory` or `fsync`.
+    /// The meaning of an acknowledgement: `memory` or `fsync`.
     pub durability: &'static str,
     /// Reconfigurations under load.
     pub reconfigurations: u64,
-    /// How long each of them took, in microseconds.
+    /// The time that each of them took, in microseconds.
     pub reconfiguration: Times,
     /// Operations of clients that failed, or read what was never written. Must be 0.
     pub failed: u64,
@@ -86,13 +86,13 @@ pub struct Report {
     pub throughput_ratio: f64,
     /// Without reconfigurations.
     pub without: PhaseReport,
-    /// With reconfigurations, one directly after the other.
+    /// The phase with reconfigurations, one directly after the other.
     pub with: PhaseReport,
     /// All objects in one domain.
     pub batched: PerObject,
     /// Every object in a domain of its own.
     pub single: PerObject,
-    /// How many times faster an object is moved in a batch.
+    /// The factor by which an object is moved faster in a batch.
     pub batch_speedup: f64,
     /// Bytes, by kind of change.
     pub bytes: Vec<MovedBytes>,

@@ -60,7 +60,7 @@ impl Ring {
         }
     }
 
-    /// What a history calls it.
+    /// Its name in a history.
     pub(super) fn name(&self) -> String {
         shape_name(self.dap, &self.members)
     }

@@ -19,7 +19,7 @@ const CONFIGURATIONS: u64 = 100;
 const BEHIND_OBJECTS: u64 = 100;
 /// Reads of each of the two domains.
 const READS: u64 = 2_000;
-/// How often an unfinished part says how far it is.
+/// The number of reports of an unfinished part.
 const TOLD: u64 = 10;
 
 impl Scene {

@@ -15,7 +15,7 @@ const GLANCE: Duration = Duration::from_millis(5);
 /// A member that was killed while it repaired itself.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Killed {
-    /// How often, by SIGKILL.
+    /// The number of kills, by SIGKILL.
     pub kills: u32,
     /// Objects that it lacked at each start, as a client that asks all members sees it; the last one of which it was not killed.
     pub lacking: Vec<u64>,
@@ -23,7 +23,7 @@ pub struct Killed {
     pub share_bytes: f64,
     /// Bytes that came to it in all of its lives, until it lacked nothing.
     pub received_bytes: f64,
-    /// From the first start until it lacked nothing, in seconds.
+    /// The time from the first start until it lacked nothing, in seconds.
     pub seconds: f64,
 }
 

@@ -13,21 +13,21 @@ use std::time::Duration;
 pub struct Report {
     /// `wide-area`: which report this is.
     pub report: String,
-    /// When it was made, in milliseconds since 1970.
+    /// Time of the run, in milliseconds since 1970.
     pub made_at_ms: u64,
-    /// By which command.
+    /// The command.
     pub command: String,
-    /// Where.
+    /// The machine.
     pub machine: Machine,
     /// The sites.
     pub sites: Vec<String>,
-    /// Of each site with each, in milliseconds, as the proxy makes it.
+    /// The round trip of each site with each, in milliseconds, as the proxy makes it.
     pub round_trips_ms: Vec<Vec<f64>>,
     /// Of a hundred pieces of data, how many were held up as if a packet had been lost.
     pub loss_percent: u8,
     /// Bytes of a value.
     pub size: usize,
-    /// What was measured.
+    /// The measured points.
     pub points: Vec<Point>,
     /// Counts that are not what they have to be on any machine, in sentences.
     pub broken: Vec<String>,
@@ -40,17 +40,17 @@ pub struct Report {
 /// One operation from one site to one domain.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Point {
-    /// How the domain keeps values, such as `abd [3,1]`.
+    /// The shape of the domain, such as `abd [3,1]`.
     pub shape: String,
-    /// How many of its servers have to answer.
+    /// The number of its servers that have to answer.
     pub quorum: usize,
     /// The site of each of its servers.
     pub servers: Vec<String>,
-    /// Where the client is.
+    /// The site of the client.
     pub client: String,
-    /// What it does.
+    /// Its operation.
     pub operation: Operation,
-    /// Where another client puts the same object all the time, if one does.
+    /// The site of another client that puts the same object all the time, if there is one.
     pub beside: Option<String>,
     /// From the client to the farthest server of the closest quorum, in milliseconds: there and back.
     pub round_trip_ms: f64,
@@ -61,9 +61,9 @@ pub struct Point {
 /// Operations that took so many rounds.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct ByRounds {
-    /// So many.
+    /// The number of rounds.
     pub rounds: u64,
-    /// What they took.
+    /// The times that they took.
     pub times: Times,
     /// Their median in round trips to the farthest server of the closest quorum.
     pub round_trips: f64,

@@ -54,7 +54,7 @@ const COMMON: Experiment = Experiment {
     ],
 };
 
-/// By number of servers.
+/// The experiment by number of servers.
 const SERVERS: Experiment = Experiment {
     compares: "MW-ABD, EC, CAS and CASSS, in one configuration",
     variants: &[of(&[
