@@ -65,7 +65,7 @@ pub enum PublishOutcome {
 }
 
 /// The state of another publication of the upload.
-enum Settled {
+enum EarlierPublication {
     /// It is no version, and never will be one.
     Void,
     /// It is a version that is current, or was.
@@ -118,13 +118,13 @@ impl<E: Env> Domain<E> {
             {
                 return Err(self.not_applied(&manifest, failed).await);
             }
-            let unlisted = match self.make_way(&manifest, publication).await {
-                Ok(Way::Free { unlisted }) => unlisted,
-                Ok(Way::Published(outcome)) => {
+            let unlisted = match self.clear_way(&manifest, publication).await {
+                Ok(Clearance::Free { unlisted }) => unlisted,
+                Ok(Clearance::Published(outcome)) => {
                     self.remove_own(&manifest).await;
                     return Ok(outcome);
                 }
-                Ok(Way::Ended) => {
+                Ok(Clearance::Ended) => {
                     self.remove_own(&manifest).await;
                     return Err(PublishError::Swept);
                 }
@@ -173,7 +173,7 @@ impl<E: Env> Domain<E> {
 }
 
 /// The answer to a publication that wants to be committed.
-enum Way {
+enum Clearance {
     Free { unlisted: bool },
     Published(PublishOutcome),
     Ended,
@@ -181,25 +181,25 @@ enum Way {
 
 impl<E: Env> Domain<E> {
     /// Sees to it that no other publication of the upload is or will be a version, and that all parts are there.
-    async fn make_way(
+    async fn clear_way(
         &self,
         manifest: &Manifest,
         publication: &Publication<'_>,
-    ) -> Result<Way, Unavailable> {
+    ) -> Result<Clearance, Unavailable> {
         let upload = publication.upload;
         let ends = self.ends(upload).await?;
         if !ends.seals.is_empty() {
-            return Ok(Way::Ended);
+            return Ok(Clearance::Ended);
         }
         let others = ends.publications.into_iter();
         for other in others.filter(|other| *other != manifest.writer()) {
             match self.settle(other).await? {
-                Settled::Void => {}
-                Settled::Unknown => return Ok(Way::Ended),
-                Settled::Version { tag, list } => {
+                EarlierPublication::Void => {}
+                EarlierPublication::Unknown => return Ok(Clearance::Ended),
+                EarlierPublication::Version { tag, list } => {
                     let parts = self.blocks(&Manifest::List(list)).await?;
                     let differs = parts.is_some_and(|it| it.parts() != publication.parts);
-                    return Ok(Way::Published(match differs {
+                    return Ok(Clearance::Published(match differs {
                         true => PublishOutcome::Differs(tag),
                         false => PublishOutcome::Written(tag),
                     }));
@@ -212,11 +212,11 @@ impl<E: Env> Domain<E> {
         let listed = Blocks::listed(upload, publication.parts.to_vec()).expect("it was listed");
         let listed: BTreeSet<BlockPlace> = listed.iter().map(|it| (&it).into()).collect();
         if !listed.iter().all(|place| there.contains_key(place)) {
-            return Ok(Way::Ended);
+            return Ok(Clearance::Ended);
         }
         assert!(there.len() >= listed.len(), "all that is listed is there");
         let unlisted = there.len() > listed.len();
-        Ok(Way::Free { unlisted })
+        Ok(Clearance::Free { unlisted })
     }
 
     /// The lists and seals of an upload.
@@ -260,26 +260,26 @@ impl<E: Env> Domain<E> {
 
     /// Has it decided what becomes of a publication: one that is not committed is aborted, and one that is committed and in no version is
     /// given up.
-    async fn settle(&self, publication: Writer) -> Result<Settled, Unavailable> {
+    async fn settle(&self, publication: Writer) -> Result<EarlierPublication, Unavailable> {
         let state = match self.fate_of(publication).await? {
             State::Unfinished => self.abort(publication).await?,
             state => state,
         };
         match state {
-            State::Aborted | State::GivenUp | State::Unfinished => Ok(Settled::Void),
+            State::Aborted | State::GivenUp | State::Unfinished => Ok(EarlierPublication::Void),
             State::Live | State::Replaced(_) => {
                 let decided = self.learn(&cell(publication)).await?;
                 match decided.as_ref().map(Fate::decode) {
                     // It was written over and forgotten meanwhile: its blocks are gone.
-                    None => Ok(Settled::Void),
+                    None => Ok(EarlierPublication::Void),
                     Some(Ok(Fate::Commit(commit))) => match commit.list() {
                         Some(list) => {
                             let tag = self.version_of(&commit).await?;
-                            Ok(Settled::Version { tag, list })
+                            Ok(EarlierPublication::Version { tag, list })
                         }
-                        None => Ok(Settled::Unknown),
+                        None => Ok(EarlierPublication::Unknown),
                     },
-                    Some(_) => Ok(Settled::Unknown),
+                    Some(_) => Ok(EarlierPublication::Unknown),
                 }
             }
         }
@@ -444,8 +444,8 @@ impl<E: Env> Domain<E> {
     }
 
     /// Has it decided what becomes of these publications. `None`: what one of them needs is not known.
-    async fn judge(&self, publications: Vec<Writer>) -> Result<Option<Judged>, Unavailable> {
-        let mut judged = Judged::default();
+    async fn judge(&self, publications: Vec<Writer>) -> Result<Option<Verdicts>, Unavailable> {
+        let mut judged = Verdicts::default();
         for publication in publications {
             let state = match self.fate_of(publication).await? {
                 State::Unfinished => self.abort(publication).await?,
@@ -481,7 +481,7 @@ impl<E: Env> Domain<E> {
 
 /// The verdict on the publications of an upload that is ended.
 #[derive(Default)]
-struct Judged {
+struct Verdicts {
     /// Blocks of a version that is current.
     kept: BTreeSet<BlockPlace>,
     is_live: bool,
