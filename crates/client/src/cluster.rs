@@ -111,7 +111,7 @@ pub struct ConfigurationInfo {
     /// The server that makes what others ask for, by name, if one leads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leader: Option<String>,
-    /// What only experiments ask for; serialised as a list of settings.
+    /// Options of experiments; serialised as a list of settings.
     #[serde(serialize_with = "settings")]
     pub experimental: Experimental,
     /// Its members, in order; serialised as `servers`.

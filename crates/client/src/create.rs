@@ -28,7 +28,7 @@ pub struct DomainOptions {
     pub delta: Option<u16>,
     /// Values up to so many bytes are kept as full copies by erasure coding, too; `None`: 16 KiB.
     pub copy_bytes: Option<u32>,
-    /// What only experiments ask for.
+    /// Options of experiments.
     pub experimental: Experimental,
     /// The decider of the next configuration.
     pub decided_by: Decider,

@@ -11,14 +11,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub use areo_core::object::{Blocks, Etag, Manifest, Metadata};
 
-/// How to write an object.
+/// Options of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PutOptions {
     /// MIME type, up to 256 bytes.
     pub content_type: Option<String>,
     /// Pairs of the user's own, up to 2 KiB together (names and values).
     pub user_metadata: Vec<(String, String)>,
-    /// What to call the content, to be shown by listings. Areo keeps it and never compares it.
+    /// The ETag of the content, which listings show. Areo keeps it and never compares it.
     pub etag: Option<Etag>,
     /// Values longer than this are written in blocks of this length, in bytes: 4 MiB by default, 4 KiB to 64 MiB. Servers
     /// may take less.
@@ -43,9 +43,9 @@ impl Default for PutOptions {
 /// An object with its value: one version of it, whole and verified against its checksum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// Which version.
+    /// The version.
     pub version: Version,
-    /// What is kept with it.
+    /// Its metadata.
     pub metadata: Metadata,
     /// The length of the value in bytes.
     pub length: u64,
@@ -65,7 +65,7 @@ impl Object {
         }
     }
 
-    /// When it was written by the writer's clock; informational.
+    /// Time of the write by the writer's clock; informational.
     pub fn written_at(&self) -> Option<SystemTime> {
         written_at(&self.metadata)
     }
@@ -74,13 +74,13 @@ impl Object {
 /// Everything of an object but its value. Serialised with `length` as `bytes`, and with `metadata` and `shape` in their parts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ObjectInfo {
-    /// Which version.
+    /// The version.
     #[serde(serialize_with = "view::text")]
     pub version: Version,
     /// The length of the value in bytes.
     #[serde(rename = "bytes")]
     pub length: u64,
-    /// What is kept with it.
+    /// Its metadata.
     #[serde(flatten, serialize_with = "metadata")]
     pub metadata: Metadata,
     /// Index of the configuration that holds it.
@@ -88,7 +88,7 @@ pub struct ObjectInfo {
     /// Shape of that configuration.
     #[serde(flatten, serialize_with = "dap_n_k")]
     pub shape: Shape,
-    /// What each server of the configuration is to hold of it, in the order of the member list; after [`Domain::inspect`](
+    /// The element that each server of the configuration is to hold of it, in the order of the member list; after [`Domain::inspect`](
     /// crate::Domain::inspect) with what it holds.
     pub placement: Vec<Placement>,
 }

@@ -17,12 +17,12 @@ pub use areo_core::dsm::sweep::{Count, UploadSweep};
 /// Blocks of files, see [`SweepReport::files`].
 pub use areo_core::fragment::sweep::{Count as FileCount, FileSweep};
 
-/// What a sweep found, and what it removed of that.
+/// The findings of a sweep, and the removed part of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SweepReport {
-    /// Of large values.
+    /// The sweep of large values.
     pub values: UploadSweep,
-    /// Of files.
+    /// The sweep of files.
     pub files: FileSweep,
     /// Removed, of both; files are counted as uploads. `None`: nothing was to be removed.
     pub removed: Option<Count>,
@@ -106,7 +106,7 @@ fn sum(values: Count, files: FileCount) -> Count {
     }
 }
 
-/// When blocks of large values that no object needs are old enough to be removed. Those of removed files are at any age.
+/// The ages at which blocks of large values that no object needs are removed. Those of removed files are at any age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SweepOptions {
     /// Those of writes that have not ended, and have sent nothing for so long: an hour by default. A writer that is only
@@ -146,7 +146,7 @@ impl Domain {
         )
     }
 
-    /// What [`Domain::sweep`] would find; removes nothing.
+    /// The findings that [`Domain::sweep`] would have; removes nothing.
     ///
     /// # Errors
     /// [`Error::Unavailable`].

@@ -77,7 +77,7 @@ impl Adopt {
 }
 
 impl ConfiguredTally for Adopt {
-    /// Of each member whether it holds the version: an acknowledgement, as of a put.
+    /// A flag for each member, true if it holds the version: an acknowledgement, as of a put.
     type Output = Vec<bool>;
 
     fn needed(&self) -> usize {

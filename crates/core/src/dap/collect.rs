@@ -261,7 +261,7 @@ impl Collect {
         tag.is_initial() || of_kind!(c, K => K::is_complete(c, &held, tag))
     }
 
-    /// How many elements of `tag` would be missing if all that are still expected came.
+    /// The number of elements of `tag` that would be missing if all that are still expected came.
     fn missing(&self, tag: Tag) -> usize {
         let form = |m: &Member| m.held.as_ref().and_then(|held| held.form_of(tag));
         let is_copy = self

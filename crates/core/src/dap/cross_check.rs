@@ -75,8 +75,7 @@ fn needed(c: &Configuration, element: &Element) -> usize {
     }
 }
 
-/// As many elements as make a value, the first of them at `first`, none at `own`. `None`: there are not so many that could be of one
-/// value.
+/// Elements, as many as make a value, the first of them at `first`, none at `own`. `None`: there are not so many that could be of one value.
 fn basis(
     c: &Configuration,
     name: &Name,

@@ -69,9 +69,9 @@ impl Condition {
 pub struct Wish<'a> {
     /// The value.
     pub value: &'a Value,
-    /// When it is written.
+    /// The condition of the write.
     pub condition: Condition,
-    /// Who writes: unique to this write.
+    /// The writer, unique to this write.
     pub writer: Writer,
     /// The caller's name for the request, the same when it tries again; 0: none. A version that this request wrote is found as
     /// such while fewer than [`crate::limits::ANCESTORS`] came after it.
@@ -90,18 +90,18 @@ impl<E: Env> Client<E> {
     }
 }
 
-/// What a manifest's upload has to commit before it is proposed (`[W-11 given-up]`).
+/// The fate that a manifest's upload has to commit before it is proposed (`[W-11 given-up]`).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UploadCommit<'a> {
-    /// What its cell is to decide.
+    /// The value that its cell is to decide.
     pub(super) commit: &'a Bytes,
     /// The cell has decided that already, before the domain became conditional.
     pub(super) is_decided: bool,
-    /// As in [`Domain::decide_after`].
+    /// The version that was put, as in [`Domain::decide_after`].
     pub(super) put: Option<Tag>,
 }
 
-/// How a write was decided.
+/// The decision about a write.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum WriteDecision {
     /// It is the version after `replaced`.
@@ -115,7 +115,7 @@ pub enum WriteDecision {
     Conflict(FoundVersion),
 }
 
-/// How a proposer of a write ended.
+/// The end of a proposer of a write.
 pub(super) enum DecisionEnd {
     /// The register decided.
     Decided(WriteDecision),

@@ -41,7 +41,7 @@ use crate::span;
 use crate::tag::{NumbersUsedUp, Tag, Writer};
 use bytes::Bytes;
 
-/// How a coverable write ended.
+/// The outcome of a coverable write.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CoverableOutcome {
     /// chg: the value is written, as this version.
@@ -93,7 +93,7 @@ impl<E: Env> Domain<E> {
     }
 }
 
-/// How the version of a write follows from the one that it covers.
+/// The rule by which the version of a write follows from the one that it covers.
 type NextTag = fn(Tag, Writer) -> Result<Tag, NumbersUsedUp>;
 
 impl<E: Env> Domain<E> {

@@ -13,10 +13,10 @@ use crate::tag::Tag;
 use crate::timing::COMPLETION_PATIENCE;
 use std::sync::Arc;
 
-/// What a look at all elements of a version showed.
+/// The result of a look at all elements of a version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CheckedElement {
-    /// Whether the element of the member that asked is of the version's value.
+    /// The verdict on the element of the member that asked.
     pub outcome: CrossCheck,
     /// Bytes that were read.
     pub bytes: u64,

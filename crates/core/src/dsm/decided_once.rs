@@ -125,7 +125,7 @@ impl<E: Env> Domain<E> {
     }
 }
 
-/// What was accepted in the configurations that a walk has left.
+/// The values that were accepted in the configurations that a walk has left.
 #[derive(Default)]
 struct InheritedValues {
     value: Option<Bytes>,

@@ -13,7 +13,7 @@ use crate::tag::Tag;
 use crate::timing::HOLDINGS_PATIENCE;
 use std::sync::Arc;
 
-/// What a member holds of a version of an object.
+/// The state of a version of an object at a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MemberHolding {
     /// An element of the version.
@@ -33,7 +33,7 @@ pub enum MemberHolding {
 }
 
 impl<E: Env> Domain<E> {
-    /// What the members of this configuration hold of the version `tag`, in their order. Waits a short while for silent ones.
+    /// The state of the version `tag` at the members of this configuration, in their order. Waits a short while for silent ones.
     pub async fn holdings(
         &self,
         c: &Arc<Configuration>,
@@ -65,7 +65,7 @@ impl<E: Env> Domain<E> {
         marks.max().unwrap_or(Tag::INITIAL)
     }
 
-    /// What these members answer to the question what they hold of the object, in their order.
+    /// The answers of these members to a query of the object, in their order.
     async fn held_by(
         &self,
         c: &Arc<Configuration>,

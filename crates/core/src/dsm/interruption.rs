@@ -20,7 +20,7 @@ use crate::span::ErrorType;
 use crate::tag::{NumbersUsedUp, Tag};
 use std::sync::Arc;
 
-/// What a trace shows of a phase that ended so.
+/// The word that a trace shows of a phase that ended so.
 const RANKED: &str = "ranked";
 
 /// Why an operation ends before its time.
@@ -61,7 +61,7 @@ impl From<Unavailable> for Interruption {
 pub(super) enum PutInterruption {
     /// It was not acknowledged.
     Failed(WriteError),
-    /// As [`Interruption::Ranked`].
+    /// See [`Interruption::Ranked`].
     Ranked {
         /// The version, if it was handed to a connection: it may be current where the domain was no conditional one yet.
         put: Option<Tag>,
@@ -86,11 +86,11 @@ impl PutInterruption {
     }
 }
 
-/// How a visit ends that had something to ask only of an object that is no register.
+/// The end of a visit that had something to ask only of an object that is no register.
 pub(super) enum Detour<B> {
-    /// As the operation wants.
+    /// The end that the operation wants.
     Ended(B),
-    /// As [`Interruption::Ranked`].
+    /// See [`Interruption::Ranked`].
     Ranked,
 }
 
@@ -135,7 +135,7 @@ pub(super) fn found_of(last: LastVersion, c: &Configuration) -> FoundVersion {
     }
 }
 
-/// How an operation on an object leaves a configuration in which the object is a register.
+/// The departure of an operation on an object from a configuration in which the object is a register.
 pub(super) enum Departure {
     /// It does not: nothing comes next, or the object is a register there, too.
     Stays,
@@ -143,7 +143,7 @@ pub(super) enum Departure {
     Leaves {
         /// The last version of the register; `None`: nothing was chosen, or what comes next has it.
         last: Option<Box<LastVersion>>,
-        /// What comes next.
+        /// The next configuration.
         next: Arc<Configuration>,
     },
 }

@@ -295,7 +295,7 @@ fn written(decided: &WriteDecision) -> Tag {
     }
 }
 
-/// Where the content of a manifest is.
+/// The place of the content of a manifest.
 pub fn manifest_of(value: &Value) -> Option<Manifest> {
     value.apart?;
     Metadata::decode(&value.metadata).ok()?.blocks
@@ -317,7 +317,7 @@ pub(super) fn upload_of(cell: &[u8]) -> Option<Writer> {
     parse_writer(std::str::from_utf8(cell).ok()?.strip_prefix(PREFIX)?)
 }
 
-/// What an upload's cell decides.
+/// The decision of an upload's cell.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Fate {
     /// It is a version of an object.
@@ -404,7 +404,7 @@ impl Fate {
     }
 }
 
-/// What the cell of an upload decided to commit, if it did: for those who check what is decided.
+/// The version that the cell of an upload decided to commit, if it did: for those who check what is decided.
 pub fn committed(decided: &Bytes) -> Option<(Name, Tag)> {
     match Fate::decode(decided) {
         Ok(Fate::Commit(commit)) => Some((commit.name, commit.tag)),

@@ -20,7 +20,7 @@ pub struct Page {
     pub entries: Vec<ListEntry>,
     /// The common prefixes of which there is some object, in order.
     pub prefixes: Vec<String>,
-    /// Where the next page begins: after this key, or common prefix. `None`: there is no next page.
+    /// The place at which the next page begins: after this key, or common prefix. `None`: there is no next page.
     pub next: Option<String>,
 }
 

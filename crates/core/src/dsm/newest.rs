@@ -10,7 +10,7 @@ use crate::gather::Visit;
 use crate::object::Name;
 use crate::reconfig::walk::{Step, WalkOutcome};
 
-/// What phase 1 of a read found.
+/// The result of phase 1 of a read.
 pub(super) struct Newest {
     /// The newest version of all configurations on the way.
     pub(super) found: FoundVersion,

@@ -14,7 +14,7 @@ const OBJECTS: usize = 4096;
 /// Bytes of values that are remembered; a value that has no room is sent again.
 const BYTES: u64 = 64 << 20;
 
-/// By configuration and object, because a put says nothing of any other configuration.
+/// Versions by configuration and object, because a put says nothing of any other configuration.
 #[derive(Default)]
 pub(super) struct PropagatedVersions {
     pairs: BTreeMap<(ConfigurationId, Name), (Tag, Option<Value>)>,

@@ -29,7 +29,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a member lists of an object.
+/// The entry of an object in a member's listing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MemberListing {
     /// The newest version that any member lists, or one above it.
@@ -49,7 +49,7 @@ pub struct ObjectRedundancy {
     pub name: Name,
     /// The newest version that a member lists. It need not be at a quorum.
     pub tag: Tag,
-    /// By position.
+    /// The entries of members, by position.
     pub listed: Vec<MemberListing>,
     /// The newest version that each member lists, damaged or not, by position.
     pub versions: Vec<Option<Tag>>,
@@ -63,18 +63,18 @@ pub struct ObjectRedundancy {
 pub struct RedundancyPage {
     /// The objects.
     pub objects: Vec<ObjectRedundancy>,
-    /// Where the next page begins. `None`: there is none.
+    /// The place at which the next page begins. `None`: there is none.
     pub next: Option<String>,
 }
 
-/// How an object was left by [`Domain::complete`].
+/// The state in which an object was left by [`Domain::complete`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Completion {
     /// Its version.
     pub tag: Tag,
     /// Bytes that were read: of a large value's manifest none.
     pub bytes: u64,
-    /// What each of the members holds of the version that were to get it, in the order of their positions.
+    /// The state of the version at each of the members that were to get it, in the order of their positions.
     pub holdings: Vec<MemberHolding>,
 }
 
@@ -112,7 +112,7 @@ impl From<CallError> for Incomplete {
 }
 
 impl ObjectRedundancy {
-    /// Of each member whether it is known to need its element, by position.
+    /// A flag for each member, by position: true if it is known to need its element.
     pub fn lacking(&self) -> Vec<bool> {
         let lacks = |listed: &MemberListing| {
             matches!(listed, MemberListing::Older | MemberListing::Damaged)
@@ -120,7 +120,7 @@ impl ObjectRedundancy {
         self.listed.iter().map(lacks).collect()
     }
 
-    /// How a read hears of the newest version.
+    /// The members that a read hears so that it finds the newest version.
     fn hearing(&self, c: &Configuration) -> PassedVersions {
         assert_eq!(self.listed.len(), c.n(), "a place for each member");
         let members = c.members().iter().zip(&self.listed);
@@ -138,7 +138,7 @@ impl ObjectRedundancy {
 }
 
 impl Completion {
-    /// Of each of the members whether it holds the version. One that has taken a later version has got it, too.
+    /// A flag for each of the members, true if it holds the version. One that has taken a later version has got it, too.
     pub fn has_it(&self) -> impl Iterator<Item = bool> {
         self.holdings.iter().map(|holding| match holding {
             MemberHolding::Version => true,
@@ -412,7 +412,7 @@ impl ConfiguredTally for Census {
     }
 }
 
-/// What the members list side by side, up to where the first page that was cut ends.
+/// The listings of the members side by side, up to where the first page that was cut ends.
 fn compare(c: &Configuration, kind: Kind, pages: &[Option<ListPage>]) -> RedundancyPage {
     let cut = pages.iter().flatten().filter(|page| page.truncated);
     let ends = cut.filter_map(|page| page.entries.last());
@@ -435,7 +435,7 @@ fn compare(c: &Configuration, kind: Kind, pages: &[Option<ListPage>]) -> Redunda
     RedundancyPage { objects, next }
 }
 
-/// What the members list of one object.
+/// The listings of one object by the members.
 fn compare_one(
     c: &Configuration,
     name: Name,

@@ -29,7 +29,7 @@ use crate::timing;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How far an operation has come that found members full.
+/// The progress of an operation that found members full.
 #[derive(Default)]
 pub(super) struct Room {
     /// The version that the last attempt confirmed.
@@ -39,8 +39,8 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// How long the operation waits for silent members where others have no room. It grows: members that are slow, and not
-    /// down, answer in time sooner or later.
+    /// The time that the operation waits for silent members where others have no room. It grows: members that are slow, and not down, answer in time
+    /// sooner or later.
     pub(super) fn grace(&self) -> Duration {
         timing::ROOM_GRACE * (1 << self.attempts.min(6))
     }
@@ -172,6 +172,6 @@ impl<E: Env> Domain<E> {
 pub(super) enum KeepError {
     /// It was decided that it is dropped.
     Dropped,
-    /// As a put-data.
+    /// The error of a put-data.
     Put(PutError),
 }

@@ -39,7 +39,7 @@ use std::collections::BTreeSet;
 
 mod parts;
 
-/// What to remove, by age; in milliseconds.
+/// The ages at which uploads are removed; in milliseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ages {
     /// The present time, since 1970, by the caller's clock: only what was replaced is judged by it.
@@ -61,7 +61,7 @@ pub struct Count {
     pub bytes: u64,
 }
 
-/// What a sweep found, and what it removed of that.
+/// The findings of a sweep, and the removed part of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct UploadSweep {
     /// The newest versions of their objects.
@@ -77,7 +77,7 @@ pub struct UploadSweep {
 }
 
 impl UploadSweep {
-    /// What no object needs: all but the live ones.
+    /// The blocks that no object needs: all but the live ones.
     pub fn orphans(&self) -> Count {
         let mut sum = Count::default();
         for count in [self.unfinished, self.replaced, self.aborted] {
@@ -126,7 +126,7 @@ impl Upload {
     }
 }
 
-/// What there is to know of an upload.
+/// The state of an upload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
     Unfinished,
@@ -134,7 +134,7 @@ pub(super) enum State {
     /// Committed, and never a version that a reader sees from now on (`[W-11 given-up]`).
     GivenUp,
     Live,
-    /// When the newer version was written, by its writer's clock.
+    /// Time of the write of the newer version, by its writer's clock.
     Replaced(Option<u64>),
 }
 

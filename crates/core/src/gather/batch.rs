@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Calls of the same configuration. Each member is asked once; a call that wants to ask again is left without a result.
 pub struct Batch<T: ConfiguredTally> {
     calls: Vec<Call<T>>,
-    /// What each member is asked, by position, with the calls that it is asked for.
+    /// The request to each member, by position, with the calls that it is asked for.
     asked: Vec<Option<MemberRequest>>,
     needed: usize,
 }

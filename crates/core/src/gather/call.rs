@@ -18,11 +18,11 @@ use std::time::Duration;
 /// A request that is to be sent.
 #[derive(Debug)]
 pub struct Outgoing {
-    /// Whom to, by position.
+    /// The position of the receiver.
     pub position: usize,
-    /// Whom to.
+    /// The receiver.
     pub server: ServerId,
-    /// What.
+    /// The request.
     pub request: Request,
     /// True if the answer may be large: elements that come with the answer to a query are small ([`crate::limits::INLINE_BYTES`]), those that are
     /// fetched need not be.
@@ -36,12 +36,12 @@ pub struct Call<T: Tally> {
     begun: Instant,
     needed: usize,
     state: State<T>,
-    /// Who was not asked yet, and after them whom the tally wants asked, in this order.
+    /// The members that were not asked yet, and after them those that the tally wants asked, in this order.
     unasked: Range<usize>,
     to_ask: VecDeque<usize>,
     responses: Vec<Response>,
     handed_over: bool,
-    /// Who owes a large answer, and how much had come from there when that was last looked at.
+    /// The members that owe a large answer, each with the bytes that had come from it at the last look.
     owing: Vec<(usize, u64)>,
     /// The tally's patience for which a timer runs, and when it is over.
     patience: Option<Duration>,
@@ -199,7 +199,7 @@ impl<T: Tally> Call<T> {
         }
     }
 
-    /// When [`Call::pass`] is wanted, if nothing happens before.
+    /// The time at which [`Call::pass`] is wanted, if nothing happens before.
     pub fn next_time(&self) -> Instant {
         let until = self.deadline.of_call(self.begun);
         match self.patience {
@@ -237,7 +237,7 @@ impl<T: Tally> Call<T> {
         self.state = State::Over;
     }
 
-    /// What each server did so far, by position.
+    /// The response of each server so far, by position.
     pub fn responses(&self) -> &[Response] {
         &self.responses
     }

@@ -70,7 +70,7 @@ impl EarlyAnswers {
 /// The answer of a server for a later configuration.
 pub(super) struct LaterAnswer {
     configuration: ConfigurationId,
-    /// As if it had been asked there.
+    /// The reply, as if it had been asked there.
     reply: Reply,
 }
 

@@ -15,9 +15,9 @@ use std::time::Duration;
 /// A tally that may ask one quorum first.
 pub(super) struct Thrifty<T> {
     tally: T,
-    /// By position: it is left alone. None is, once more are needed. Empty where all are asked, which costs nothing.
+    /// Members that are left alone, by position. None is, once more are needed. Empty where all are asked, which costs nothing.
     spared: Vec<bool>,
-    /// By position: it was asked and has not answered. Empty as `spared` is.
+    /// Members that were asked and have not answered, by position. Empty as `spared` is.
     owes: Vec<bool>,
 }
 

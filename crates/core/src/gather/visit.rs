@@ -27,11 +27,11 @@ struct Place {
     /// Go with every request, so that only servers that know them answer (`[A-8 closed-get]`).
     closing: Successors,
     heard: RefCell<SuccessorView>,
-    /// What members said when they were asked in other configurations.
+    /// The answers of members that were asked in other configurations.
     early: EarlyAnswers,
 }
 
-/// What was heard of successors.
+/// The knowledge of successors.
 #[derive(Default)]
 struct SuccessorView {
     best: Successors,
@@ -212,7 +212,7 @@ async fn call<E: Env, T: ConfiguredTally + 'static>(
 /// Puts the envelope around a tally's bodies, and takes it off the replies.
 pub(super) struct AddressedTally<T> {
     at: Visit,
-    /// By position.
+    /// The members, by position.
     members: Vec<Member>,
     /// Positions to ask again at the next tick.
     again: Vec<usize>,
@@ -221,7 +221,7 @@ pub(super) struct AddressedTally<T> {
     tally: T,
 }
 
-/// How a call stands with one member.
+/// The state of a call with one member.
 #[derive(Clone, Default)]
 struct Member {
     /// It needs the descriptor.
@@ -230,7 +230,7 @@ struct Member {
     forked: bool,
     /// It answered, also without the answer.
     replied: bool,
-    /// What it showed.
+    /// The successors that it showed.
     shown: Successors,
 }
 
@@ -245,13 +245,13 @@ impl<T: ConfiguredTally> AddressedTally<T> {
         }
     }
 
-    /// What is asked for is in a later configuration: a final pointer is a safe place to go on from, whoever showed it.
+    /// True if the object is in a later configuration: a final pointer is a safe place to go on from, whoever showed it.
     fn has_successor(&self) -> bool {
         self.shown()
             .any(|successors| successors.last_final().is_some())
     }
 
-    /// What each member showed.
+    /// The successors that each member showed.
     fn shown(&self) -> impl Iterator<Item = &Successors> + Clone {
         self.members.iter().map(|member| &member.shown)
     }
@@ -262,8 +262,8 @@ impl<T: ConfiguredTally> AddressedTally<T> {
         self.at.0.closing.last_final().is_none() && self.has_successor()
     }
 
-    /// Whether to go there: a quorum answered, so that the others may know it too; or nobody else answers, because a
-    /// configuration with a final successor may have been switched off.
+    /// True if the visit goes there: a quorum answered, so that the others may know it too; or nobody else answers, because a configuration with a
+    /// final successor may have been switched off.
     fn moved(&self) -> bool {
         let replied = self.members.iter().filter(|member| member.replied).count();
         let quorum = self.at.c().quorums().quorum();

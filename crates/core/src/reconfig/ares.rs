@@ -35,13 +35,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use tracing::Instrument;
 
-/// Who reconfigures: the world, what it knows of sequences, and what decides for it.
+/// A reconfigurer: the world, its knowledge of sequences, and the consensus that decides for it.
 pub struct Reconfigurer<'a, E, C> {
     /// The world, as the reconfiguration sees it.
     pub env: &'a E,
-    /// What the client knows of sequences.
+    /// The client's knowledge of sequences.
     pub sequences: &'a Sequences,
-    /// What decides which configuration comes next.
+    /// The consensus on the next configuration.
     pub consensus: &'a C,
     /// Is told what goes on.
     pub progress: &'a dyn Fn(Progress),
@@ -49,7 +49,7 @@ pub struct Reconfigurer<'a, E, C> {
     pub patience: Duration,
 }
 
-/// How a reconfiguration ended.
+/// The end of a reconfiguration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ReconfigOutcome {
     /// The configuration asked for is final.
@@ -71,8 +71,8 @@ impl ReconfigOutcome {
     }
 }
 
-/// Where a reconfiguration is left off, as if its client died there; any client can resume it. For experiments that begin
-/// with such a sequence.
+/// The step at which a reconfiguration is left off, as if its client died there; any client can resume it. For experiments that begin with such a
+/// sequence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LeaveOff {
     /// The new configuration has the state of its predecessors, and is pending.
@@ -102,7 +102,7 @@ pub enum AresError {
     /// Another change came first, and who asked for this one does not want what both come to, which is this configuration. Nothing
     /// of it is made.
     Unwanted(Arc<Configuration>),
-    /// What consensus decided cannot be read by this version.
+    /// The decided configuration cannot be read by this version.
     Decided(InvalidConfiguration),
     /// No quorum in time, before any server could have heard of it: the domain is as it was.
     NotBegun(Unavailable),

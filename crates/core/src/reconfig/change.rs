@@ -53,7 +53,7 @@ impl From<Contradiction> for Obstruction {
 
 /// The configuration that a change makes.
 const MADE: u16 = MUST_UNDERSTAND | 1;
-/// Whether it names all servers, one byte.
+/// The field that says if it names all servers, one byte.
 const NAMES_ALL: u16 = MUST_UNDERSTAND | 2;
 
 /// A server that goes, one that comes, or one in the place of the other.
@@ -165,7 +165,7 @@ impl Change {
         [(self, other), (other, self)].iter().find_map(both)
     }
 
-    /// What it makes of a configuration, but for index and era.
+    /// The descriptor that it makes of a configuration, but for index and era.
     fn merge(&self, last: &Descriptor) -> Result<Descriptor, Contradiction> {
         let [base, made] = [&self.base, &self.made].map(|c| c.descriptor());
         if made.dap.is_removal() {
@@ -214,7 +214,7 @@ impl Change {
         Ok(members)
     }
 
-    /// As it is posted.
+    /// The bytes in which it is posted.
     pub fn encode(&self) -> Bytes {
         let mut out = BytesMut::new();
         tlv::put_field(&mut out, MADE, self.made.encoded());
@@ -253,7 +253,7 @@ fn fields(encoded: &Bytes) -> Result<(Option<Bytes>, bool), TlvError> {
     Ok((made, names_all))
 }
 
-/// What is wanted, in the place after this configuration.
+/// The wanted descriptor, in the place after this configuration.
 pub(super) fn next(
     last: &Configuration,
     wanted: &Descriptor,
@@ -281,7 +281,7 @@ fn pick<T: PartialEq>([base, made, last]: [T; 3]) -> Option<T> {
     }
 }
 
-/// What becomes of the members: the first that comes takes the place of the first that goes, and so on.
+/// The steps of the members: the first that comes takes the place of the first that goes, and so on.
 fn steps(base: &[ServerId], made: &[ServerId]) -> Vec<ServerStep> {
     let lacking = |of: &[ServerId], from: &[ServerId]| -> Vec<ServerId> {
         let lacks = |server: &&ServerId| !from.contains(server);
@@ -313,7 +313,7 @@ mod tests {
         change(base, |wanted| wanted.members = members)
     }
 
-    /// What two changes of one configuration come to, the second after the first.
+    /// The effect of two changes of one configuration, the second after the first.
     fn both(first: &Change, second: &Change) -> Result<Vec<u128>, Obstruction> {
         let made = second.after(first.made())?.made;
         assert!(second.is_in(&made) && made.id().index == second.base.id().index + 2);

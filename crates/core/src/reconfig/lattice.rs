@@ -187,7 +187,7 @@ async fn conclude<E: Env, C: Consensus<E>>(
     Ok(installed.map(ReconfigOutcome::Installed))
 }
 
-/// What the descriptor changes.
+/// The change that the descriptor makes.
 fn change(wanted: &Descriptor) -> Membership {
     let membership = wanted.lattice.as_ref();
     let membership = membership.expect("a domain keeps its family");
@@ -305,7 +305,7 @@ fn proposal<E: Env, C: Consensus<E>>(
     last.led_by(batch(last, todo, posted), by.consensus.writer())
 }
 
-/// What contains `todo`, and all that was posted and goes together with it.
+/// The membership that contains `todo`, and all that was posted and goes together with it.
 pub(super) fn batch(
     last: &Configuration,
     todo: &Membership,

@@ -90,7 +90,7 @@ async fn look<E: Env, C: Consensus<E>>(
 pub(super) struct LeaderWait {
     /// The longest time that the leader may take until something is new; none once the reconfigurer has taken over.
     patience: Duration,
-    /// Where the path ended at the last look, and until when it is waited for that to change.
+    /// The end of the path at the last look, and the time until which a change of it is waited for.
     last: Option<(ConfigurationId, Instant)>,
     /// The most that a leader is known to have transferred since. One that fails, and begins again, gets on when it has come farther.
     most: Transferred,

@@ -117,11 +117,11 @@ async fn made_after(
     }
 }
 
-/// What a reconfigurer sees before it proposes.
+/// The view of a reconfigurer before it proposes.
 struct Look {
     /// The sequence from its last final configuration to its end.
     path: Vec<Arc<Configuration>>,
-    /// What a quorum of the last one has in its mailbox, if the change was posted there.
+    /// The changes that a quorum of the last one has in its mailbox, if the change was posted there.
     posted: BTreeSet<Bytes>,
 }
 

@@ -29,8 +29,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a client remembers of sequences: of each domain the highest final configuration that it saw. Operations of one
-/// client share it, so that none goes a way again that another one went (`[A-7 freshest-start]`).
+/// The memory of a client of sequences: of each domain the highest final configuration that it saw. Operations of one client share it, so that none
+/// goes a way again that another one went (`[A-7 freshest-start]`).
 #[derive(Default, Debug)]
 pub struct Sequences {
     finals: RefCell<BTreeMap<(DomainId, u32), Arc<Configuration>>>,
@@ -41,7 +41,7 @@ pub struct Sequences {
 }
 
 impl Sequences {
-    /// Where to start: at `known`, which must be final, or at a later configuration of the same domain.
+    /// The configuration to start at: `known`, which must be final, or at a later configuration of the same domain.
     pub fn start(&self, known: &Arc<Configuration>) -> Arc<Configuration> {
         let mut finals = self.finals.borrow_mut();
         let start = finals
@@ -104,9 +104,9 @@ impl Sequences {
         seen.try_for_each(|seen| Fork::check(&seen, pointer))
     }
 
-    /// What probably comes after the configuration, pending: some operation went on from there to it. Nothing without
-    /// piggybacking: Ares goes step by step. Nothing in a lattice, where several may come next; nor where the domain becomes
-    /// conditional, because registers are asked in another way.
+    /// The pointer that probably comes after the configuration, pending: some operation went on from there to it. Nothing without piggybacking: Ares
+    /// goes step by step. Nothing in a lattice, where several may come next; nor where the domain becomes conditional, because registers are asked in
+    /// another way.
     pub(super) fn guess(&self, c: &Arc<Configuration>) -> Option<Arc<Configuration>> {
         let is_asked_alike = |next: &Arc<Configuration>| {
             let becomes = c.dap().is_conditional() != next.dap().is_conditional();
@@ -115,7 +115,7 @@ impl Sequences {
         self.expected(c).filter(is_asked_alike)
     }
 
-    /// What some operation saw to come after the configuration, pending. Nothing in a lattice, where several may come next.
+    /// The pointer that some operation saw after the configuration, pending. Nothing in a lattice, where several may come next.
     pub(crate) fn expected(&self, c: &Arc<Configuration>) -> Option<Arc<Configuration>> {
         let pending = self.pending.borrow();
         let after = |next: &&Arc<Configuration>| {

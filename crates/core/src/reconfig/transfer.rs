@@ -36,7 +36,7 @@ use std::cell::RefCell;
 use std::pin::Pin;
 use std::sync::Arc;
 
-/// What a reconfiguration is doing.
+/// The progress of a reconfiguration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
     /// Consensus on what comes next.
@@ -56,15 +56,15 @@ pub enum Progress {
     Collecting,
     /// Another one makes the change: the leader, which has transferred so much, as far as is known (`[R-31 designated-leader]`).
     Waiting {
-        /// Where it runs.
+        /// The server on which it runs.
         leader: ServerId,
-        /// How far it is.
+        /// Its progress.
         transferred: Transferred,
     },
 }
 
 impl Progress {
-    /// What was moved since the last time that this was said.
+    /// The objects and bytes that were moved since the last report.
     pub fn moved(self) -> Transferred {
         match self {
             Progress::Transferring { objects, bytes } => Transferred { objects, bytes },
@@ -73,7 +73,7 @@ impl Progress {
     }
 }
 
-/// How a transfer ended.
+/// The end of a transfer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TransferOutcome {
     /// Everything that the sources held is at quorums of the target.
@@ -297,7 +297,7 @@ type Part<'a> = Pin<Box<dyn Future<Output = Result<(), Stop>> + 'a>>;
 struct Source<'a, E> {
     env: &'a E,
     c: &'a Arc<Configuration>,
-    /// To its successor: what closes it.
+    /// The pointer to its successor, which closes it.
     pointer: Pointer,
     target: &'a Arc<Configuration>,
     progress: &'a dyn Fn(Progress),
@@ -391,7 +391,7 @@ impl<E: Env> Source<'_, E> {
         Visit::closing(self.c, &self.pointer)
     }
 
-    /// What acceptors here accepted is decided in the target, unless something was decided there already.
+    /// Decides in the target the values that acceptors here accepted, unless something was decided there already.
     async fn cells(&self) -> Result<(), Stop> {
         let mut after = Bytes::new();
         loop {

@@ -37,13 +37,13 @@ use std::task::{Context, Poll};
 pub struct Walk<'a, E> {
     /// The world, as the operation sees it.
     pub env: &'a E,
-    /// What the client knows of sequences.
+    /// The client's knowledge of sequences.
     pub sequences: &'a Sequences,
     /// The configuration that is visited first.
     pub start: Arc<Configuration>,
 }
 
-/// What an operation does after a visit.
+/// The step of an operation after a visit.
 pub enum Step<B> {
     /// It goes on to the next configuration, if there is one.
     GoOn,
@@ -53,11 +53,11 @@ pub enum Step<B> {
     End(B),
 }
 
-/// How a walk ended.
+/// The end of a walk.
 pub enum WalkOutcome<B> {
-    /// At the end of the sequence: this visit heard of no next configuration.
+    /// The walk came to the end of the sequence: this visit heard of no next configuration.
     ToTheEnd(Visit),
-    /// Where the operation ended it.
+    /// The operation ended the walk.
     Ended(B),
 }
 

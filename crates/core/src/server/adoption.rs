@@ -36,8 +36,8 @@ impl Adoptable {
 }
 
 impl Server {
-    /// What the request's adoptions can be made of, and the configuration that it is to be made for. Only records that
-    /// are in the store by now: a handle of the open batch may name another record there.
+    /// The records that the request's adoptions can be made of, and the configuration that it is to be made for. Only records that are in the store
+    /// by now: a handle of the open batch may name another record there.
     pub(crate) fn adoptable(
         &self,
         request: &Request,

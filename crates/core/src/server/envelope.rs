@@ -153,7 +153,7 @@ impl Server {
         }
     }
 
-    /// Where a domain is; what the asker knows is known here afterwards (`[X-21 directory-join]`).
+    /// The latest configuration of a domain; what the asker knows is known here afterwards (`[X-21 directory-join]`).
     pub(super) fn latest(
         &mut self,
         domain: DomainId,

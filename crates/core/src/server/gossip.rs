@@ -19,7 +19,7 @@ use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Of what a server has spoken, and what it is to say next.
+/// The state of a server's gossip: the objects of its turn, and the notes that it is to send next.
 #[derive(Default)]
 pub(super) struct Gossiping {
     /// The time at which it speaks next.
@@ -32,7 +32,7 @@ pub(super) struct Gossiping {
     notes: Vec<(ServerId, Note)>,
 }
 
-/// What is said in one period: marks of objects, by configuration.
+/// Content of one period: marks of objects, by configuration.
 type ChosenMarks = BTreeMap<ConfigurationId, BTreeMap<Name, GossipMarks>>;
 
 impl Server {
@@ -160,7 +160,7 @@ impl Server {
         std::mem::take(&mut self.gossip.notes)
     }
 
-    /// What was said of the object, as far as it is not recorded: what no answer shows.
+    /// The gossip about the object that is not recorded, which no answer shows.
     pub fn heard_of(&self, key: ConfigurationId, name: &Name) -> Option<&Completion> {
         self.states.get(&key)?.completion(name)
     }

@@ -4,7 +4,7 @@ use super::Server;
 use crate::consensus::mailbox::PostedChanges;
 
 impl Server {
-    /// What was posted in configurations that it leads, but for those of which it knows that a later one is final.
+    /// The changes that were posted in configurations that it leads, but for those of which it knows that a later one is final.
     pub fn posted(&self) -> Vec<PostedChanges> {
         let posted = self.states.values().filter_map(|state| {
             let configuration = state.configuration()?;

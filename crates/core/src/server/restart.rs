@@ -28,7 +28,7 @@ pub(super) struct Restart<T> {
 }
 
 impl<T: Copy + Ord> Restart<T> {
-    /// Of the member in this place of `n`: nothing was said.
+    /// The state of the member in this place of `n`: nothing was said.
     pub(super) fn new(own: usize, n: usize) -> Restart<T> {
         assert!(own < n, "it is a member");
         Restart {

@@ -2,7 +2,7 @@ use super::*;
 use crate::config::testing::replicated;
 use crate::message::Refusal;
 
-/// What may become of the question to one member.
+/// A fate of the question to one member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
     Votes,

@@ -23,7 +23,7 @@ pub struct StoredVersion {
     pub handle: Handle,
     /// The ETag that its writer gave it, for listings.
     pub etag: Option<Etag>,
-    /// When it was written, in milliseconds since 1970 by the writer's clock, for listings; 0 if the writer did not say.
+    /// Time of the write, in milliseconds since 1970 by the writer's clock, for listings; 0 if the writer did not say.
     pub written_at_ms: u64,
 }
 

@@ -25,7 +25,7 @@ use base::{Base, Inheritance};
 pub(super) use fate::Fate;
 use std::sync::Arc;
 
-/// What a proposer is for.
+/// The aim of a proposer.
 #[derive(Clone, Copy)]
 pub(super) enum Aim<'a> {
     Read {
@@ -42,7 +42,7 @@ pub(super) struct Proposer<'a, E> {
     pub(super) domain: &'a Domain<E>,
     pub(super) name: &'a Name,
     pub(super) aim: Aim<'a>,
-    /// What the cell of its upload decides before it proposes, if it writes a manifest.
+    /// The fate that the cell of its upload decides before it proposes, if it writes a manifest.
     upload: Option<UploadCommit<'a>>,
     writer: Writer,
     /// The writer in its ballots: unique to this proposer, also where several proposers write the upload of one writer.
@@ -55,7 +55,7 @@ pub(super) struct Proposer<'a, E> {
     put: Option<Tag>,
     /// The largest version that it put or proposed.
     largest: Tag,
-    /// Where the last attempt proposed, or would have.
+    /// The visit at which the last attempt proposed, or would have.
     last: Option<Visit>,
     /// One of them was handed to a connection.
     pub(super) sent: bool,
@@ -80,19 +80,19 @@ pub(super) struct LastOwn {
     pub(super) tag: Tag,
     pub(super) replaced: Tag,
     pub(super) last: LastVersion,
-    /// Where it is to be brought.
+    /// The configuration that it is to be brought to.
     pub(super) next: Arc<Configuration>,
 }
 
-/// How it ends.
+/// The end of a proposer.
 pub(super) enum ProposalEnd {
-    /// What a read returns, or what is there in place of the condition.
+    /// The version that a read returns, or that is there in place of the condition.
     Found(FoundVersion, Lineage),
     Written {
         tag: Tag,
         replaced: Tag,
     },
-    /// What became of this version of its own cannot be known any more.
+    /// The fate of this version of its own cannot be known any more.
     Outrun(Tag),
     /// It has written what it was to write, in a domain that has ceased to be conditional by now.
     Last(Box<LastOwn>),
@@ -102,7 +102,7 @@ pub(super) enum ProposalEnd {
     GivenUp,
 }
 
-/// How an attempt ends.
+/// The end of an attempt.
 pub(super) enum Turn {
     Ended(ProposalEnd),
     /// Begin again.
@@ -165,7 +165,7 @@ impl<'a, E: Env> Proposer<'a, E> {
         &self.domain.client.env
     }
 
-    /// How much of a value is asked for with a promise, and which the caller has.
+    /// The part of a value that is asked for with a promise, and the version that the caller has.
     fn wanted(&self) -> Wanted {
         let (scope, have) = match self.aim {
             Aim::Read { scope, known } => (scope, known.map_or(Tag::INITIAL, |known| known.tag)),

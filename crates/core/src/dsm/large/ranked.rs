@@ -17,7 +17,7 @@ use crate::tag::{Tag, Writer};
 use bytes::Bytes;
 use std::cmp::Ordering;
 
-/// How the names of the cells begin that say that an upload is given up. They are no cells that are ever forgotten.
+/// The beginning of the names of cells that say that an upload is given up. They are no cells that are ever forgotten.
 pub const GIVEN_UP: &str = "given-up-";
 
 /// The cell that says that an upload is given up.

@@ -30,7 +30,7 @@ pub(super) struct MovedObject<'a> {
 }
 
 impl MovedObject<'_> {
-    /// How many members of the target hold the version, or do not.
+    /// The number of members of the target that hold the version, or do not.
     fn holding(&self, holds: bool) -> u64 {
         self.holders.iter().filter(|it| **it == holds).count() as u64
     }

@@ -282,7 +282,7 @@ impl<E: Env> Source<'_, E> {
         }))
     }
 
-    /// What is to be chosen in the target: what may be chosen there already, otherwise what the source has. `None`: ask again.
+    /// The version that is to be chosen in the target: the one that may be chosen there already, otherwise what the source has. `None`: ask again.
     async fn proposed(
         &self,
         to: &Visit,

@@ -94,7 +94,7 @@ pub(super) fn trim(
     trimmed
 }
 
-/// What is stored of an element of which only the tag is to stay.
+/// The stored form of an element of which only the tag is to stay.
 pub(super) fn tag_alone(element: &Element) -> Element {
     Element {
         form: Form::Trimmed,

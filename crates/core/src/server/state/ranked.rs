@@ -58,7 +58,7 @@ impl ConfigurationState {
         }
     }
 
-    /// What is held of the register; with a ballot, that is promised before.
+    /// The versions of the register that are held; with a ballot, that is promised before.
     pub(in crate::server) fn rank(
         &mut self,
         (key, name): (ConfigurationId, &Name),
@@ -252,7 +252,7 @@ impl ConfigurationState {
         ledger.supersede(gone);
     }
 
-    /// What is held of the register, with an element if some is wanted.
+    /// The versions of the register that are held, with an element if some is wanted.
     fn held_register(&self, name: &Name, wanted: Option<(Want, Tag)>) -> RankedVersions {
         let none = self.absent_register(name);
         let kept = self.registers.get(name.as_bytes());

@@ -150,7 +150,7 @@ impl ConfigurationState {
         }
     }
 
-    /// What is here of the object, records of impossible tags included.
+    /// A report of the object, records of impossible tags included.
     pub(in crate::server) fn tell_of(&self, name: &Name) -> ObjectReport {
         let versions = self.objects.get(name.as_bytes());
         let held = versions.map(|versions| versions.held(Want::Tags, Tag::INITIAL));

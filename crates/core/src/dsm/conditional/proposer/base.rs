@@ -19,18 +19,18 @@ pub(super) struct Base {
     pub(super) value: Option<(Value, u64)>,
     /// Members of the configuration that hold its element.
     pub(super) holders: Vec<bool>,
-    /// What the configuration answered; `None`: it is of an earlier one.
+    /// The answers of the configuration; `None`: it is of an earlier one.
     pub(super) answers: Option<Answers>,
     /// It is of an earlier one, and too few elements of it are left there: it can be written over, and nothing else
     /// (`[W-18 lost-version]`).
     lost: Option<Unavailable>,
 }
 
-/// What a proposer takes along from a configuration that is closed.
+/// The inheritance that a proposer takes along from a configuration that is closed.
 pub(super) enum Inheritance {
     /// Nothing that can be used: the attempt begins again.
     Nothing,
-    /// What its proposal is based on, if the next one has nothing.
+    /// The base of its proposal, if the next one has nothing.
     Base(Box<Base>),
     /// Nothing: the next one is not conditional. So the attempt ends.
     Left(Box<Turn>),
@@ -47,8 +47,8 @@ impl Base {
         }
     }
 
-    /// Of what is found where the object is no register: as if accepted at ballot 0, and never known to be chosen. It has no
-    /// ancestors (`[W-12 becoming-conditional]`).
+    /// The base of a version found where the object is no register: as if accepted at ballot 0, and never known to be chosen. It has no ancestors
+    /// (`[W-12 becoming-conditional]`).
     fn of_put(found: FoundVersion) -> Base {
         let current = CurrentVersion::put(found.tag, found.value.as_ref());
         let length = found.length;
@@ -61,7 +61,7 @@ impl Base {
         }
     }
 
-    /// As the base of a proposal in a later configuration, whose members hold nothing of it.
+    /// The version as the base of a proposal in a later configuration, whose members hold nothing of it.
     pub(super) fn moved_to(self, c: &Configuration) -> Base {
         Base {
             current: self.current.inherited(),
@@ -129,7 +129,7 @@ impl<E: Env> Proposer<'_, E> {
         }))
     }
 
-    /// What a configuration that is closed holds. `None`: ask again.
+    /// The version that a configuration holds that is closed. `None`: ask again.
     async fn inherit(&self, at: &Visit, pointer: Pointer) -> Result<Option<Base>, CallError> {
         let env = self.env();
         assert!(
@@ -172,7 +172,7 @@ impl<E: Env> Proposer<'_, E> {
         Ok(base.value.is_some())
     }
 
-    /// What a read returns of the current version, which is chosen. `None`: it went for a newer one.
+    /// The result of a read of the current version, which is chosen. `None`: it went for a newer one.
     pub(super) async fn found(
         &self,
         at: &Visit,

@@ -14,7 +14,7 @@ use crate::timing::{self, BackOff};
 use std::cmp::Ordering;
 use std::time::Duration;
 
-/// What became of the versions that an operation has proposed.
+/// The fate of the versions that an operation has proposed.
 pub(in super::super) enum Fate {
     /// This one is the current version, or an ancestor of it.
     Applied(Tag),
