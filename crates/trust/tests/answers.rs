@@ -281,7 +281,7 @@ fn a_ticket_that_counts_no_longer_changes_nothing() {
         ..Question::of(Ask::Authorities, Some(&ticket))
     };
     let (kind, sentence) = refusal(cluster.put(later));
-    assert_eq!(kind, RefusalKind::Unauthorised);
+    assert_eq!(kind, RefusalKind::Unavailable, "its next ticket counts");
     assert!(sentence.contains("expired"), "{sentence}");
     assert!(matches!(
         cluster.ask(Ask::Authorities, Some(&ticket)),
@@ -302,6 +302,34 @@ fn a_ticket_that_counts_no_longer_changes_nothing() {
     assert_eq!(cluster.registry.key_named("backdoor"), None);
     let (kind, _) = refusal(cluster.prove(&owned));
     assert_eq!(kind, RefusalKind::Unauthorised);
+}
+
+/// A key that got other grants was refused, although it counts: until its client had another ticket, which it did not ask for.
+#[test]
+fn a_ticket_of_before_a_change_of_grants_is_no_reason_to_refuse_its_key() {
+    let cluster = Cluster::found();
+    let owned = cluster.key("ops", &["keys"]);
+    let (ticket, admin) = (cluster.ticket(&owned), cluster.ticket(&cluster.admin));
+    let change = Ask::ChangeGrants {
+        key: "ops".to_owned(),
+        grants: grants(&["keys", "status"]),
+    };
+    assert_eq!(cluster.ask(change, Some(&admin)), TrustAnswer::Done);
+    let create = || Ask::CreateKey {
+        name: "other".to_owned(),
+        grants: grants(&["status"]),
+    };
+    let (kind, sentence) = cluster.refused(create(), Some(&ticket));
+    assert_eq!(kind, RefusalKind::Unavailable);
+    assert!(sentence.contains("grants"), "{sentence}");
+    assert_eq!(
+        cluster.registry.key_named("other"),
+        None,
+        "nothing was done"
+    );
+    let next = cluster.ticket(&owned);
+    let created = cluster.ask(create(), Some(&next));
+    assert!(matches!(created, TrustAnswer::Key(_)), "{created:?}");
 }
 
 #[test]

@@ -178,3 +178,22 @@ fn a_gateway_has_the_signing_keys_of_the_key_that_a_client_of_s3_is_given() {
         "{said}"
     );
 }
+
+/// A gateway whose key got other grants had its requests about trust refused until its next ticket, so that users of it were not known.
+#[test]
+fn a_gateway_that_gets_other_grants_loses_no_request() {
+    let cluster = cluster_with_photos();
+    let file = cluster.key("s3", &["gateway"]);
+    let gateway = client(&cluster, &file);
+    let reader = key(&cluster.key("reader", &["read:photos"]));
+    let today = today();
+    let expected = SigningScope::new(today, "eu-1").unwrap();
+    for grant in ["gateway,status", "gateway"] {
+        let change = ["key", "grant", "s3", "--grant", grant];
+        cluster.run(&change).done();
+        assert_eq!(
+            wait(gateway.trust().signing_keys(reader.id, today, "eu-1")),
+            Ok(vec![expected.derive(&reader.secret)])
+        );
+    }
+}

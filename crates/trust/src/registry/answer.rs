@@ -22,7 +22,7 @@ use crate::protocol::{
     TokenRow, TrustAnswer, TrustRefusal,
 };
 use crate::roots::{Root as Authority, RootDigest, RootsError};
-use crate::ticket::Ticket;
+use crate::ticket::{Ticket, TicketError};
 use crate::tls::BINDING_BYTES;
 
 /// Circumstances of a request, as the server that was asked knows them.
@@ -176,11 +176,9 @@ impl Registry {
         };
         // A key that was revoked a moment ago makes no change any more.
         let judging = self.judging_view(root, ask).await?;
-        let judged = judging
-            .view
-            .verifier
-            .still_counts(ticket, context.now_seconds);
-        judged.map_err(|error| refusal(RefusalKind::Unauthorised, &error))?;
+        let (verifier, now) = (&judging.view.verifier, context.now_seconds);
+        let judged = verifier.still_counts(ticket, now);
+        judged.map_err(|error| refusal(kind_of(&error), &error))?;
         let allowed = ticket.grants.demand(ticket.key, &Need::cluster(verb));
         allowed.map_err(|error| refusal(RefusalKind::Unauthorised, &error))?;
         let origin = origin(Actor::Key(ticket.key), context);
@@ -325,6 +323,17 @@ fn page<R>(mut rows: impl Iterator<Item = R>) -> Page<R> {
 fn refusal(kind: RefusalKind, sentence: &(impl ToString + ?Sized)) -> TrustRefusal {
     let sentence = sentence.to_string();
     TrustRefusal { kind, sentence }
+}
+
+/// The kind of a refusal for the ticket of a caller. A ticket that has ended, or from before a change of its key's grants, says nothing against the key: nothing was
+/// done, and the caller asks again with its next ticket.
+fn kind_of(error: &TicketError) -> RefusalKind {
+    match error {
+        TicketError::Expired { .. }
+        | TicketError::NotYet { .. }
+        | TicketError::GrantsChanged { .. } => RefusalKind::Unavailable,
+        _ => RefusalKind::Unauthorised,
+    }
 }
 
 fn plain() -> TrustRefusal {
