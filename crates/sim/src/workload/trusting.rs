@@ -222,7 +222,9 @@ impl Trust<'_> {
     }
 
     async fn run(&self, choice: u64) -> End {
+        // What is known before the log is read.
         let acknowledged = self.facts().acknowledged;
+        let issued = self.facts().some_issued(self.work.world.random());
         let is_founded = acknowledged.is_some();
         let ended = match choice {
             _ if !is_founded => self.found().await,
@@ -238,7 +240,7 @@ impl Trust<'_> {
             _ => self.refresh().await,
         };
         let ended = match ended {
-            Ok(()) | Err(Ended::Judged) => self.see(acknowledged),
+            Ok(()) | Err(Ended::Judged) => self.see(acknowledged, &issued),
             Err(ended) => Err(ended),
         };
         match ended {
@@ -251,11 +253,15 @@ impl Trust<'_> {
         }
     }
 
-    /// The registry has read the log: it has all that was acknowledged before, and of each generation all have one view.
-    fn see(&self, acknowledged: Option<u32>) -> Result<(), Ended> {
+    /// The registry has read the log: it has all that was acknowledged before, of each generation all have one view, and tickets that were issued before are judged by it.
+    fn see(&self, acknowledged: Option<u32>, issued: &[IssuedFact]) -> Result<(), Ended> {
         let view = self.registry.view();
         let view = view.ok_or(Ended::Broken("nothing was read".to_owned()))?;
-        self.facts().see(&view, acknowledged).map_err(Ended::Broken)
+        let (mut facts, now) = (self.facts(), self.origin.now_seconds);
+        let seen = facts.see(&view, acknowledged);
+        let mut issued = issued.iter();
+        seen.and_then(|()| issued.try_for_each(|it| facts.judge(it, &view.verifier, now)))
+            .map_err(Ended::Broken)
     }
 
     async fn found(&self) -> Result<(), Ended> {
@@ -267,17 +273,12 @@ impl Trust<'_> {
     async fn refresh(&self) -> Result<(), Ended> {
         // What is known before the log is read.
         let tokens = self.facts().tokens.clone();
-        let issued = self.facts().some_issued(self.work.world.random());
         let read = judged(self.registry.tokens(&self.root).await, |_| false)?;
         for known in &tokens {
             let record = read.iter().find(|record| record.id == known.token.id);
             known.check(record).map_err(Ended::Broken)?;
         }
-        let view = self.registry.view().expect("it was read");
-        issued
-            .iter()
-            .try_for_each(|issued| issued.check(&view.verifier, self.origin.now_seconds))
-            .map_err(Ended::Broken)
+        Ok(())
     }
 
     async fn create_token(&self) -> Result<(), Ended> {
@@ -468,7 +469,10 @@ impl Trust<'_> {
         match random.index(4) {
             0 | 1 => judged(registry.trust_root(root, record, origin).await, |_| false),
             2 => judged(registry.issue_from(root, digest, origin).await, |_| true),
-            _ => judged(registry.drop_root(root, digest, origin).await, |_| true),
+            _ => {
+                self.facts().drop_begun = true;
+                judged(registry.drop_root(root, digest, origin).await, |_| true)
+            }
         }
     }
 }

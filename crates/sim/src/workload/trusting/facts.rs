@@ -6,10 +6,11 @@ use std::rc::Rc;
 use crate::random::Random;
 use areo_core::config::ServerId;
 use areo_core::instant::Instant;
+use areo_trust::SKEW_SECONDS;
 use areo_trust::id::KeyId;
 use areo_trust::key::AccessKey;
 use areo_trust::registry::{IssuedTicket, View};
-use areo_trust::ticket::{TicketError, Verifier};
+use areo_trust::ticket::{TICKET_SECONDS, Ticket, TicketError, Verifier};
 use areo_trust::token::{JoinToken, TokenRecord};
 
 /// Tickets that one look judges.
@@ -24,6 +25,8 @@ pub(super) struct Facts {
     views: BTreeMap<u32, Rc<View>>,
     pub(super) tokens: Vec<TokenFact>,
     pub(super) keys: Vec<KeyFact>,
+    /// A client has begun to drop a CA, and with it a signer of tickets.
+    pub(super) drop_begun: bool,
     /// Tickets, in the order in which they were issued.
     pub(super) issued: Vec<IssuedFact>,
 }
@@ -149,6 +152,42 @@ impl Facts {
         }
         some
     }
+
+    /// A server that has read the log judges a ticket, of which this was known before: now, and at the bounds of the time for which it counts. It takes no ticket that is
+    /// void, and refuses none for a reason that is not there.
+    pub(super) fn judge(
+        &self,
+        fact: &IssuedFact,
+        verifier: &Verifier,
+        now_seconds: u64,
+    ) -> Result<(), String> {
+        let ticket = &fact.issued.ticket;
+        let issued = Ticket::issued_at(ticket).ok_or("a ticket cannot be read")?;
+        let (first, end) = (
+            issued - SKEW_SECONDS,
+            issued + TICKET_SECONDS + SKEW_SECONDS,
+        );
+        let key = &self.keys[fact.key];
+        for at in [now_seconds, first - 1, first, end - 1, end] {
+            let judged = verifier.verify(ticket, at);
+            let is_right = match &judged {
+                Ok(_) => (first..end).contains(&at) && !fact.is_void,
+                Err(TicketError::NotYet { .. }) => at < first,
+                Err(TicketError::Expired { .. }) => at >= end,
+                Err(TicketError::Revoked { .. }) => key.revocation_begun,
+                Err(TicketError::Retired { .. }) => key.retirement_begun,
+                Err(TicketError::Signature) => self.drop_begun,
+                Err(_) => false,
+            };
+            if !is_right {
+                return Err(format!(
+                    "a ticket of key {} that counts from {first} to {end} and is void: {}, was judged {judged:?} at {at}",
+                    key.id, fact.is_void
+                ));
+            }
+        }
+        Ok(())
+    }
 }
 
 impl TokenFact {
@@ -213,29 +252,6 @@ impl IssuedFact {
             key,
             secret: secret.key.clone(),
             is_void: false,
-        }
-    }
-
-    /// A server that has read the log judges the ticket.
-    pub(super) fn check(&self, verifier: &Verifier, now_seconds: u64) -> Result<(), String> {
-        let judged = verifier.verify(&self.issued.ticket, now_seconds);
-        let is_right = match &judged {
-            Ok(_) => !self.is_void,
-            // Its signer may have gone with its CA, and others may revoke and retire now.
-            Err(
-                TicketError::Signature
-                | TicketError::Revoked { .. }
-                | TicketError::Retired { .. }
-                | TicketError::Expired { .. },
-            ) => true,
-            Err(_) => false,
-        };
-        match is_right {
-            true => Ok(()),
-            false => Err(format!(
-                "a ticket of key {} that is void ({}) was judged {judged:?}",
-                self.secret.id, self.is_void
-            )),
         }
     }
 }
