@@ -6,7 +6,6 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::rc::Rc;
-use std::time::Duration;
 use tempfile::TempDir;
 
 /// The source of the library.
@@ -28,7 +27,7 @@ impl WallClock {
             folder: folder.map_err(|error| format!("no folder for the clock: {error}"))?,
         };
         let source = clock.folder.path().join("wall_clock.c");
-        let written = fs::write(&source, SOURCE).and_then(|()| clock.set_ahead(Duration::ZERO));
+        let written = fs::write(&source, SOURCE).and_then(|()| clock.set_ahead(0));
         written.map_err(|error| format!("the clock cannot be written: {error}"))?;
         let mut cc = Command::new("cc");
         cc.args(["-shared", "-fPIC", "-O1", "-o"]);
@@ -57,18 +56,18 @@ impl WallClock {
         }
     }
 
-    /// Sets it so far ahead of the right time, at once for all servers that run.
+    /// Sets it so many seconds ahead of the right time, or behind it, at once for all servers that run.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub(crate) fn set_ahead(&self, time: Duration) -> io::Result<()> {
+    pub(crate) fn set_ahead(&self, seconds: i64) -> io::Result<()> {
         // Written over, and not cut before: processes have mapped it.
         let mut file = File::options()
             .write(true)
             .create(true)
             .truncate(false)
             .open(self.file())?;
-        file.write_all(&time.as_secs().to_ne_bytes())
+        file.write_all(&seconds.to_ne_bytes())
     }
 
     fn library(&self) -> PathBuf {

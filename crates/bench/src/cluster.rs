@@ -7,6 +7,7 @@ use crate::error::{RunError, system};
 use crate::system;
 use areo_client::{Access, Client, ConnectOptions, DEFAULT_TIMEOUT, Domain, DomainOptions};
 use areo_server::{NewCluster, NewServer, initialise_cluster};
+use areo_trust::key::AccessKey;
 use process::Process;
 use rustix::process::Signal;
 use std::collections::hash_map::RandomState;
@@ -114,6 +115,16 @@ pub struct Cluster {
     folder: TempDir,
 }
 
+/// A metric of the server with this admin port, for a caller with this key; `None` if it does not answer, or has no such series.
+pub(crate) async fn metric_at(admin: &str, key: Option<&AccessKey>, series: &str) -> Option<f64> {
+    value_in(&process::ask(admin, key, "/metrics").await?, series)
+}
+
+fn value_in(metrics: &str, series: &str) -> Option<f64> {
+    let mut values = metrics.lines().filter_map(|line| line.strip_prefix(series));
+    values.find_map(|value| value.trim().parse().ok())
+}
+
 impl Cluster {
     /// The directories of a new cluster, in a new folder in `parent`. No server runs yet.
     ///
@@ -190,8 +201,13 @@ impl Cluster {
     /// A metric of a server that runs; `None` if it does not answer, or has no such series.
     pub async fn metric(&self, server: usize, series: &str) -> Option<f64> {
         let answer = self.processes[server].admin("/metrics").await?;
-        let mut values = answer.lines().filter_map(|line| line.strip_prefix(series));
-        values.find_map(|value| value.trim().parse().ok())
+        value_in(&answer, series)
+    }
+
+    /// The addresses of the admin ports of all servers.
+    pub(crate) fn admins(&self) -> Vec<String> {
+        let places = self.processes.iter().map(|process| &process.place);
+        places.map(|place| place.admin.clone()).collect()
     }
 
     /// The data directory of a server, unless its place names another one.

@@ -64,6 +64,7 @@ mod words;
 mod workload;
 
 pub use error::RunError;
+pub use nemesis::KeyRequests;
 pub use report::{Operations, Report, TroubleCount};
 pub use run::{Options, Progress, run};
 pub use setup::Setup;

@@ -1,10 +1,15 @@
 //! Doing troubles to a cluster, lane by lane, until the time is over.
 
 mod changes;
+mod clocks;
+mod key_load;
 mod trust;
 
 pub(crate) use changes::{Reconfigurers, changes, finish as finish_changes};
-pub(crate) use trust::{clocks, trust};
+pub(crate) use clocks::clocks;
+pub(crate) use key_load::KeyRecord;
+pub use key_load::KeyRequests;
+pub(crate) use trust::{begin_witness, finish_keys, own_domain, trust};
 
 use crate::clock::WallClock;
 use crate::cluster::Cluster;
@@ -22,6 +27,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io;
 use std::process::ExitStatus;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
@@ -36,6 +42,10 @@ const FILL: Duration = Duration::from_secs(45);
 const DISK_PAUSES: usize = 20;
 /// What is written meanwhile, so that the room that the server has set aside is used up.
 const BALLAST: Bytes = Bytes::from_static(&[7; 4 << 20]);
+/// The longest time for which a change of keys, CAs or clocks is tried again: other troubles may leave no quorum for a while.
+const TRY: Duration = Duration::from_mins(2);
+/// Between two attempts.
+const AGAIN: Duration = Duration::from_millis(50);
 /// Lines of a log that are shown of a server that ended by itself.
 const SHOWN_LINES: usize = 8;
 
@@ -92,6 +102,10 @@ pub(crate) struct World {
     pub(crate) namespaces: Option<Namespaces>,
     /// The clock of all servers.
     pub(crate) clock: Option<WallClock>,
+    /// Addresses of the admin ports of all servers.
+    pub(crate) admins: Vec<String>,
+    /// Requests of keys other than the administrator's.
+    pub(crate) keys: Rc<KeyRecord>,
 }
 
 /// The small disk of the last server.

@@ -1,5 +1,6 @@
 //! What came of a run.
 
+use crate::nemesis::KeyRequests;
 use crate::trouble::Trouble;
 use areo_check::{Counts, Verdict};
 use serde::Serialize;
@@ -38,6 +39,8 @@ pub struct Report {
     pub troubles: Vec<TroubleCount>,
     /// kill -9 of a server, alone or with others.
     pub kills: u64,
+    /// Requests of keys that are made, changed and revoked meanwhile, and of one that counts all the time.
+    pub key_requests: KeyRequests,
     /// The longest time without a successful operation, by domain, in milliseconds.
     pub longest_gap_ms: Vec<(&'static str, u64)>,
     /// Of the history.
@@ -101,6 +104,7 @@ pub(crate) mod tests {
                 fired(Trouble::FullDisk, 0, Some("needs root")),
             ],
             kills: 2,
+            key_requests: KeyRequests::default(),
             longest_gap_ms: vec![("abd", 7)],
             verdict: Verdict::Holds,
             violations: Vec::new(),

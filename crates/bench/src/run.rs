@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::task::LocalSet;
 use tokio::time::sleep;
@@ -100,6 +101,7 @@ async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, Run
         ));
     }
     check_counters(cluster, ended.increments, &world.incidents).await?;
+    nemesis::finish_keys(world, &cluster.connect(DEFAULT_TIMEOUT)).await;
     check_servers(world, cluster).await?;
     let finished = world.history.finish();
     finished.map_err(system(format!("write {}", path.display())))?;
@@ -108,6 +110,7 @@ async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, Run
     let history = history.map_err(failed("read the history that was recorded"))?;
     let judged = judge(&history);
     let mut violations = world.incidents.violations();
+    violations.extend(world.keys.violations());
     violations.extend(ended.failures.first);
     let fired = |trouble: &Trouble| TroubleCount {
         trouble: *trouble,
@@ -126,6 +129,7 @@ async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, Run
         operations: judged.counts.clone(),
         troubles: options.kinds.iter().map(fired).collect(),
         kills: world.incidents.kills(),
+        key_requests: world.keys.counts(),
         longest_gap_ms: DOMAINS
             .map(|name| (name, longest_gap_ms(&history, name)))
             .into(),
@@ -207,16 +211,15 @@ impl Scene {
         let disk = match disk {
             None => None,
             Some(small) => {
-                let shape = DomainOptions {
-                    servers: vec![cluster.name(options.servers - 1).to_owned()],
-                    allow_f0: true,
-                    ..DomainOptions::default()
-                };
+                let shape = alone(cluster.name(options.servers - 1));
                 let domain = cluster.domain("disk", shape).await?;
                 let domain = domain.with_timeout(options.timeout);
                 Some(Disk { small, domain })
             }
         };
+        if moves_trust(options) {
+            own_domains(&cluster).await?;
+        }
         let world = World {
             incidents: Incidents::default(),
             history,
@@ -227,6 +230,8 @@ impl Scene {
             disk,
             namespaces,
             clock,
+            admins: cluster.admins(),
+            keys: Rc::default(),
         };
         let names = (0..options.servers).map(|server| cluster.name(server).to_owned());
         let reconfigurers = Reconfigurers {
@@ -257,6 +262,9 @@ impl Scene {
     ) -> Result<(), RunError> {
         let (world, seed) = (&self.world, Random::new(options.seed));
         let schedule = |lane| Schedule::new(lane, &options.kinds, &seed);
+        if moves_trust(options) {
+            nemesis::begin_witness(world, &self.cluster.connect(options.timeout)).await;
+        }
         let lanes = async {
             let who = &self.reconfigurers;
             let administrator = self.cluster.connect(options.timeout);
@@ -336,9 +344,33 @@ fn small_disk(
     }
 }
 
+/// True if keys, CAs or clocks are to change, so that keys are used at each server by itself.
+fn moves_trust(options: &Options) -> bool {
+    let is_of_trust = |kind: &Trouble| matches!(kind.lane(), Lane::Trust | Lane::Clocks);
+    options.kinds.iter().any(is_of_trust)
+}
+
+/// Makes a domain for each server that it alone holds.
+async fn own_domains(cluster: &Cluster) -> Result<(), RunError> {
+    for server in 0..cluster.servers() {
+        let shape = alone(cluster.name(server));
+        cluster.domain(&nemesis::own_domain(server), shape).await?;
+    }
+    Ok(())
+}
+
+/// A domain that this server alone holds.
+fn alone(server: &str) -> DomainOptions {
+    DomainOptions {
+        servers: vec![server.to_owned()],
+        allow_f0: true,
+        ..DomainOptions::default()
+    }
+}
+
 /// A clock for the servers that can be moved, if it is to be and that can be done.
 fn wall_clock(options: &Options, not_run: &mut Vec<(Lane, String)>) -> Option<WallClock> {
-    if !options.kinds.contains(&Trouble::Expire) {
+    if !options.kinds.iter().any(|kind| kind.lane() == Lane::Clocks) {
         return None;
     }
     let made = WallClock::make(&options.data);

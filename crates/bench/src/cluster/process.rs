@@ -3,6 +3,7 @@
 use super::{Place, Program};
 use crate::error::{RunError, system};
 use crate::process::ProcessGuard;
+use areo_trust::key::AccessKey;
 use rustix::process::Signal;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -120,14 +121,26 @@ impl Process {
 
     /// What its admin port answers; `None`: nothing in time.
     pub(super) async fn admin(&self, path: &str) -> Option<String> {
-        let ask = async {
-            let mut stream = TcpStream::connect(&self.place.admin).await?;
-            let request = format!("GET {path} HTTP/1.0\r\n\r\n");
-            stream.write_all(request.as_bytes()).await?;
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer).await?;
-            io::Result::Ok(answer)
-        };
-        timeout(ANSWER, ask).await.ok()?.ok()
+        ask(&self.place.admin, None, path).await
     }
+}
+
+/// The answer of an admin port to a caller with this key, or without one; `None`: none came in time.
+pub(super) async fn ask(admin: &str, key: Option<&AccessKey>, path: &str) -> Option<String> {
+    let ask = async {
+        let mut stream = TcpStream::connect(admin).await?;
+        let mut request = format!("GET {path} HTTP/1.0\r\n");
+        if let Some(key) = key {
+            let text = key.expose_text();
+            request.push_str("Authorization: Bearer ");
+            request.push_str(&text);
+            request.push_str("\r\n");
+        }
+        request.push_str("\r\n");
+        stream.write_all(request.as_bytes()).await?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await?;
+        io::Result::Ok(answer)
+    };
+    timeout(ANSWER, ask).await.ok()?.ok()
 }

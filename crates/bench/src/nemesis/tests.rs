@@ -48,6 +48,8 @@ async fn world() -> World {
         disk: None,
         namespaces: None,
         clock: None,
+        admins: Vec::new(),
+        keys: Rc::default(),
     }
 }
 

@@ -1,6 +1,7 @@
-//! Keys that are revoked and rotated, and CAs that are rotated, while clients make requests.
+//! Keys that are made, used at each server, and revoked, rotated or given other grants; and CAs that are rotated.
 
-use super::World;
+use super::key_load::{KeyLoad, RequestKind};
+use super::{AGAIN, TRY, World};
 use crate::trouble::{Schedule, Trouble};
 use areo_client::trust::{Standing, Trust, TrustError};
 use areo_client::{Access, Client, ConnectError, ConnectOptions, Domain, Error, ServerInfo};
@@ -8,54 +9,34 @@ use areo_trust::grant::{Grant, Grants};
 use areo_trust::key::AccessKey;
 use areo_trust::protocol::RefusalKind;
 use areo_trust::roots::RootDigest;
-use std::io;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::time::sleep;
 
-/// The longest time for which a request by a key that was revoked may still be answered. The product bounds it where a server reaches the root
-/// domain, by seconds; other troubles keep servers from it, or stop them, for less than this.
-const STILL_COUNTS: Duration = Duration::from_secs(20);
-/// The longest time for which one change is tried again: other troubles may leave no quorum for a while.
-const TRY: Duration = Duration::from_mins(2);
-/// Between two attempts.
-const AGAIN: Duration = Duration::from_millis(50);
-/// Refusals, one after the other, after which a key counts no longer.
-const REFUSALS: u32 = 5;
-/// The clocks of servers go so far ahead and back. A ticket of before has ended then, or is of the future, by more than clocks may be apart; and
-/// clients, whose clock stays, take the certificates that are issued meanwhile.
-const AHEAD: Duration = Duration::from_mins(210);
-/// The advice of a server that judges a ticket of before such a move.
-const CLOCKS: &str = "compare the clocks";
-/// Pauses after a move of the clocks: until clients have other tickets their operations wait.
-const CLOCK_PAUSES: usize = 20;
-/// The domain in which clients with keys of their own make requests.
-const DOMAIN: &str = "abd";
+/// Loads of keys that have ended and still ask. Older ones are stopped.
+const ASKING: usize = 4;
+/// The name of the key that counts for the whole run.
+const WITNESS: &str = "witness";
 
 /// The administrator, and the names of the keys that it makes.
 struct Operator<'a> {
+    world: &'a World,
     connect: &'a ConnectOptions,
     keys: u32,
 }
 
-/// The end of a request of a client that may read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Answer {
-    Given,
-    Refused,
-    /// Others left no quorum.
-    NotKnown,
+/// The domain that this server alone holds.
+pub(crate) fn own_domain(server: usize) -> String {
+    format!("only-s{}", server + 1)
 }
 
 /// Changes keys and CAs until the time is over.
 pub(crate) async fn trust(world: &World, connect: ConnectOptions, mut schedule: Schedule) {
-    let mut operator = Operator {
-        connect: &connect,
-        keys: 0,
-    };
+    let mut operator = Operator::new(world, &connect);
     while let Some(trouble) = schedule.next(world.is_over()) {
         let done = match trouble {
             Trouble::Revoke => operator.revoke().await,
             Trouble::RotateKey => operator.rotate_key().await,
+            Trouble::ChangeGrants => operator.change_grants().await,
             Trouble::RotateCa => operator.rotate_ca().await,
             other => unreachable!("{other} is not of this lane"),
         };
@@ -67,69 +48,77 @@ pub(crate) async fn trust(world: &World, connect: ConnectOptions, mut schedule: 
     }
 }
 
-/// Moves the clocks of all servers ahead and back until the time is over. Each time every ticket ends that was issued before, and a client with an
-/// old one gets answers all the same.
-pub(crate) async fn clocks(
-    world: &World,
-    connect: ConnectOptions,
-    mut schedule: Schedule,
-) -> io::Result<()> {
-    let Some(clock) = &world.clock else {
-        return Ok(());
-    };
-    let mut ahead = Duration::ZERO;
-    while let Some(trouble) = schedule.next(world.is_over()) {
-        ahead = match ahead.is_zero() {
-            true => AHEAD,
-            false => Duration::ZERO,
-        };
-        let before = with_ticket(&connect).await;
-        clock.set_ahead(ahead)?;
-        let done = match before {
-            Ok(domain) => counts(&domain).await,
-            Err(sentence) => Err(sentence),
-        };
-        match done {
-            Ok(()) => world.incidents.fired(trouble),
-            Err(sentence) => world.incidents.violation(format!("{trouble}: {sentence}")),
-        }
-        for _ in 0..CLOCK_PAUSES {
-            world.pause(&mut schedule.random).await;
-        }
+/// Begins requests of a key that counts for the whole run.
+pub(crate) async fn begin_witness(world: &World, connect: &ConnectOptions) {
+    let mut operator = Operator::new(world, connect);
+    if let Err(sentence) = operator.begin_witness().await {
+        world.incidents.violation(format!("{WITNESS}: {sentence}"));
     }
-    clock.set_ahead(Duration::ZERO)
 }
 
-/// The domain, by a client that has shown its ticket.
-async fn with_ticket(connect: &ConnectOptions) -> Result<Domain, String> {
+/// After everything was mended: keys that count are answered at each server, and no write of a key that has ended took effect later than it may.
+pub(crate) async fn finish_keys(world: &World, connect: &ConnectOptions) {
+    let loads = world.keys.loads.take();
+    if let Err(sentence) = check(world, connect, &loads).await {
+        world.incidents.violation(sentence);
+    }
+}
+
+async fn check(world: &World, connect: &ConnectOptions, loads: &[KeyLoad]) -> Result<(), String> {
+    let (ended, counting): (Vec<_>, Vec<_>) = loads.iter().partition(|load| load.has_ended());
+    for load in counting {
+        load.answered(RequestKind::Read, 0).await?;
+        load.answered(RequestKind::Write, 0).await?;
+    }
     let client = connected(connect).await?;
-    let begun = Instant::now();
-    loop {
-        match client.domain(DOMAIN).await {
-            Ok(domain) => break counts(&domain).await.map(|()| domain),
-            Err(error) if begun.elapsed() > TRY => break Err(error.to_string()),
-            Err(Error::Unauthorised { call }) => {
-                break Err(format!("a key that counts was refused: {call:?}"));
+    for server in 0..world.servers {
+        let domain = found(&client, &own_domain(server)).await?;
+        for load in &ended {
+            if let Some(number) = written(&domain, load.label()).await? {
+                load.check_written(server, number)?;
             }
-            Err(_) => sleep(AGAIN).await,
         }
     }
+    Ok(())
 }
 
-impl Operator<'_> {
+/// The number that the last write has put into this object.
+async fn written(domain: &Domain, key: &str) -> Result<Option<u64>, String> {
+    let content = match domain.get(key).await {
+        Ok(object) => object.into_bytes(),
+        Err(Error::NotFound { .. }) => return Ok(None),
+        Err(error) => return Err(format!("what the key '{key}' wrote is not read: {error}")),
+    };
+    let number: Result<[u8; 8], _> = content[..].try_into();
+    let number = number.map_err(|_| format!("the key '{key}' did not write this: {content:?}"))?;
+    Ok(Some(u64::from_le_bytes(number)))
+}
+
+fn grants(text: &str) -> Grants {
+    let grant: Grant = text.parse().expect("it is a grant");
+    Grants::new(vec![grant]).expect("one grant is few")
+}
+
+impl<'a> Operator<'a> {
+    fn new(world: &'a World, connect: &'a ConnectOptions) -> Operator<'a> {
+        Operator {
+            world,
+            connect,
+            keys: 0,
+        }
+    }
+
     async fn client(&self) -> Result<Client, String> {
         connected(self.connect).await
     }
 
-    /// A new key that may read, and its name.
+    /// A new key that may read and write, and its name.
     async fn key(&mut self, trust: &Trust) -> Result<(String, AccessKey), String> {
-        let grant: Grant = "read:*".parse().expect("it is a grant");
-        let grants = Grants::new(vec![grant]).expect("one grant is few");
         let begun = Instant::now();
         loop {
             self.keys += 1;
             let name = format!("nemesis-{}", self.keys);
-            match trust.create_key(&name, &grants).await {
+            match trust.create_key(&name, &grants("read,write:*")).await {
                 Ok(key) => return Ok((name, key)),
                 Err(error) => again(&error, begun)?,
             }
@@ -137,44 +126,105 @@ impl Operator<'_> {
         }
     }
 
-    /// The domain by a client with this key, which still counts.
-    async fn domain(&self, key: AccessKey) -> Result<Domain, String> {
+    /// Requests at each server by a client with this key, which counts: each server answers.
+    async fn load(&self, label: &str, key: AccessKey) -> Result<KeyLoad, String> {
         let connect = ConnectOptions {
             access: Some(Access::Key(key)),
             ..self.connect.clone()
         };
-        with_ticket(&connect).await
+        let client = connected(&connect).await?;
+        let mut domains = Vec::new();
+        for server in 0..self.world.servers {
+            domains.push(found(&client, &own_domain(server)).await?);
+        }
+        let load = KeyLoad::begin(label.to_owned(), domains, &self.world.keys);
+        self.counts(&load).await?;
+        Ok(load)
+    }
+
+    /// Each server answers. The one with a small disk may take no writes just then.
+    async fn counts(&self, load: &KeyLoad) -> Result<(), String> {
+        load.answered(RequestKind::Read, 0).await?;
+        let full = usize::from(self.world.disk.is_some());
+        load.answered(RequestKind::Write, full).await
+    }
+
+    /// Has a load whose key has ended ask on, so that no later start of a server lets it in again.
+    fn keep(&self, load: KeyLoad) {
+        load.go_idle();
+        let mut loads = self.world.keys.loads.borrow_mut();
+        loads.push(load);
+        let ended = loads.iter_mut().rev().filter(|load| load.has_ended());
+        ended.skip(ASKING).for_each(KeyLoad::stop);
+    }
+
+    async fn begin_witness(&mut self) -> Result<(), String> {
+        let trust = self.client().await?.trust();
+        let key = trust.create_key(WITNESS, &grants("read,write:*")).await;
+        let key = key.map_err(|error| error.to_string())?;
+        let load = self.load(WITNESS, key).await?;
+        load.go_idle();
+        self.world.keys.loads.borrow_mut().push(load);
+        Ok(())
     }
 
     async fn revoke(&mut self) -> Result<(), String> {
         let trust = self.client().await?.trust();
         let (name, key) = self.key(&trust).await?;
-        let domain = self.domain(key).await?;
-        surely(async || trust.revoke_key(&name).await).await?;
-        counts_no_longer(&domain, Instant::now()).await
+        let load = self.load(&name, key).await?;
+        ends(&load, &RequestKind::BOTH, async || {
+            trust.revoke_key(&name).await
+        })
+        .await?;
+        self.keep(load);
+        Ok(())
     }
 
     async fn rotate_key(&mut self) -> Result<(), String> {
         let trust = self.client().await?.trust();
         let begun = Instant::now();
-        loop {
+        let (name, first, second) = loop {
             let (name, first) = self.key(&trust).await?;
-            let first = self.domain(first).await?;
-            let second = match trust.rotate_key(&name).await {
-                Ok(second) => self.domain(second).await?,
-                // The second secret may have been made, and is not known: another key.
-                Err(error) => {
-                    again(&error, begun)?;
-                    continue;
+            let first = self.load(&format!("{name}-older"), first).await?;
+            match trust.rotate_key(&name).await {
+                Ok(second) => {
+                    let second = self.load(&format!("{name}-newer"), second).await?;
+                    break (name, first, second);
                 }
-            };
-            counts(&first).await?;
-            surely(async || trust.retire_key(&name).await).await?;
-            counts_no_longer(&first, Instant::now()).await?;
-            counts(&second).await?;
-            surely(async || trust.revoke_key(&name).await).await?;
-            return counts_no_longer(&second, Instant::now()).await;
-        }
+                // The second secret may have been made, and is not known: another key.
+                Err(error) => again(&error, begun)?,
+            }
+        };
+        self.counts(&first).await?;
+        ends(&first, &RequestKind::BOTH, async || {
+            trust.retire_key(&name).await
+        })
+        .await?;
+        self.keep(first);
+        self.counts(&second).await?;
+        ends(&second, &RequestKind::BOTH, async || {
+            trust.revoke_key(&name).await
+        })
+        .await?;
+        self.keep(second);
+        Ok(())
+    }
+
+    /// Takes the right to write from a key, which goes on with reads, and then the key.
+    async fn change_grants(&mut self) -> Result<(), String> {
+        let trust = self.client().await?.trust();
+        let (name, key) = self.key(&trust).await?;
+        let load = self.load(&name, key).await?;
+        let fewer = grants("read:*");
+        let change = async || trust.change_grants(&name, &fewer).await;
+        ends(&load, &[RequestKind::Write], change).await?;
+        load.answered(RequestKind::Read, 0).await?;
+        ends(&load, &[RequestKind::Read], async || {
+            trust.revoke_key(&name).await
+        })
+        .await?;
+        self.keep(load);
+        Ok(())
     }
 
     /// Does the next step that is due, until the CA from before is gone.
@@ -241,8 +291,23 @@ async fn all(client: &Client, trust: &Trust, is_so_far: impl Fn(&Standing) -> bo
     true
 }
 
+/// Makes a change that ends the right to these requests, and waits until each server refuses them.
+async fn ends(
+    load: &KeyLoad,
+    kinds: &[RequestKind],
+    change: impl AsyncFnMut() -> Result<(), TrustError>,
+) -> Result<(), String> {
+    load.end_begins(kinds);
+    surely(change).await?;
+    load.ended(kinds);
+    for kind in kinds {
+        load.refused(*kind).await?;
+    }
+    Ok(())
+}
+
 /// A client, as soon as others let it in.
-async fn connected(connect: &ConnectOptions) -> Result<Client, String> {
+pub(super) async fn connected(connect: &ConnectOptions) -> Result<Client, String> {
     let begun = Instant::now();
     loop {
         match Client::connect(connect.clone()).await {
@@ -256,14 +321,27 @@ async fn connected(connect: &ConnectOptions) -> Result<Client, String> {
     }
 }
 
-/// Passes over a failure of a change that others hindered. A change that was sent just before the clocks are moved is refused for its ticket.
+/// The domain of this name, by a client whose key counts.
+pub(super) async fn found(client: &Client, name: &str) -> Result<Domain, String> {
+    let begun = Instant::now();
+    loop {
+        match client.domain(name).await {
+            Ok(domain) => return Ok(domain),
+            Err(Error::Unauthorised { call }) => {
+                return Err(format!("a key that counts was refused: {call:?}"));
+            }
+            Err(error) if begun.elapsed() > TRY => return Err(error.to_string()),
+            Err(_) => sleep(AGAIN).await,
+        }
+    }
+}
+
+/// Passes over a failure of a change that others hindered.
 fn again(error: &TrustError, begun: Instant) -> Result<(), String> {
-    let is_of_clocks =
-        || error.kind() == RefusalKind::Unauthorised && error.to_string().contains(CLOCKS);
     let is_hindered = matches!(
         error.kind(),
         RefusalKind::Unavailable | RefusalKind::Unknown
-    ) || is_of_clocks();
+    );
     match is_hindered && begun.elapsed() < TRY {
         true => Ok(()),
         false => Err(error.to_string()),
@@ -284,45 +362,4 @@ async fn surely(mut change: impl AsyncFnMut() -> Result<(), TrustError>) -> Resu
         }
         sleep(AGAIN).await;
     }
-}
-
-async fn ask(domain: &Domain) -> Answer {
-    match domain.stat("none").await {
-        Ok(_) | Err(Error::NotFound { .. }) => Answer::Given,
-        Err(Error::Unauthorised { .. }) => Answer::Refused,
-        Err(_) => Answer::NotKnown,
-    }
-}
-
-/// Asks until there is an answer, which must not be a refusal.
-async fn counts(domain: &Domain) -> Result<(), String> {
-    let begun = Instant::now();
-    loop {
-        match ask(domain).await {
-            Answer::Given => return Ok(()),
-            Answer::Refused => return Err("a key that counts was refused".to_owned()),
-            Answer::NotKnown if begun.elapsed() > TRY => return Err("no answer".to_owned()),
-            Answer::NotKnown => sleep(AGAIN).await,
-        }
-    }
-}
-
-/// Asks until it is refused again and again. `since`: from then on the key is not to count.
-async fn counts_no_longer(domain: &Domain, since: Instant) -> Result<(), String> {
-    let mut refusals = 0;
-    while refusals < REFUSALS {
-        let begun = since.elapsed();
-        match ask(domain).await {
-            Answer::Refused => refusals += 1,
-            Answer::Given if begun > STILL_COUNTS => {
-                let seconds = begun.as_secs();
-                return Err(format!("a key counted {seconds} s after its end"));
-            }
-            Answer::Given => refusals = 0,
-            Answer::NotKnown if begun > TRY => return Err("no answer".to_owned()),
-            Answer::NotKnown => {}
-        }
-        sleep(AGAIN).await;
-    }
-    Ok(())
 }

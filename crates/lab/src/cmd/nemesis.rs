@@ -78,6 +78,15 @@ fn print(out: Output, report: &Report) -> Outcome {
             "  longest time without a success in '{domain}': {gap:.2} s"
         ))?;
     }
+    let keys = report.key_requests;
+    if keys.answered > 0 {
+        out.line(&format!(
+            "  keys: {} requests answered, {} refused after the end of their right; the last that was answered after such an end began {:.2} s later",
+            keys.answered,
+            keys.refused,
+            seconds(keys.longest_after_end_ms)
+        ))?;
+    }
     out.line(&format!(
         "  {} operations and {} kill -9 in {:.1} s of trouble, {:.1} s in all",
         report.total(),
