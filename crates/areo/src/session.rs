@@ -280,11 +280,14 @@ pub(crate) fn run_until<T>(operation: impl AsyncFnOnce(Interrupt) -> Outcome<T>)
 }
 
 /// Runs an operation that a signal ends with the process. A server does something so before it begins: it handles signals itself, and
-/// [`Interrupt`] would end it while it drains.
+/// [`Interrupt`] would end it while it drains. A command cleans up so after it was interrupted.
 ///
 /// # Errors
 /// Those of the operation.
-pub(crate) fn run_unwatched<T>(operation: impl Future<Output = Outcome<T>>) -> Outcome<T> {
+///
+/// # Errors
+/// Those of the operation.
+pub fn run_unwatched<T>(operation: impl Future<Output = Outcome<T>>) -> Outcome<T> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();

@@ -35,7 +35,7 @@ pub use chain::ChunkChain;
 pub use claim::{Claim, MAX_EXPIRY_SECONDS, MAX_SKEW_SECONDS, VerifiedSignature};
 pub use key::{SigningKey, derive_signing_key};
 pub use payload::Payload;
-pub use sign::sign;
+pub use sign::{payload_hash, sign};
 pub use timestamp::Timestamp;
 
 /// The service in the scope of every signature.

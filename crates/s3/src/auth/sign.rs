@@ -12,6 +12,12 @@ use crate::wire::S3Error;
 const DATE: HeaderName = HeaderName::from_static("x-amz-date");
 const CONTENT: HeaderName = HeaderName::from_static("x-amz-content-sha256");
 
+/// The value of the header `x-amz-content-sha256` for a body.
+pub fn payload_hash(body: &[u8]) -> HeaderValue {
+    let hash = canonical::hex(&canonical::sha256(body));
+    HeaderValue::from_str(&hash).expect("hexadecimal digits")
+}
+
 /// Signs the head of a request in its header: all headers that are there, among which `host` must be. A body that the head says nothing of is unsigned.
 ///
 /// # Errors
