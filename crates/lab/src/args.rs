@@ -1,12 +1,14 @@
 //! The command line of the laboratory.
 
 mod bench;
+mod probe;
 mod sim;
 
 pub(crate) use bench::{
     Bench, DrawReport, Load, MeasureAvailability, MeasureLimits, MeasureReconfig, MeasureRepair,
     MeasureWideArea, Nemesis, Paper, PaperWord,
 };
+pub(crate) use probe::{Probe, ProbeS3};
 pub(crate) use sim::{Explore, Measure, SchedulerWord, Sim, SimOptions};
 
 use areo::args::{Common, SCREEN};
@@ -85,6 +87,9 @@ pub(crate) enum Command {
     /// that do not depend on the machine are asserted: ends with 1 if a count is wrong or an operation failed. `areo-lab paper
     /// list` lists the experiments; `docs/paper-results.md` has results.
     Paper(Paper),
+    /// Find out what a store of others promises
+    #[command(subcommand, arg_required_else_help = true)]
+    Probe(Probe),
     /// Print a completion script for a shell
     Completion {
         /// The shell

@@ -7,6 +7,7 @@ mod explore;
 mod measure;
 mod nemesis;
 mod paper;
+mod probe;
 mod sim;
 
 use crate::args::{Cli, Command};
@@ -72,6 +73,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
             Command::Bench(command) => bench::run(&lab, command),
             Command::Nemesis(args) => nemesis::run(&lab, args),
             Command::Paper(args) => paper::run(&lab, args),
+            Command::Probe(command) => probe::run(&lab, command),
             Command::Completion { .. } => unreachable!("needs no settings, done above"),
         }
     })

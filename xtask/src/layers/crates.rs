@@ -35,6 +35,7 @@ const CRATES: &[Crate] = &[
             "areo-sim",
             "areo-telemetry",
             "areo-client",
+            "areo-s3",
         ],
     ),
     layer(

@@ -8,6 +8,7 @@ mod command;
 mod limits;
 mod nemesis;
 mod paper;
+mod probe;
 mod product;
 mod reconfig;
 mod repair;
