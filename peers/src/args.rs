@@ -28,7 +28,7 @@ pub(crate) struct Cli {
 
 #[derive(Args, Debug)]
 pub(crate) struct Compare {
-    /// The stores: areo; areo-keys, which encrypts and judges grants; areo-conditional, whose writes have one winner; etcd, redis, redis-wait, whose puts wait for a majority (WAIT); and of what runs already:
+    /// The stores: areo; areo-keys, which encrypts and judges grants; areo-conditional, whose writes have one winner; areo-s3, such a domain behind the gateway of S3; etcd, redis, redis-wait, whose puts wait for a majority (WAIT); and of what runs already:
     /// s3=http://HOST:PORT/BUCKET, with the credentials of the AWS_* variables, cassandra=HOST:PORT,HOST:PORT,..., also Scylla,
     /// asked at QUORUM, and cassandra-serial=HOST:PORT,..., with lightweight transactions
     #[arg(
@@ -48,7 +48,7 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,16,64", value_parser = clap::value_parser!(u16).range(1..=1_000))]
     pub(crate) clients: Vec<u16>,
     /// Operations of the clients: put, get; put-if, each of an object of its own on the version that the client knows; increment,
-    /// all of one counter. The last two are of areo-conditional and etcd, and are not part of a --history
+    /// all of one counter. The last two are of areo-conditional, areo-s3, s3 and etcd, and are not part of a --history
     #[arg(
         long,
         value_name = "put,get,...",

@@ -1,16 +1,24 @@
-//! An S3 endpoint that runs already, through `object_store`: one bucket of it.
+//! S3 endpoints through `object_store`: a bucket of one that runs already, and this store behind its gateway.
 
+use areo_bench::load::counter;
 use areo_bench::target::{
-    About, Answer, CallError, Caller, Cost, Target, TargetError, TargetName, start_failed,
+    About, Answer, AreoGateway, CallError, Caller, Cost, Target, TargetError, TargetName,
+    TargetOptions, start_failed,
 };
 use bytes::Bytes;
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::path::Path;
-use object_store::{ClientOptions, Error, ObjectStoreExt, RetryConfig};
+use object_store::{
+    ClientOptions, Error, ObjectStore, ObjectStoreExt, PutMode, PutOptions, RetryConfig,
+    UpdateVersion,
+};
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// A bucket that is there.
+const CONNECTIONS: &str = "object_store: a pool shared by all clients, HTTP, requests signed";
+
+/// A bucket of an endpoint that runs already.
 pub(crate) struct Bucket {
     about: About,
     store: Rc<AmazonS3>,
@@ -26,6 +34,26 @@ pub(crate) async fn open(
         let why = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to its credentials";
         return Err(start_failed(&why));
     }
+    let builder = AmazonS3Builder::from_env()
+        .with_endpoint(endpoint)
+        .with_bucket_name(bucket);
+    let store = connect(builder, timeout).await;
+    let about = About {
+        target: TargetName::S3,
+        version: "not told".into(),
+        servers: 0,
+        keeps: format!(
+            "what {endpoint} does; CPU time, memory and disk of its servers are not known"
+        ),
+        durability: "what the endpoint means by it".into(),
+        connections: CONNECTIONS.into(),
+    };
+    let store = store.map_err(|why| start_failed(&why))?;
+    Ok(Bucket { about, store })
+}
+
+/// A store whose bucket answers.
+async fn connect(builder: AmazonS3Builder, timeout: Duration) -> Result<Rc<AmazonS3>, String> {
     let client = ClientOptions::new()
         .with_timeout(timeout)
         .with_connect_timeout(timeout)
@@ -35,34 +63,75 @@ pub(crate) async fn open(
         max_retries: 0,
         ..RetryConfig::default()
     };
-    let store = AmazonS3Builder::from_env()
-        .with_endpoint(endpoint)
-        .with_bucket_name(bucket)
+    let store = builder
         .with_client_options(client)
         .with_retry(retry)
         .build();
-    let store = Rc::new(store.map_err(|error| start_failed(&error))?);
-    read(&store, "areo/ready")
-        .await
-        .map_err(|why| start_failed(&why))?;
-    let about = About {
-        target: TargetName::S3,
-        version: "not told".into(),
-        servers: 0,
-        keeps: format!(
-            "what {endpoint} does; CPU time, memory and disk of its servers are not known"
-        ),
-        durability: "what the endpoint means by it".into(),
-        connections: "object_store: a pool shared by all clients, HTTP, requests signed".into(),
-    };
-    Ok(Bucket { about, store })
+    let store = Rc::new(store.map_err(|error| error.to_string())?);
+    read(&store, "areo/ready").await?;
+    Ok(store)
 }
 
-async fn read(store: &AmazonS3, key: &str) -> Result<Option<Bytes>, String> {
+/// Starts a cluster with a gateway.
+pub(crate) async fn start(wanted: &TargetOptions) -> Result<Gateway, TargetError> {
+    let started = AreoGateway::start(wanted).await?;
+    let builder = AmazonS3Builder::new()
+        .with_endpoint(&started.endpoint)
+        .with_bucket_name(started.bucket)
+        .with_region("us-east-1")
+        .with_access_key_id(&started.key)
+        .with_secret_access_key(&started.secret);
+    let store = connect(builder, wanted.timeout).await;
+    let about = About {
+        connections: CONNECTIONS.into(),
+        ..started.areo.about().clone()
+    };
+    let store = store.map_err(|why| start_failed(TargetName::AreoS3)(&why))?;
+    Ok(Gateway {
+        about,
+        store,
+        started,
+    })
+}
+
+/// This store behind its gateway.
+pub(crate) struct Gateway {
+    about: About,
+    store: Rc<AmazonS3>,
+    started: AreoGateway,
+}
+
+impl Target for Gateway {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn caller(&self) -> Answer<'_, Box<dyn Caller>, TargetError> {
+        let caller = S3Caller::of(&self.store);
+        Box::pin(async move { Ok(caller) })
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        self.started.processes()
+    }
+
+    fn stored(&self) -> u64 {
+        self.started.areo.stored()
+    }
+
+    fn kill(&mut self) -> Answer<'_, String, TargetError> {
+        self.started.areo.kill()
+    }
+}
+
+/// An object with its ETag, if there is one.
+async fn read(store: &AmazonS3, key: &str) -> Result<Option<(Option<String>, Bytes)>, String> {
     match store.get(&Path::from(key)).await {
         Ok(found) => {
+            let etag = found.meta.e_tag.clone();
             let value = found.bytes().await;
-            value.map(Some).map_err(|error| error.to_string())
+            let value = value.map_err(|error| error.to_string())?;
+            Ok(Some((etag, value)))
         }
         Err(Error::NotFound { source, .. }) if !source.to_string().contains("NoSuchBucket") => {
             Ok(None)
@@ -77,7 +146,7 @@ impl Target for Bucket {
     }
 
     fn caller(&self) -> Answer<'_, Box<dyn Caller>, TargetError> {
-        let caller: Box<dyn Caller> = Box::new(S3Caller(self.store.clone()));
+        let caller = S3Caller::of(&self.store);
         Box::pin(async move { Ok(caller) })
     }
 
@@ -99,18 +168,94 @@ impl Target for Bucket {
     }
 }
 
-struct S3Caller(Rc<AmazonS3>);
+struct S3Caller {
+    store: Rc<AmazonS3>,
+    /// The ETags that it wrote or read last of objects that it writes on a condition; `None`: there is no object.
+    etags: HashMap<String, Option<String>>,
+}
+
+impl S3Caller {
+    fn of(store: &Rc<AmazonS3>) -> Box<dyn Caller> {
+        Box::new(S3Caller {
+            store: store.clone(),
+            etags: HashMap::new(),
+        })
+    }
+
+    /// Writes a value if the object has this ETag, or if there is none. The new ETag; `None`: another one was there.
+    async fn put_on(
+        &self,
+        key: &str,
+        value: Bytes,
+        etag: Option<String>,
+    ) -> Result<Option<Option<String>>, CallError> {
+        let mode = match etag {
+            None => PutMode::Create,
+            e_tag => PutMode::Update(UpdateVersion {
+                e_tag,
+                version: None,
+            }),
+        };
+        let options = PutOptions::from(mode);
+        let path = Path::from(key);
+        let put = self.store.put_opts(&path, value.into(), options);
+        match put.await {
+            Ok(put) => Ok(Some(put.e_tag)),
+            Err(Error::Precondition { .. } | Error::AlreadyExists { .. }) => Ok(None),
+            Err(error) => Err(CallError::Unknown(error.to_string())),
+        }
+    }
+
+    async fn found(&self, key: &str) -> Result<(Option<String>, Option<Bytes>), CallError> {
+        let found = read(&self.store, key).await;
+        let found = found.map_err(CallError::NotApplied)?;
+        Ok(match found {
+            Some((etag, value)) => (etag, Some(value)),
+            None => (None, None),
+        })
+    }
+}
 
 impl Caller for S3Caller {
     fn put<'a>(&'a mut self, key: &'a str, value: Bytes) -> Answer<'a, Cost, CallError> {
         Box::pin(async move {
-            let put = self.0.put(&Path::from(key), value.into()).await;
+            let put = self.store.put(&Path::from(key), value.into()).await;
             put.map_err(|error| error.to_string())?;
             Ok(Cost::default())
         })
     }
 
     fn get<'a>(&'a mut self, key: &'a str) -> Answer<'a, (Option<Bytes>, Cost), CallError> {
-        Box::pin(async move { Ok((read(&self.0, key).await?, Cost::default())) })
+        Box::pin(async move {
+            let found = read(&self.store, key).await?;
+            Ok((found.map(|(_, value)| value), Cost::default()))
+        })
+    }
+
+    fn put_if<'a>(&'a mut self, key: &'a str, value: Bytes) -> Answer<'a, Cost, CallError> {
+        Box::pin(async move {
+            let known = match self.etags.remove(key) {
+                Some(known) => known,
+                None => self.found(key).await?.0,
+            };
+            let Some(etag) = self.put_on(key, value, known).await? else {
+                let sentence = format!("'{key}' was written by another client");
+                return Err(CallError::NotApplied(sentence));
+            };
+            self.etags.insert(key.to_owned(), etag);
+            Ok(Cost::default())
+        })
+    }
+
+    fn increment<'a>(&'a mut self, key: &'a str) -> Answer<'a, Cost, CallError> {
+        Box::pin(async move {
+            loop {
+                let (etag, value) = self.found(key).await?;
+                let next = counter::value(counter::count(value.as_deref()) + 1);
+                if self.put_on(key, next, etag).await?.is_some() {
+                    return Ok(Cost::default());
+                }
+            }
+        })
     }
 }

@@ -48,7 +48,7 @@ impl Stores {
         };
         if let Some(operation) = args.operations.iter().find(|it| !possible(it)) {
             return Err(Failure::usage(format!(
-                "--operations: {} needs areo-conditional or etcd in --targets",
+                "--operations: {} needs areo-conditional, areo-s3, s3 or etcd in --targets",
                 operation.word()
             )));
         }
@@ -98,6 +98,7 @@ impl Stores {
             TargetName::Areo => Box::new(Areo::start(wanted).await?),
             TargetName::AreoKeys => Box::new(Areo::start_with_keys(wanted).await?),
             TargetName::AreoConditional => Box::new(Areo::start_conditional(wanted).await?),
+            TargetName::AreoS3 => Box::new(s3::start(wanted).await?),
             TargetName::Etcd => Box::new(etcd::start(wanted).await?),
             TargetName::Redis => Box::new(redis::start(wanted, false).await?),
             TargetName::RedisWait => Box::new(redis::start(wanted, true).await?),

@@ -3,9 +3,11 @@
 //! Areo is here. The other stores are in `peers/`, outside the workspace, because their clients are.
 
 mod areo;
+mod gateway;
 
 pub use areo::Areo;
 pub(crate) use areo::AreoCaller;
+pub use gateway::AreoGateway;
 
 use crate::cluster::Program;
 use crate::words::words;
@@ -29,6 +31,8 @@ words! {
         AreoKeys => "areo-keys",
         /// This store, with a domain in which every write is decided.
         AreoConditional => "areo-conditional",
+        /// This store behind its S3 gateway, with a domain in which every write is decided.
+        AreoS3 => "areo-s3",
         /// etcd: Raft, values at a majority, reads linearizable.
         Etcd => "etcd",
         /// Redis: a master answers before its replicas have anything.
@@ -47,7 +51,10 @@ words! {
 impl TargetName {
     /// Whether its callers can [`Caller::put_if`] and [`Caller::increment`].
     pub const fn compares_and_sets(self) -> bool {
-        matches!(self, TargetName::AreoConditional | TargetName::Etcd)
+        matches!(
+            self,
+            TargetName::AreoConditional | TargetName::AreoS3 | TargetName::S3 | TargetName::Etcd
+        )
     }
 }
 

@@ -19,14 +19,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The domain that is measured.
-const DOMAIN: &str = "measured";
+pub(super) const DOMAIN: &str = "measured";
 
 /// A cluster of this store with one domain on all of its servers.
 pub struct Areo {
     about: About,
     domain: Domain,
     /// Dropped last: the domain talks to it.
-    started: StartedCluster,
+    pub(super) started: StartedCluster,
 }
 
 impl Areo {
@@ -55,7 +55,7 @@ impl Areo {
         Areo::start_as(TargetName::AreoConditional, dap, wanted).await
     }
 
-    async fn start_as(
+    pub(super) async fn start_as(
         target: TargetName,
         dap: Dap,
         wanted: &TargetOptions,
@@ -63,7 +63,7 @@ impl Areo {
         let start_failed = start_failed(target);
         let setup = Setup {
             program: Program {
-                has_keys: target == TargetName::AreoKeys,
+                has_keys: matches!(target, TargetName::AreoKeys | TargetName::AreoS3),
                 ..wanted.program.clone()
             },
             servers: wanted.servers,

@@ -292,3 +292,41 @@ fn a_reader_has_the_server_complete_what_it_read() {
     let stranger = judge(true, true).request(&write_back, Standing::Stranger);
     assert_eq!(stranger, Verdict::Lacking(Lacking::Key));
 }
+
+/// `cargo test --release -p areo-server --lib what_judging_takes -- --ignored --nocapture`. A server that has many domains looks the one of the request up among their names.
+#[test]
+#[ignore = "a measurement, which holds nothing"]
+#[allow(clippy::print_stdout, reason = "a measurement prints")]
+fn what_judging_takes() {
+    const TIMES: u32 = 2_000_000;
+    struct Domains(std::collections::HashMap<DomainId, String>);
+    impl Knowledge for Domains {
+        fn name_of(&self, domain: DomainId) -> Option<&str> {
+            self.0.get(&domain).map(String::as_str)
+        }
+
+        fn has_heard(&self, _passed_on: &Hearsay<'_>) -> bool {
+            true
+        }
+    }
+    let others = (0..100_u8).map(|i| (DomainId(u128::from(i)), format!("domain-{i}")));
+    let judge = Judge {
+        table: Table { root: ROOT },
+        knowledge: Domains(others.chain([(PHOTOS, "photos".to_owned())]).collect()),
+    };
+    let few = grants(&["write:photos"]);
+    let fifteen = (0..15).map(|i| format!("read:other-{i}"));
+    let texts: Vec<String> = fifteen.chain(["write:photos".to_owned()]).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let request = access(Kind::User, &[put(false, false)]);
+    for (count, grants) in [(1, few), (16, grants(&texts))] {
+        let begun = std::time::Instant::now();
+        for _ in 0..TIMES {
+            let standing = Standing::Key(std::hint::black_box(&grants));
+            let verdict = judge.request(std::hint::black_box(&request), standing);
+            assert_eq!(verdict, Verdict::Allowed);
+        }
+        let ns = begun.elapsed().as_secs_f64() * 1e9 / f64::from(TIMES);
+        println!("a put, by a key with {count} grants: {ns:.0} ns");
+    }
+}
