@@ -97,7 +97,8 @@ async fn round(cluster: &Cluster, at_once: usize, time: Duration) -> Round {
         lane.await.expect("lanes do not panic");
     }
     let (took, come) = (begun.elapsed(), f64::from(come.get()));
-    let each = |before: Duration, now: Duration| (now - before).as_secs_f64() * 1e6 / come;
+    let each =
+        |before: Duration, now: Duration| now.saturating_sub(before).as_secs_f64() * 1e6 / come;
     Round {
         clients_per_second: come / took.as_secs_f64(),
         servers_us: each(servers, cluster.cpu()),
