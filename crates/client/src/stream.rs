@@ -14,7 +14,7 @@ use crate::domain::Domain;
 use crate::error::{Error, Invalid};
 use crate::metrics::{CountedOperation, counted};
 use crate::object::{Object, PutOptions};
-use crate::{InvalidKey, Metadata, Version};
+use crate::{Metadata, Version};
 use areo_core::dsm::conditional::Condition;
 use areo_core::limits;
 use areo_core::object::Name;
@@ -85,7 +85,7 @@ impl Domain {
         counted!(
             self.metrics(),
             CountedOperation::Put,
-            self.write_stream(Name::user(key), source, options, None, |_, options| options)
+            self.write_stream(key, source, options, None, |_, options| options)
         )
     }
 
@@ -100,13 +100,7 @@ impl Domain {
         counted!(
             self.metrics(),
             CountedOperation::WriteIf,
-            self.write_stream(
-                Name::user(key),
-                source,
-                options,
-                Some(condition),
-                |_, options| options
-            )
+            self.write_stream(key, source, options, Some(condition), |_, options| options)
         )
     }
 
@@ -135,39 +129,19 @@ impl Domain {
         counted!(
             self.metrics(),
             counted_as,
-            self.write_stream(Name::user(key), source, options, condition, describe)
-        )
-    }
-
-    /// Writes a record of any length ([`Domain::put_record`]) from a source that is described only once it has ended, as [`Domain::put_described`]
-    /// does it.
-    ///
-    /// # Errors
-    /// Those of [`Domain::put_record`], and of the source.
-    pub async fn put_record_described<S: AsyncRead + Unpin>(
-        &self,
-        (key, suffix): (&str, &str),
-        source: S,
-        options: PutOptions,
-        describe: impl FnOnce(S, PutOptions) -> PutOptions,
-    ) -> Result<Version, StreamError> {
-        let name = Name::record(key, suffix);
-        counted!(
-            self.metrics(),
-            CountedOperation::Put,
-            self.write_stream(name, source, options, None, describe)
+            self.write_stream(key, source, options, condition, describe)
         )
     }
 
     async fn write_stream<S: AsyncRead + Unpin>(
         &self,
-        name: Result<Name, InvalidKey>,
+        key: &str,
         mut source: S,
         options: PutOptions,
         condition: Option<Condition>,
         describe: impl FnOnce(S, PutOptions) -> PutOptions,
     ) -> Result<Version, StreamError> {
-        let name = name.map_err(Error::from)?;
+        let name = Name::user(key).map_err(Error::from)?;
         let mut upload = Upload::new(self, name, options, condition)?;
         loop {
             match read_block(&mut source, upload.block_bytes()).await {
@@ -224,7 +198,7 @@ impl Domain {
         range: impl RangeBounds<u64>,
     ) -> Result<ObjectStream, Error> {
         let wanted = WantedRange::new(&range).map(Wanted::Bytes);
-        self.open_counted(Name::user(key), wanted).await
+        self.open_counted(key, wanted).await
     }
 
     /// Reads those bytes of an object that are chosen by its length and metadata. `choose` may be called for several versions, on the
@@ -238,27 +212,17 @@ impl Domain {
         choose: impl Fn(u64, &Metadata) -> Range<u64> + Send + Sync + 'static,
     ) -> Result<ObjectStream, Error> {
         let wanted = Wanted::Chosen(Arc::new(choose));
-        self.open_counted(Name::user(key), Ok(wanted)).await
-    }
-
-    /// Reads a record of any length ([`Domain::put_record_described`]) in pieces.
-    ///
-    /// # Errors
-    /// As [`Domain::get_stream`].
-    pub async fn get_record_stream(&self, key: &str, suffix: &str) -> Result<ObjectStream, Error> {
-        let wanted = Wanted::Bytes(WantedRange::EVERYTHING);
-        self.open_counted(Name::record(key, suffix), Ok(wanted))
-            .await
+        self.open_counted(key, Ok(wanted)).await
     }
 
     /// Opens a stream, which is counted when it ends; an error is counted at once.
     async fn open_counted(
         &self,
-        name: Result<Name, InvalidKey>,
+        key: &str,
         wanted: Result<Wanted, Error>,
     ) -> Result<ObjectStream, Error> {
         let running = self.metrics().begin(CountedOperation::Get);
-        let open = async { ObjectStream::open(self, name?, wanted?).await };
+        let open = async { ObjectStream::open(self, Name::user(key)?, wanted?).await };
         match open.await {
             Ok(stream) => Ok(stream.counted(running)),
             failed => {

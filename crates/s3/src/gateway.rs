@@ -23,6 +23,7 @@ mod read;
 mod reply;
 mod serve;
 mod tags;
+mod window;
 mod write;
 
 use crate::auth;

@@ -3,20 +3,20 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::cluster::{Cluster, wait_until};
-use crate::s3_client::{Call, Caller, Gateway, Response, call, read};
+use crate::s3_client::{Caller, Gateway, call, read};
 use rustix::process::Signal;
 use std::io::BufRead;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-struct Served {
-    cluster: Cluster,
-    gateway: Gateway,
-    caller: Caller,
+pub(crate) struct Served {
+    pub(crate) cluster: Cluster,
+    pub(crate) gateway: Gateway,
+    pub(crate) caller: Caller,
 }
 
-fn served(flags: &[&str]) -> Served {
+pub(crate) fn served(flags: &[&str]) -> Served {
     let cluster = Cluster::start(flags);
     let gateway = Gateway::start(&cluster);
     let caller = Caller::of(Path::new(&cluster.file()));
@@ -29,7 +29,7 @@ fn served(flags: &[&str]) -> Served {
 
 impl Served {
     /// Sends a request without headers, and demands this status.
-    fn status(&self, method: &str, target: &str, status: u16) {
+    pub(crate) fn status(&self, method: &str, target: &str, status: u16) {
         let response = call(&self.gateway, &self.caller, method, target).send();
         assert_eq!(response.status, status, "{method} {target}: {response:?}");
     }
@@ -282,122 +282,6 @@ fn a_bucket_is_changed_while_it_is_used() {
         }
         ended.store(true, Ordering::Relaxed);
     });
-}
-
-/// A bucket and two gateways, for uploads of one key.
-struct Films {
-    served: Served,
-    second: Gateway,
-}
-
-impl Films {
-    fn new() -> Films {
-        let served = served(&["--durability", "memory"]);
-        let second = Gateway::start(&served.cluster);
-        served.status("PUT", "/films", 200);
-        Films { served, second }
-    }
-
-    fn call<'a>(&'a self, gateway: &'a Gateway, method: &'a str, target: &'a str) -> Call<'a> {
-        call(gateway, &self.served.caller, method, target)
-    }
-
-    fn begin(&self) -> String {
-        let begun = self.call(&self.served.gateway, "POST", "/films/a/b?uploads");
-        let begun = begun.header("x-amz-meta-colour", "blue").send();
-        assert_eq!(begun.status, 200, "{begun:?}");
-        begun.element("UploadId").to_owned()
-    }
-
-    /// The `ETag` of a part that is sent to a gateway.
-    fn put(&self, gateway: &Gateway, upload: &str, part: u16, body: &[u8]) -> String {
-        let target = format!("/films/a/b?partNumber={part}&uploadId={upload}");
-        let put = self.call(gateway, "PUT", &target).body(body).send();
-        assert_eq!(put.status, 200, "{put:?}");
-        put.etag()
-    }
-
-    /// Completes an upload, if there is no object.
-    fn complete(&self, gateway: &Gateway, upload: &str, parts: &[(u16, &str)]) -> Response {
-        let part = |(number, etag): &(u16, &str)| {
-            format!("<Part><PartNumber>{number}</PartNumber><ETag>{etag}</ETag></Part>")
-        };
-        let parts: String = parts.iter().map(part).collect();
-        let body = format!("<CompleteMultipartUpload>{parts}</CompleteMultipartUpload>");
-        let target = format!("/films/a/b?uploadId={upload}");
-        let post = self.call(gateway, "POST", &target);
-        let post = post.header("if-none-match", "*");
-        post.body(body.as_bytes()).send()
-    }
-}
-
-/// Each request goes to another gateway than the one before.
-#[test]
-fn an_upload_in_parts_goes_on_at_another_gateway() {
-    let films = Films::new();
-    let (first, second) = (&films.served.gateway, &films.second);
-    let upload = films.begin();
-    let long: Vec<u8> = (0..5 << 20).map(|it: u32| it as u8).collect();
-    let one = films.put(second, &upload, 1, &long);
-    films.put(first, &upload, 2, b"replaced");
-    let two = films.put(second, &upload, 2, b"the end");
-    let target = format!("/films/a/b?uploadId={upload}");
-    let parts = films.call(first, "GET", &target).send();
-    let count = parts.text().matches("<PartNumber>").count();
-    assert_eq!(count, 2, "{}", parts.text());
-    let uploads = films.call(second, "GET", "/films?uploads").send();
-    assert_eq!(uploads.element("UploadId"), upload);
-    let list = films.call(first, "GET", "/films?list-type=2").send();
-    assert_eq!(list.element("KeyCount"), "0");
-
-    let wrong = films.complete(first, &upload, &[(1, &two), (2, &two)]);
-    assert_eq!((wrong.status, wrong.element("Code")), (400, "InvalidPart"));
-    let missing = films.complete(first, &upload, &[(2, &two), (3, &two)]);
-    assert_eq!(missing.element("Code"), "InvalidPart");
-    let done = films.complete(second, &upload, &[(1, &one), (2, &two)]);
-    assert_eq!(done.status, 200, "{done:?}");
-    assert!(done.element("ETag").contains("-2"), "{}", done.text());
-    let again = films.complete(first, &upload, &[(1, &one), (2, &two)]);
-    let etag = done.element("ETag");
-    assert_eq!((again.status, again.element("ETag")), (200, etag));
-
-    let get = films.call(first, "GET", "/films/a/b").send();
-    let whole = [&long[..], b"the end"].concat();
-    assert!(get.body == whole, "{} bytes", get.body.len());
-    assert_eq!(get.header("x-amz-meta-colour"), Some("blue"));
-    let part = films.call(second, "GET", "/films/a/b");
-    let part = part.header("range", "bytes=-7").send();
-    assert_eq!(part.text(), "the end");
-    let native = ["get", "a/b", "--domain", "films"];
-    assert!(films.served.cluster.run(&native).done().stdout == whole);
-}
-
-#[test]
-fn an_upload_that_ends_without_an_object_leaves_nothing() {
-    let films = Films::new();
-    let (first, second) = (&films.served.gateway, &films.second);
-    let exists = films.call(first, "PUT", "/films/a/b").body(b"there");
-    assert_eq!(exists.send().status, 200);
-    let upload = films.begin();
-    let short = films.put(first, &upload, 1, b"x");
-    let last = films.put(first, &upload, 2, b"y");
-    let small = films.complete(second, &upload, &[(1, &short), (2, &last)]);
-    assert_eq!(
-        (small.status, small.element("Code")),
-        (400, "EntityTooSmall")
-    );
-    let lost = films.complete(second, &upload, &[(1, &short)]);
-    assert_eq!(lost.status, 412, "{lost:?}");
-    let target = format!("/films/a/b?uploadId={upload}");
-    films.served.status("DELETE", &target, 204);
-    films.served.status("DELETE", &target, 404);
-    let target = format!("/films/a/b?partNumber=1&uploadId={upload}");
-    let late = films.call(second, "PUT", &target).body(b"x").send();
-    assert_eq!((late.status, late.element("Code")), (404, "NoSuchUpload"));
-    let uploads = films.call(second, "GET", "/films?uploads").send();
-    assert!(!uploads.text().contains("<Upload>"), "{}", uploads.text());
-    let get = films.call(second, "GET", "/films/a/b").send();
-    assert_eq!(get.text(), "there");
 }
 
 /// The three commands that `areo up --s3` prints, as far as they are ours.

@@ -1,38 +1,42 @@
 //! Objects in parts.
 //!
-//! An upload is a record of its key, and so is each of its parts: no listing of objects shows them, any gateway goes on with them, and servers judge them by the key.
+//! The bytes of a part are written once, as blocks of an upload of the store ([`UploadId`]); completion publishes the blocks of all parts as one object, and moves no byte.
+//! Everything else is in records of the key: no listing of objects shows them, any gateway goes on with them, and servers judge them by the key.
 //!
 //! | record | has |
 //! |---|---|
 //! | `UPLOAD` | headers and metadata that the object will have |
-//! | `UPLOAD/NNNNN` | the bytes of a part, its `ETag`, its checksum |
+//! | `UPLOAD/NNNNN` | the place of a part's bytes, its `ETag`, its checksum |
 //!
-//! Completion writes the object from its parts, and removes the records. The object keeps the id of its upload, so that a completion that is sent again finds it done.
+//! While there is a record, no sweep ends the upload. Of a part that is put again the last record counts; the blocks of the one before go when the upload ends. The object keeps
+//! the id of its upload, so that a completion that is sent again finds it done.
+//!
+//! | file | has |
+//! |---|---|
+//! | `part` | parts and their records |
+//! | `complete` | the completion |
+//! | `end` | the removal of everything that is not the object |
+//! | `list` | lists of uploads and of parts |
 
 mod complete;
+mod end;
 mod list;
+mod part;
 
 pub(super) use complete::{Completion, complete};
+pub(super) use end::abort;
 pub(super) use list::{UploadsWish, parts, uploads};
+pub(super) use part::{copied_part, part};
 
-use super::callers::CallerClient;
-use super::copy::{Opened, now_ms};
 use super::failure;
 use super::kept::{Kept, KeptChecksum};
 use super::reply::Reply;
-use super::write::{Summed, hexadecimal};
 use crate::body::checksum::{Algorithm, Checksum};
-use crate::body::{BodyPlan, Sums};
-use crate::wire::xml::object::Copied;
-use crate::wire::{ByteRange, Code, CopySource, PutHeaders, S3Error, xml};
-use areo_client::{Domain, Error, Etag, Metadata, PutOptions, RecordName, RecordsAfter};
+use crate::wire::parse::LAST_PART;
+use crate::wire::{Code, PutHeaders, S3Error, xml};
+use areo_client::{Domain, Error, Metadata, PutOptions, UploadId};
 use http::HeaderName;
-use http::header::ETAG;
-use ring::rand::{SecureRandom, SystemRandom};
-use tokio::task::JoinSet;
 
-/// Records that are removed at a time.
-const WINDOW: usize = 32;
 /// Records that are listed at a time.
 const PAGE: usize = 1000;
 
@@ -62,18 +66,17 @@ struct Begun {
 /// Answers the beginning of an upload.
 ///
 /// # Errors
-/// Those of the store.
+/// [`Code::MetadataTooLarge`], and those of the store.
 pub(super) async fn begin(
     domain: &Domain,
     key: &str,
     headers: &PutHeaders,
     full_object: bool,
 ) -> Result<Reply, S3Error> {
-    let mut id = [0; 16];
-    let random = SystemRandom::new().fill(&mut id);
-    random.map_err(|_| S3Error::new(Code::InternalError, "the system gives no random bytes"))?;
-    let id = hexadecimal(&id);
+    let begun = domain.begin_parts().await;
+    let id = begun.map_err(|error| failure::of(&error))?.to_string();
     let mut pairs = Kept::of_request(headers).pairs();
+    check_room(headers, &id, full_object)?;
     if let Some(algorithm) = headers.algorithm {
         pairs.push((ALGORITHM_KEPT.into(), algorithm.word().into()));
         pairs.push((FULL_OBJECT_KEPT.into(), full_object.to_string()));
@@ -101,14 +104,46 @@ pub(super) async fn begin(
     Ok(reply)
 }
 
+/// Refuses metadata for which the object will have no room beside its upload and its checksum: after the parts it is too late.
+///
+/// # Errors
+/// [`Code::MetadataTooLarge`].
+fn check_room(headers: &PutHeaders, id: &str, full_object: bool) -> Result<(), S3Error> {
+    let checksum = headers.algorithm.map(|algorithm| KeptChecksum {
+        checksum: Checksum {
+            algorithm,
+            bytes: vec![0; algorithm.length()],
+        },
+        parts: (!full_object).then_some(LAST_PART),
+    });
+    let object = Kept {
+        upload: Some(id.to_owned()),
+        checksum,
+        ..Kept::of_request(headers)
+    };
+    let metadata = Metadata {
+        content_type: headers.content.content_type.clone(),
+        user: object.pairs(),
+        ..Metadata::default()
+    };
+    let encoded = metadata.encode();
+    encoded.map_err(|error| failure::of(&error.into()))?;
+    Ok(())
+}
+
 impl UploadPlace<'_> {
+    /// The upload in the store. An id is a part of a name: one of another form is none of ours.
+    ///
+    /// # Errors
+    /// [`Code::NoSuchUpload`].
+    fn upload(&self) -> Result<UploadId, S3Error> {
+        let upload = self.id.parse::<UploadId>().ok();
+        let upload = upload.filter(|upload| upload.to_string() == self.id);
+        upload.ok_or_else(|| self.none())
+    }
+
     /// The upload, if it has begun and is not over.
     async fn find(&self) -> Result<Option<Begun>, S3Error> {
-        // An id is a part of a name: one of another form is none of ours.
-        let is_id = self.id.len() == 32 && self.id.bytes().all(|it| it.is_ascii_hexdigit());
-        if !is_id {
-            return Ok(None);
-        }
         let record = match self.domain.get_record(self.key, self.id).await {
             Ok(record) => record,
             Err(Error::NotFound { key: Some(_), .. }) => return Ok(None),
@@ -145,160 +180,6 @@ impl UploadPlace<'_> {
     fn part(&self, number: u16) -> String {
         format!("{}/{number:05}", self.id)
     }
-
-    /// Writes a part; one of that number is replaced.
-    async fn write<B: Summed>(&self, number: u16, body: B) -> Result<Sums, S3Error> {
-        let mut written = None;
-        let describe = |body: B, options: PutOptions| {
-            let sums = body.into_sums();
-            let checksum = sums.checksum.clone();
-            let kept = Kept {
-                checksum: checksum.map(|checksum| KeptChecksum {
-                    checksum,
-                    parts: None,
-                }),
-                ..Kept::default()
-            };
-            let etag = Etag::new(&hexadecimal(&sums.md5)).expect("hexadecimal digits");
-            written = Some(sums);
-            PutOptions {
-                etag: Some(etag),
-                user_metadata: kept.pairs(),
-                ..options
-            }
-        };
-        let suffix = self.part(number);
-        let name = (self.key, suffix.as_str());
-        let put = self
-            .domain
-            .put_record_described(name, body, PutOptions::default(), describe);
-        put.await.map_err(|error| failure::of_stream(&error))?;
-        // The upload may have ended meanwhile: then the part would stay.
-        if self.find().await?.is_none() {
-            let removed = self.domain.delete_record(self.key, &suffix).await;
-            removed.map_err(|error| failure::of(&error))?;
-            return Err(self.none());
-        }
-        Ok(written.expect("the body ended before it was written"))
-    }
-
-    /// Removes the upload, and all of its parts.
-    async fn remove(&self) -> Result<(), S3Error> {
-        // First the upload, so that a part that comes now goes with it.
-        self.remove_record(self.id.to_owned()).await?;
-        let mut after = None::<RecordName>;
-        loop {
-            let from = after.as_ref();
-            let from = from.map_or(RecordsAfter::Nothing, RecordsAfter::Record);
-            let begin = format!("{}/", self.id);
-            let listed = self.domain.list_records_of(self.key, &begin, from, PAGE);
-            let page = listed.await.map_err(|error| failure::of(&error))?;
-            let mut running = JoinSet::new();
-            for entry in page.entries {
-                if running.len() >= WINDOW
-                    && let Some(removed) = running.join_next().await
-                {
-                    removed.expect("a removal does not panic")?;
-                }
-                let (domain, key) = (self.domain.clone(), self.key.to_owned());
-                running.spawn(async move {
-                    let suffix = entry.name.suffix;
-                    let (domain, key, id) = (&domain, key.as_str(), "");
-                    UploadPlace { domain, key, id }.remove_record(suffix).await
-                });
-            }
-            while let Some(removed) = running.join_next().await {
-                removed.expect("a removal does not panic")?;
-            }
-            match page.next {
-                Some(next) => after = Some(next),
-                None => return Ok(()),
-            }
-        }
-    }
-
-    async fn remove_record(&self, suffix: String) -> Result<(), S3Error> {
-        match self.domain.delete_record(self.key, &suffix).await {
-            Ok(_) | Err(Error::NotFound { key: Some(_), .. }) => Ok(()),
-            Err(error) => Err(failure::of(&error)),
-        }
-    }
-}
-
-/// The algorithm of a part's checksum: that of its upload, unless the part has one of another.
-///
-/// # Errors
-/// [`Code::InvalidRequest`].
-fn algorithm_of(begun: &Begun, sent: Option<Algorithm>) -> Result<Option<Algorithm>, S3Error> {
-    match (begun.algorithm, sent) {
-        (Some(agreed), Some(sent)) if agreed != sent => {
-            let sentence = format!(
-                "the upload was begun with {}, and the part has {}",
-                agreed.word(),
-                sent.word()
-            );
-            Err(S3Error::new(Code::InvalidRequest, sentence))
-        }
-        (agreed, sent) => Ok(agreed.or(sent)),
-    }
-}
-
-/// Answers a part that comes with the request. `read` makes a reader of its body, with the algorithm of its checksum.
-///
-/// # Errors
-/// [`Code::NoSuchUpload`]; those of the body and of the store.
-pub(super) async fn part<B: Summed>(
-    place: UploadPlace<'_>,
-    number: u16,
-    sent: Option<Algorithm>,
-    read: impl FnOnce(Option<Algorithm>) -> Result<B, S3Error>,
-) -> Result<Reply, S3Error> {
-    let begun = place.begun().await?;
-    let body = read(algorithm_of(&begun, sent)?)?;
-    let sums = place.write(number, body).await?;
-    let mut reply = Reply::ok().with(ETAG, &format!("\"{}\"", hexadecimal(&sums.md5)));
-    if let Some(Checksum { algorithm, .. }) = &sums.checksum {
-        let text = sums.checksum.as_ref().map(Checksum::text);
-        reply.set(
-            HeaderName::from_static(algorithm.header()),
-            &text.unwrap_or_default(),
-        );
-    }
-    Ok(reply)
-}
-
-/// Answers a part that is a copy.
-///
-/// # Errors
-/// As [`part`], and those of its source.
-pub(super) async fn copied_part(
-    client: &CallerClient,
-    place: UploadPlace<'_>,
-    number: u16,
-    (source, range): (&CopySource, Option<ByteRange>),
-) -> Result<Reply, S3Error> {
-    let begun = place.begun().await?;
-    let opened = Opened::source(client, source, range).await?;
-    let algorithm = begun.algorithm;
-    let body = opened.reader(|plan| BodyPlan { algorithm, ..plan })?;
-    let sums = place.write(number, body).await?;
-    let copied = Copied {
-        etag: hexadecimal(&sums.md5),
-        modified_ms: now_ms(),
-        checksum: sums.checksum,
-        is_full_object: true,
-    };
-    Ok(Reply::document(xml::object::copied_part(&copied)))
-}
-
-/// Answers the abortion of an upload.
-///
-/// # Errors
-/// [`Code::NoSuchUpload`], and those of the store.
-pub(super) async fn abort(place: UploadPlace<'_>) -> Result<Reply, S3Error> {
-    place.begun().await?;
-    place.remove().await?;
-    Ok(Reply::no_content())
 }
 
 /// True if this is the object that the upload became.

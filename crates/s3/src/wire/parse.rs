@@ -24,7 +24,7 @@ mod put;
 #[cfg(test)]
 mod tests;
 
-pub(super) use object::LAST_PART;
+pub(crate) use object::LAST_PART;
 pub(super) use path::checked_key;
 pub use path::{check_bucket_name, check_new_bucket_name};
 pub(super) use put::check_tags;

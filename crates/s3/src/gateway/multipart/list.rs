@@ -19,37 +19,27 @@ pub(in crate::gateway) async fn parts(
     (marker, max_parts, url_encoding): (u16, usize, bool),
     owner: &Owner,
 ) -> Result<Reply, S3Error> {
+    place.upload()?;
     let begun = place.begun().await?;
-    let begin = format!("{}/", place.id);
+    let begin = place.id.len() + 1;
     let mut after = RecordName {
         key: place.key.to_owned(),
         suffix: place.part(marker),
     };
-    let (mut parts, mut is_truncated) = (Vec::new(), false);
+    let (mut numbers, mut is_truncated) = (Vec::new(), false);
     while !is_truncated && max_parts > 0 {
-        let from = RecordsAfter::Record(&after);
-        let listed = place.domain.list_records_of(place.key, &begin, from, PAGE);
-        let page = listed.await.map_err(|error| failure::of(&error))?;
-        for entry in page.entries {
-            if parts.len() == max_parts {
-                is_truncated = true;
-                break;
-            }
-            if let Ok(part) = entry.name.suffix[begin.len()..].parse() {
-                parts.push(PartEntry {
-                    part,
-                    etag: entry.etag.unwrap_or_default(),
-                    modified_ms: shown_ms(entry.written_at_ms),
-                    size: entry.length,
-                    checksum: None,
-                });
-            }
-        }
-        match page.next {
+        let (entries, next) = place.parts_after(Some(&after)).await?;
+        let listed = entries.iter();
+        let listed = listed.filter_map(|entry| entry.name.suffix[begin..].parse::<u16>().ok());
+        numbers.extend(listed);
+        is_truncated = numbers.len() > max_parts;
+        match next {
             Some(next) => after = next,
             None => break,
         }
     }
+    numbers.truncate(max_parts);
+    let parts = entries(&place, numbers).await?;
     let page = PartsPage {
         bucket: place.domain.name(),
         key: place.key,
@@ -66,6 +56,23 @@ pub(in crate::gateway) async fn parts(
         owner,
     };
     Ok(Reply::document(xml::multipart::parts(&page)))
+}
+
+/// The parts of these numbers; those that have gone meanwhile are left out.
+async fn entries(place: &UploadPlace<'_>, numbers: Vec<u16>) -> Result<Vec<PartEntry>, S3Error> {
+    let kept = place.kept_parts(numbers.clone()).await?;
+    let parts = numbers.into_iter().zip(kept);
+    let parts = parts.filter_map(|(part, kept)| {
+        let kept = kept?;
+        Some(PartEntry {
+            part,
+            etag: kept.etag,
+            modified_ms: kept.modified_ms,
+            size: kept.stored.length(),
+            checksum: kept.checksum,
+        })
+    });
+    Ok(parts.collect())
 }
 
 /// The wish of a caller that lists uploads.
