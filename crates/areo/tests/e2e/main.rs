@@ -36,6 +36,7 @@ mod restart;
 mod rotation;
 mod s3;
 mod s3_client;
+mod s3_listing;
 mod s3_parts;
 mod security;
 mod terminal;
