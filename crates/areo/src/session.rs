@@ -280,7 +280,7 @@ pub(crate) fn run_until<T>(operation: impl AsyncFnOnce(Interrupt) -> Outcome<T>)
 }
 
 /// Runs an operation that a signal ends with the process. A server does something so before it begins: it handles signals itself, and
-/// [`Interrupt`] would end it while it drains. A command cleans up so after it was interrupted.
+/// `Interrupt` would end it while it drains. A command cleans up so after it was interrupted.
 ///
 /// # Errors
 /// Those of the operation.

@@ -2,11 +2,11 @@
 //!
 //! | module | reads |
 //! |---|---|
-//! | [`path`] | bucket and key, from the host and the path |
-//! | [`fields`] | query parameters and headers: each is taken by the operation that knows it |
-//! | [`known`] | tables: headers without effect, and what is refused by name |
-//! | [`bucket`], [`object`], [`listing`], [`copy`] | operations |
-//! | [`put`], [`checksums`] | headers of a write |
+//! | `path` | bucket and key, from the host and the path |
+//! | `fields` | query parameters and headers: each is taken by the operation that knows it |
+//! | `known` | tables: headers without effect, and what is refused by name |
+//! | `bucket`, `object`, `listing`, `copy` | operations |
+//! | `put`, `checksums` | headers of a write |
 //!
 //! An operation *takes* the parameters and headers that it knows. The rest is refused at the end: a parameter, a header of `x-amz-*` or a condition that
 //! no operation took would change the meaning of the request.
