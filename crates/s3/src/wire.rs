@@ -1,6 +1,6 @@
 //! Requests and responses of S3 as they are on the wire.
 //!
-//! [`parse`] reads the head of a request, without its body. What it does not know is refused: a parameter or a header that would change the meaning of a
+//! `parse` reads the head of a request, without its body. What it does not know is refused: a parameter or a header that would change the meaning of a
 //! request is never left out of account. [`xml`] writes and reads documents, [`S3Error`] is the table of errors.
 
 pub mod error;

@@ -63,7 +63,7 @@ impl Target {
     }
 }
 
-/// An operation. Those that are refused as *not implemented* have no variant: [`super::parse`] refuses them.
+/// An operation. Those that are refused as *not implemented* have no variant: `parse` refuses them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// `GET /`.
