@@ -1,6 +1,6 @@
 //! Large objects: a value in blocks, and a manifest that is written last (`docs/spec` 10.6).
 //!
-//! The value is cut into blocks. Each becomes an object of [`Kind::Block`] whose name derives from the *upload*, a writer
+//! The value is cut into blocks. Each becomes an object of `Kind::Block` whose name derives from the *upload*, a writer
 //! that was never used before, and its index; it is written once and never changed. The user's object then gets a version
 //! without content, the *manifest*, whose metadata names the upload. So a large object is read and written as a whole by
 //! the one version that its manifest is, and is linearizable because that is.
