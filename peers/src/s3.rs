@@ -18,10 +18,12 @@ use std::time::Duration;
 
 const CONNECTIONS: &str = "object_store: a pool shared by all clients, HTTP, requests signed";
 
-/// A bucket of an endpoint that runs already.
+/// A bucket.
 pub(crate) struct Bucket {
     about: About,
     store: Rc<AmazonS3>,
+    /// `None`: the endpoint runs already, and its servers are not ours.
+    gateway: Option<AreoGateway>,
 }
 
 /// Asks the bucket of this endpoint, so that one which does not answer or refuses is found before anything is measured.
@@ -49,7 +51,11 @@ pub(crate) async fn open(
         connections: CONNECTIONS.into(),
     };
     let store = store.map_err(|why| start_failed(&why))?;
-    Ok(Bucket { about, store })
+    Ok(Bucket {
+        about,
+        store,
+        gateway: None,
+    })
 }
 
 /// A store whose bucket answers.
@@ -73,55 +79,25 @@ async fn connect(builder: AmazonS3Builder, timeout: Duration) -> Result<Rc<Amazo
 }
 
 /// Starts a cluster with a gateway.
-pub(crate) async fn start(wanted: &TargetOptions) -> Result<Gateway, TargetError> {
-    let started = AreoGateway::start(wanted).await?;
+pub(crate) async fn start(wanted: &TargetOptions) -> Result<Bucket, TargetError> {
+    let gateway = AreoGateway::start(wanted).await?;
     let builder = AmazonS3Builder::new()
-        .with_endpoint(&started.endpoint)
-        .with_bucket_name(started.bucket)
+        .with_endpoint(&gateway.endpoint)
+        .with_bucket_name(gateway.bucket)
         .with_region("us-east-1")
-        .with_access_key_id(&started.key)
-        .with_secret_access_key(&started.secret);
+        .with_access_key_id(&gateway.key)
+        .with_secret_access_key(&gateway.secret);
     let store = connect(builder, wanted.timeout).await;
     let about = About {
         connections: CONNECTIONS.into(),
-        ..started.areo.about().clone()
+        ..gateway.areo.about().clone()
     };
     let store = store.map_err(|why| start_failed(TargetName::AreoS3)(&why))?;
-    Ok(Gateway {
+    Ok(Bucket {
         about,
         store,
-        started,
+        gateway: Some(gateway),
     })
-}
-
-/// This store behind its gateway.
-pub(crate) struct Gateway {
-    about: About,
-    store: Rc<AmazonS3>,
-    started: AreoGateway,
-}
-
-impl Target for Gateway {
-    fn about(&self) -> &About {
-        &self.about
-    }
-
-    fn caller(&self) -> Answer<'_, Box<dyn Caller>, TargetError> {
-        let caller = S3Caller::of(&self.store);
-        Box::pin(async move { Ok(caller) })
-    }
-
-    fn processes(&self) -> Vec<u32> {
-        self.started.processes()
-    }
-
-    fn stored(&self) -> u64 {
-        self.started.areo.stored()
-    }
-
-    fn kill(&mut self) -> Answer<'_, String, TargetError> {
-        self.started.areo.kill()
-    }
 }
 
 /// An object with its ETag, if there is one.
@@ -151,14 +127,19 @@ impl Target for Bucket {
     }
 
     fn processes(&self) -> Vec<u32> {
-        Vec::new()
+        let gateway = self.gateway.as_ref();
+        gateway.map_or(Vec::new(), AreoGateway::processes)
     }
 
     fn stored(&self) -> u64 {
-        0
+        let gateway = self.gateway.as_ref();
+        gateway.map_or(0, |gateway| gateway.areo.stored())
     }
 
     fn kill(&mut self) -> Answer<'_, String, TargetError> {
+        if let Some(gateway) = &mut self.gateway {
+            return gateway.areo.kill();
+        }
         Box::pin(async {
             Err(TargetError::Kill {
                 target: TargetName::S3,

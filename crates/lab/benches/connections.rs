@@ -1,4 +1,4 @@
-//! What it costs a cluster that clients come and go, with keys and without.
+//! The cost of clients that come and go, with keys and without.
 //!
 //! `cargo bench -p areo-lab --bench connections [-- SECONDS]`: three servers in memory, [3,1], and one object of 1 KiB. Clients connect to all three, read the
 //! object and go, some at a time. Five rounds of so many seconds each (by default three), by turns without and with keys, which is TLS 1.3 and
@@ -18,7 +18,7 @@ use bytes::Bytes;
 use common::{servers, servers_with_keys};
 use tokio::task::{LocalSet, spawn_local};
 
-/// As in the binary.
+/// The allocator of the programs.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use common::servers;
 use tokio::time::sleep;
 
-/// As in the binary.
+/// The allocator of the programs.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -25,7 +25,7 @@ use areo_client::file::{Base, PullOptions, PushOptions};
 use areo_client::{Dap, PutOptions};
 use common::servers;
 
-/// As in the binary.
+/// The allocator of the programs.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

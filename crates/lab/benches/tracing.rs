@@ -25,7 +25,7 @@ use common::servers;
 use tracing::Span;
 use tracing::subscriber::NoSubscriber;
 
-/// As in the binary.
+/// The allocator of the programs.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -44,7 +44,7 @@ use std::time::{Duration, Instant};
 use store::{NOT_SENT, Reply, Store, call};
 use tokio::time::sleep;
 
-/// What is probed, and how.
+/// The settings of a probe.
 pub struct Options {
     /// Gateways of one store, at least one.
     pub endpoints: Vec<Endpoint>,
@@ -58,15 +58,15 @@ pub struct Options {
     pub ca: Option<PathBuf>,
     /// A number that no other run on this store has.
     pub seed: u64,
-    /// What is drawn.
+    /// The settings of the cases.
     pub plan: Plan,
 }
 
-/// What is drawn.
+/// The settings of the cases.
 pub struct Plan {
     /// Clients that write at once.
     pub writers: usize,
-    /// How often writers race.
+    /// The number of races of the writers.
     pub rounds: usize,
     /// A command of a shell that takes a minority of the servers away.
     pub minority_away: Option<String>,

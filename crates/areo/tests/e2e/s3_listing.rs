@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// What keys are made of: parts that are prefixes of others, letters that URLs and XML write in another way, the last character of all.
+/// Parts of keys: prefixes of other parts, characters that URLs and XML write in another way, and the last character of all.
 const PIECES: [&str; 12] = [
     "a",
     "ab",

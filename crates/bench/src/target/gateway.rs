@@ -11,12 +11,12 @@ use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 const PORT: u16 = 7480;
-/// How often the gateway is looked for.
+/// The pause between two looks for the gateway.
 const GLANCE: Duration = Duration::from_millis(10);
 
 /// A cluster with keys, one domain of the kind that a gateway gives new buckets, and a gateway.
 pub struct AreoGateway {
-    /// Where the gateway answers: `http://HOST:PORT`.
+    /// The address of the gateway: `http://HOST:PORT`.
     pub endpoint: String,
     /// The domain, as a bucket.
     pub bucket: &'static str,

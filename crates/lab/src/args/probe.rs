@@ -28,7 +28,7 @@ pub(crate) struct ProbeS3 {
     /// Clients that write at once
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(2..=256))]
     pub(crate) writers: u16,
-    /// How often they race for a version
+    /// Number of races for a version
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) rounds: u16,
     /// The region in signatures [default: `AWS_REGION`, `AWS_DEFAULT_REGION`, us-east-1]

@@ -14,7 +14,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How long a request may take, unless `--timeout` says otherwise.
+/// The longest time for a request, unless `--timeout` says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) fn run(lab: &Lab<'_>, command: Command) -> Outcome {

@@ -1,4 +1,4 @@
-//! What a run asks: one function per case.
+//! The questions of a run: one function per case.
 
 pub(super) mod away;
 mod conditions;
@@ -83,7 +83,7 @@ impl Case {
         }
     }
 
-    /// What it asks of a store, in one sentence.
+    /// The question to the store, in one sentence.
     pub fn question(self) -> &'static str {
         match self {
             Case::FourWrites => {
@@ -120,7 +120,7 @@ impl Case {
         }
     }
 
-    /// Whether it can be drawn with this plan.
+    /// Demands that the case can be drawn with this plan.
     ///
     /// # Errors
     /// A sentence: what is missing.
@@ -143,7 +143,7 @@ pub(super) struct Claim {
     pub(super) operations: Vec<ShownOperation>,
 }
 
-/// What a case says beside its operations.
+/// Sentences of a case beside its operations.
 #[derive(Default)]
 pub(super) struct Remarks {
     pub(super) claims: Vec<Claim>,

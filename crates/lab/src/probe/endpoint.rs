@@ -5,7 +5,7 @@ use std::fmt;
 /// The address of a gateway: `http://HOST[:PORT]` or `https://HOST[:PORT]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    /// Whether connections are encrypted.
+    /// True if connections are encrypted.
     pub is_https: bool,
     /// A name or an address, without brackets.
     pub host: String,

@@ -32,7 +32,7 @@ pub(super) struct Call {
     pub(super) body: Bytes,
 }
 
-/// What an endpoint answered.
+/// The answer of an endpoint.
 pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) headers: HeaderMap,

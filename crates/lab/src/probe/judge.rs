@@ -110,7 +110,7 @@ impl Object<'_> {
         places.iter().copied().filter(stays).collect()
     }
 
-    /// Whether an operation is explained by another one.
+    /// True if an operation is explained by another one.
     fn depends(&self, place: usize, other: usize) -> bool {
         let (one, other) = (&self.operations[place], &self.operations[other]);
         let is_read = other.written().is_some() && one.observed() == other.written();

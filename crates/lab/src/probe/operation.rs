@@ -35,19 +35,19 @@ pub(super) enum Action {
     Put {
         /// The value, unique in the run.
         value: String,
-        /// When it may be written.
+        /// The condition for that.
         condition: Condition,
         /// True if the value is written by the completion of an upload in parts.
         is_completion: bool,
     },
     /// Makes the object absent.
     Delete {
-        /// When it may be.
+        /// The condition for that.
         condition: Condition,
     },
     /// Reads the object.
     Read {
-        /// By which request.
+        /// The kind of request.
         by: Reading,
         /// The value that was seen; `None` is absent.
         observed: Option<String>,
@@ -82,11 +82,11 @@ pub(super) struct Operation {
     pub(super) key: String,
     /// The request.
     pub(super) action: Action,
-    /// When it was sent, in nanoseconds since the run began.
+    /// The time at which it was sent, in nanoseconds since the run began.
     pub(super) invoked_ns: u64,
-    /// When its answer was there.
+    /// The time at which its answer was there.
     pub(super) ended_ns: u64,
-    /// How it ended.
+    /// Its end.
     pub(super) ending: Ending,
     /// The status and the code of the answer, for people.
     pub(super) answer: String,
@@ -184,9 +184,9 @@ pub(super) fn settle_deletions(operations: &mut [Operation]) {
 /// An operation as reports show it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ShownOperation {
-    /// When it was sent, in milliseconds since the first one of the set.
+    /// The time at which it was sent, in milliseconds since the first one of the set.
     pub from_ms: f64,
-    /// When its answer was there; `None` if the outcome is unknown.
+    /// The time at which its answer was there; `None` if the outcome is unknown.
     pub to_ms: Option<f64>,
     /// The client.
     pub client: String,

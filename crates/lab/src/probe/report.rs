@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Violations that are shown of a case.
 const SHOWN_MAX: usize = 3;
 
-/// What a run does not show. Part of every report.
+/// The limits of a run, a part of every report.
 const LIMITS: &str = "A run shows what was violated. What held, held for these requests at this time: another load, a crash, a slow disk, a clock that jumps, \
 or a network that is cut between two gateways may bring out what was not drawn.";
 
@@ -50,7 +50,7 @@ impl Verdict {
 /// A violation.
 #[derive(Clone, Debug, Serialize)]
 pub struct ViolationReport {
-    /// What is wrong, in one sentence.
+    /// The sentence that says the fault.
     pub what: String,
     /// The smallest set of operations that shows it.
     pub operations: Vec<ShownOperation>,
@@ -63,7 +63,7 @@ pub struct CaseReport {
     case: Case,
     /// Its name.
     pub name: &'static str,
-    /// What it asks of a store.
+    /// The question to the store.
     pub question: &'static str,
     /// The verdict.
     pub verdict: Verdict,
@@ -77,7 +77,7 @@ pub struct CaseReport {
     pub lost: usize,
     /// Operations of unknown outcome.
     pub unknown: usize,
-    /// How many violations were found: at most one for each object.
+    /// The number of violations: at most one for each object.
     pub violated: usize,
     /// The smallest of them.
     pub violations: Vec<ViolationReport>,
@@ -88,7 +88,7 @@ pub struct CaseReport {
 pub struct StartupReport {
     /// The software.
     pub name: &'static str,
-    /// What its check asks.
+    /// The question of its check.
     pub question: &'static str,
     /// The worst verdict of the cases that ask the same.
     pub verdict: Verdict,
@@ -107,7 +107,7 @@ pub struct Report {
     pub writers: usize,
     /// Operations of all cases.
     pub operations: usize,
-    /// How long it took.
+    /// The duration.
     pub seconds: f64,
     /// The verdict on everything that was drawn: `holds`, `unjudged` or `violated`.
     pub verdict: Verdict,
@@ -115,7 +115,7 @@ pub struct Report {
     pub cases: Vec<CaseReport>,
     /// Checks of others.
     pub startup_checks: Vec<StartupReport>,
-    /// What the run does not show.
+    /// The limits of the run.
     pub limits: &'static str,
 }
 

@@ -21,7 +21,7 @@ pub(super) struct Client {
     pub(super) endpoint: usize,
 }
 
-/// What a client knows of its write.
+/// A client's knowledge of its write.
 pub(super) struct Written {
     pub(super) value: String,
     pub(super) ending: Ending,
@@ -33,7 +33,7 @@ impl Written {
     }
 }
 
-/// What a client saw of an object.
+/// An object as a client saw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Observation {
     Value(String),
@@ -42,7 +42,7 @@ pub(super) enum Observation {
     Nothing,
 }
 
-/// What cases work with.
+/// The clients and the record of one run, which its cases share.
 pub(super) struct Run {
     pub(super) store: Store,
     /// The prefix of all keys, with its slash.
@@ -59,7 +59,7 @@ pub(super) struct Run {
     pub(super) keys: Mutex<BTreeSet<String>>,
 }
 
-/// What is known of a case.
+/// The notes of a case.
 pub(super) struct Notes {
     pub(super) operations: Vec<Operation>,
     pub(super) rejections: Vec<String>,
@@ -220,6 +220,21 @@ impl Run {
         record.operations.push(operation);
     }
 
+    /// Sends a request with the header of a condition until it is not answered by a conflict. The time at which it was sent first, and its reply.
+    ///
+    /// # Errors
+    /// Those of [`condition`](Run::condition): nothing was sent.
+    async fn sent<F: Future<Output = Reply>>(
+        &self,
+        key: &str,
+        condition: &Condition,
+        send: impl Fn(Option<Header>) -> F,
+    ) -> Result<(u64, Reply), Ending> {
+        let header = self.condition(key, condition)?;
+        let invoked = self.now();
+        Ok((invoked, patiently(|| send(header.clone())).await))
+    }
+
     /// Writes a new value by a request with an id of its own.
     pub(super) async fn put(&self, client: Client, key: &str, condition: Condition) -> Written {
         let invocation = self.invocation();
@@ -236,17 +251,14 @@ impl Run {
     ) -> Written {
         let value = self.value();
         self.touch(key);
-        let header = match self.condition(key, &condition) {
-            Ok(header) => header,
-            Err(ending) => return Written { value, ending },
-        };
-        let invoked = self.now();
-        let send = || {
-            let header = header.as_ref();
+        let send = |header| {
             self.store
                 .put(client.endpoint, key, &value, header, invocation)
         };
-        let reply = patiently(send).await;
+        let (invoked, reply) = match self.sent(key, &condition, send).await {
+            Ok(sent) => sent,
+            Err(ending) => return Written { value, ending },
+        };
         let action = Action::Put {
             value: value.clone(),
             condition,
@@ -267,31 +279,22 @@ impl Run {
         (value, condition): (&str, &Condition),
         invocation: &str,
     ) -> Ending {
-        let header = match self.condition(key, condition) {
-            Ok(header) => header,
-            Err(ending) => return ending,
-        };
-        let send = || {
-            let header = header.as_ref();
+        let send = |header| {
             self.store
                 .put(client.endpoint, key, value, header, invocation)
         };
-        patiently(send).await.ending
+        let sent = self.sent(key, condition, send).await;
+        sent.map_or_else(|ending| ending, |(_, reply)| reply.ending)
     }
 
     /// Makes an object absent.
     pub(super) async fn delete(&self, client: Client, key: &str, condition: Condition) -> Ending {
         let invocation = self.invocation();
-        let header = match self.condition(key, &condition) {
-            Ok(header) => header,
+        let send = |header| self.store.delete(client.endpoint, key, header, &invocation);
+        let (invoked, reply) = match self.sent(key, &condition, send).await {
+            Ok(sent) => sent,
             Err(ending) => return ending,
         };
-        let invoked = self.now();
-        let send = || {
-            let header = header.as_ref();
-            self.store.delete(client.endpoint, key, header, &invocation)
-        };
-        let reply = patiently(send).await;
         self.note(client, key, Action::Delete { condition }, invoked, &reply);
         reply.ending
     }
@@ -299,7 +302,7 @@ impl Run {
     /// Begins an upload of a new value.
     ///
     /// # Errors
-    /// How the request ended.
+    /// The end of the request.
     pub(super) async fn upload(
         &self,
         client: Client,
@@ -326,17 +329,14 @@ impl Run {
         is_first: bool,
     ) -> Ending {
         let invocation = self.invocation();
-        let header = match self.condition(key, &condition) {
-            Ok(header) => header,
-            Err(ending) => return ending,
-        };
-        let invoked = self.now();
-        let send = || {
-            let header = header.as_ref();
+        let send = |header| {
             self.store
                 .complete(client.endpoint, key, upload, header, &invocation)
         };
-        let reply = patiently(send).await;
+        let (invoked, reply) = match self.sent(key, &condition, send).await {
+            Ok(sent) => sent,
+            Err(ending) => return ending,
+        };
         if is_first {
             let action = Action::Put {
                 value: value.to_owned(),
@@ -445,7 +445,7 @@ pub(super) fn bare(etag: &str) -> &str {
     etag.trim_matches('"')
 }
 
-/// What a reading saw. Absence is an answer.
+/// The object that a reading saw. Absence is an answer.
 fn observe(reply: &mut Reply, value: impl Fn(&Reply) -> Option<String>) -> Observation {
     match reply.ending {
         Ending::Done => {

@@ -10,7 +10,7 @@ const INVOCATION: HeaderName = HeaderName::from_static("amz-sdk-invocation-id");
 /// Keys of the probe consist of characters that need no encoding but for the slash, which a query encodes.
 const SLASH: &str = "%2F";
 
-/// What begins the text of a request that the endpoint has not seen.
+/// The beginning of the text of a request that the endpoint has not seen.
 pub(super) const NOT_SENT: &str = "not sent: ";
 
 /// The bucket of a run.
@@ -19,7 +19,7 @@ pub(super) struct Store {
     pub(super) bucket: String,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 pub(super) struct Reply {
     pub(super) ending: Ending,
     /// The status and the code, for people.
@@ -85,7 +85,7 @@ impl Store {
         endpoint: usize,
         key: &str,
         value: &str,
-        condition: Option<&Header>,
+        condition: Option<Header>,
         invocation: &str,
     ) -> Reply {
         let call = with(call(Method::PUT, "", value), condition, invocation);
@@ -97,7 +97,7 @@ impl Store {
         &self,
         endpoint: usize,
         key: &str,
-        condition: Option<&Header>,
+        condition: Option<Header>,
         invocation: &str,
     ) -> Reply {
         let call = with(call(Method::DELETE, "", ""), condition, invocation);
@@ -143,7 +143,7 @@ impl Store {
         endpoint: usize,
         key: &str,
         upload: &Upload,
-        condition: Option<&Header>,
+        condition: Option<Header>,
         invocation: &str,
     ) -> Reply {
         let query = format!("?uploadId={}", encoded(&upload.id));
@@ -237,9 +237,9 @@ pub(super) fn call(method: Method, query: &str, body: &str) -> Call {
     }
 }
 
-fn with(mut call: Call, condition: Option<&Header>, invocation: &str) -> Call {
-    let condition = condition.map(|one| (one.name.clone(), one.value.clone()));
-    call.headers.extend(condition);
+fn with(mut call: Call, condition: Option<Header>, invocation: &str) -> Call {
+    call.headers
+        .extend(condition.map(|one| (one.name, one.value)));
     call.headers.push((INVOCATION, invocation.to_owned()));
     call
 }
@@ -254,7 +254,7 @@ pub(super) fn encoded(text: &str) -> String {
     text.bytes().map(byte).collect()
 }
 
-/// What an answer means.
+/// The meaning of an answer.
 fn read(answer: Answer) -> Reply {
     // The body of a GET may be a value, and no value begins so.
     let leaves = match answer.body.first() {

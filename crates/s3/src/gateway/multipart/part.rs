@@ -149,7 +149,7 @@ pub(in crate::gateway) async fn part<B: Summed>(
 /// Answers a part that is a copy.
 ///
 /// # Errors
-/// As [`part`], and those of its source.
+/// Those of [`part`], and those of its source.
 pub(in crate::gateway) async fn copied_part(
     client: &CallerClient,
     place: UploadPlace<'_>,
