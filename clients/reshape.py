@@ -118,15 +118,18 @@ def reshape(areo, endpoint):
     for thread in load.threads:
         thread.start()
     changes = []
-    for name, change in CHANGES:
+    try:
+        for name, change in CHANGES:
+            time.sleep(PHASE)
+            begun = load.now()
+            subprocess.run([*areo, "reconfig", "start", BUCKET, *change], check=True, stdout=subprocess.DEVNULL)
+            changes.append((name, begun, load.now()))
         time.sleep(PHASE)
-        begun = load.now()
-        subprocess.run([*areo, "reconfig", "start", BUCKET, *change], check=True, capture_output=True)
-        changes.append((name, begun, load.now()))
-    time.sleep(PHASE)
-    load.stopped.set()
-    for thread in load.threads:
-        thread.join()
+    finally:
+        # Threads that go on would keep this process from its end.
+        load.stopped.set()
+        for thread in load.threads:
+            thread.join()
     shape = subprocess.run([*areo, "stat", "--domain", BUCKET, "0/0"], check=True, capture_output=True, text=True)
     print("at the end:", re.search(r"configuration\s+(.*)", shape.stdout)[1])
     return load.done, changes
@@ -189,7 +192,7 @@ def main():
     arguments = parser.parse_args()
     done, changes = measure(os.path.abspath(arguments.areo))
     for name, begun, ended in phases(done, changes):
-        within = [error for at, error in done if begun <= at < ended]
+        within = [error for at, error in done if begun <= at <= ended]
         failed = sum(error is not None for error in within)
         rate = len(within) / (ended - begun)
         print(f"{name}: {ended - begun:.2f} s, {len(within)} requests ({rate:.0f} a second), {failed} failed")
