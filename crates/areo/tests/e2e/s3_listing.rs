@@ -6,7 +6,6 @@ use crate::s3::{Served, served};
 use crate::s3_client::{Response, call};
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 /// Parts of keys: prefixes of other parts, characters that URLs and XML write in another way, and the last character of all.
@@ -149,19 +148,15 @@ fn all_pages_together_are_the_keys_that_there_are() {
         }
         check_all(&served, &keys);
         if seed == 0 {
-            let is_over = AtomicBool::new(false);
             thread::scope(|scope| {
-                scope.spawn(|| {
-                    for k in ["1", "3"].into_iter().cycle() {
-                        if is_over.load(Ordering::Relaxed) {
-                            return;
-                        }
-                        let change = ["reconfig", "start", "names", "--k", k];
-                        served.cluster.run(&change).done();
+                let checking = scope.spawn(|| check_all(&served, &keys));
+                for k in ["1", "3"].into_iter().cycle() {
+                    let change = ["reconfig", "start", "names", "--k", k];
+                    served.cluster.run(&change).done();
+                    if checking.is_finished() {
+                        return;
                     }
-                });
-                check_all(&served, &keys);
-                is_over.store(true, Ordering::Relaxed);
+                }
             });
         }
         for key in &keys {
