@@ -9,8 +9,10 @@
 //! | `explored: CASE` | random seeds, and following every schedule of that case |
 //! | `explored alone: CASE` | that case; random seeds hardly ever show the bug |
 //! | `tested: CRATE` | the tests of that crate; neither seeds nor a case of the explorer show the bug |
+//! | `tested: CRATE ARGUMENTS` | the tests that `cargo test -p CRATE` runs with these arguments |
 //!
-//! A patch is applied to a copy of the tree, never to the tree itself.
+//! A patch is applied to a copy of the tree, never to the tree itself. The copy and its build stay in `target/mutants`, so that cargo
+//! compiles again only the crate that a bug is in and the crates that use it.
 
 use std::fmt::Write;
 use std::fs;
@@ -38,8 +40,11 @@ enum Harness {
     Seeds { then: Option<String> },
     /// Every schedule of the case.
     Case(String),
-    /// The tests of the crate, as every change runs them.
-    Tests(String),
+    /// The tests of the crate that `cargo test` runs with the arguments; without arguments, all of them.
+    Tests {
+        package: String,
+        arguments: Vec<String>,
+    },
 }
 
 /// A planted bug.
@@ -67,24 +72,20 @@ pub(crate) fn run(workspace: &Workspace, only: Option<&str>) -> Result<(), Strin
     if mutants.is_empty() {
         return Err("no planted bug has such a name".to_owned());
     }
-    let copy = std::env::temp_dir().join(format!("areo-mutants-{}", std::process::id()));
-    let copied = copy_tree(workspace.root(), &copy);
-    let verdicts = copied
-        .map_err(|error| format!("cannot copy the tree to {}: {error}", copy.display()))
-        .map(|()| {
-            let target = workspace.root().join("target/mutants");
-            let judge = |mutant: Mutant| {
-                println!("planting {}: {}", mutant.name, mutant.description);
-                let verdict = judge(workspace, &copy, &target, mutant);
-                // Printed at once: a run takes long, and may be stopped.
-                println!("{}", row(&verdict));
-                verdict
-            };
-            mutants.into_iter().map(judge).collect::<Vec<Verdict>>()
-        });
-    // What is left behind is in the system's temporary directory.
-    let _ = fs::remove_dir_all(&copy);
-    let verdicts = verdicts?;
+    let target = workspace.root().join("target/mutants");
+    let copy = target.join("tree");
+    let failed = |error| format!("cannot copy the tree to {}: {error}", copy.display());
+    // Two runs would plant their bugs in one copy. The second run waits until the first one closes the file.
+    let _alone = lock(&target).map_err(failed)?;
+    copy_tree(workspace.root(), &copy).map_err(failed)?;
+    let judge = |mutant: Mutant| {
+        println!("planting {}: {}", mutant.name, mutant.description);
+        let verdict = judge(workspace, &copy, &target, mutant);
+        // Printed at once: a run takes long, and may be stopped.
+        println!("{}", row(&verdict));
+        verdict
+    };
+    let verdicts: Vec<Verdict> = mutants.into_iter().map(judge).collect();
     print!("\n{}", table(&verdicts));
     let missed = verdicts.iter().filter(|verdict| verdict.outcome.is_err());
     match missed.count() {
@@ -153,17 +154,33 @@ fn list(directory: &Path, folder: &str, tested: Option<&str>) -> Result<Vec<Muta
     Ok(mutants)
 }
 
-/// Copies everything but what git and cargo keep.
+fn lock(target: &Path) -> io::Result<fs::File> {
+    fs::create_dir_all(target)?;
+    let file = fs::File::create(target.join("lock"))?;
+    file.lock().map(|()| file)
+}
+
+/// Makes a directory equal to another one, except for the directories of git and of cargo's builds. An equal file is not written
+/// again, because cargo would compile its crate again.
 fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
+    for entry in fs::read_dir(to)? {
+        let (path, name) = entry.map(|entry| (entry.path(), entry.file_name()))?;
+        match from.join(name).symlink_metadata() {
+            Err(_) if path.is_dir() => fs::remove_dir_all(path)?,
+            Err(_) => fs::remove_file(path)?,
+            Ok(_) => {}
+        }
+    }
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let (source, target) = (entry.path(), to.join(entry.file_name()));
         let kind = entry.file_type()?;
-        let is_kept = entry.file_name() == ".git" || source.join("CACHEDIR.TAG").exists();
-        if kind.is_dir() && !is_kept {
+        // The copy is below the directory of builds, which cargo marks only with its first build.
+        let is_kept = entry.file_name() == ".git" || to.starts_with(&source);
+        if kind.is_dir() && !is_kept && !source.join("CACHEDIR.TAG").exists() {
             copy_tree(&source, &target)?;
-        } else if kind.is_file() {
+        } else if kind.is_file() && fs::read(&target).ok() != Some(fs::read(&source)?) {
             fs::copy(&source, &target)?;
         }
     }
@@ -173,7 +190,9 @@ fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
 fn judge(workspace: &Workspace, copy: &Path, target: &Path, mutant: Mutant) -> Verdict {
     let outcome = apply(copy, &mutant.path, None).and_then(|()| {
         let caught = match &mutant.harness {
-            Harness::Tests(package) => test(workspace, copy, target, package),
+            Harness::Tests { package, arguments } => {
+                test(workspace, copy, target, package, arguments)
+            }
             harness => build(workspace, copy, target).and_then(|()| catch(target, harness)),
         };
         apply(copy, &mutant.path, Some("--reverse"))?;
@@ -201,26 +220,41 @@ fn apply(tree: &Path, patch: &Path, how: Option<&str>) -> Result<(), String> {
     Err(format!("the patch does not apply: {}", reason.trim()))
 }
 
-/// What a planted bug makes cargo compile again.
-const COMPILED: [&str; 5] = [
+/// Crates that a planted bug makes cargo compile again, and that the profile optimises.
+const OPTIMISED: [&str; 7] = [
     "areo-check",
     "areo-core",
+    "areo-fuzzing",
+    "areo-node",
     "areo-sim",
     "areo-store",
     "areo-wire",
 ];
+/// Other crates that a planted bug makes cargo compile again.
+const COMPILED: [&str; 5] = [
+    "areo",
+    "areo-client",
+    "areo-net",
+    "areo-server",
+    "areo-trust",
+];
 
-/// Cargo in the copy. A few seconds of running do not earn the time to optimise every mutant.
+/// Cargo in the copy. Compiling takes longer than the tests of most bugs: it is incremental, and optimises little.
 fn cargo(workspace: &Workspace, copy: &Path, target: &Path, subcommand: &str) -> Command {
     let mut command = Command::new(workspace.cargo_path());
     command
         .current_dir(copy)
+        .env("CARGO_INCREMENTAL", "1")
         .args([subcommand, "--quiet", "--locked", "--profile", "verify"])
         .arg("--target-dir")
         .arg(target)
         .stderr(Stdio::null());
-    for package in COMPILED {
+    for package in OPTIMISED {
         let option = format!("profile.verify.package.{package}.opt-level=1");
+        command.args(["--config", &option]);
+    }
+    for package in OPTIMISED.iter().chain(&COMPILED) {
+        let option = format!("profile.verify.package.{package}.codegen-units=256");
         command.args(["--config", &option]);
     }
     command
@@ -244,24 +278,30 @@ fn build(workspace: &Workspace, copy: &Path, target: &Path) -> Result<(), String
     }
 }
 
-/// Runs the tests of a crate; the first that fails caught the bug.
+/// Runs the tests of a crate, or those that the arguments select; the first test that fails caught the bug.
 fn test(
     workspace: &Workspace,
     copy: &Path,
     target: &Path,
     package: &str,
+    arguments: &[String],
 ) -> Result<(String, String), String> {
+    let test = |option| {
+        let mut command = cargo(workspace, copy, target, "test");
+        command.args(["-p", package, option]);
+        match arguments {
+            [] => command.arg("--tests"),
+            selected => command.args(selected),
+        };
+        command
+    };
     // Only a bug that compiles can be caught.
-    let built = cargo(workspace, copy, target, "test")
-        .args(["-p", package, "--no-run"])
-        .status();
+    let built = test("--no-run").status();
     if !built.is_ok_and(|status| status.success()) {
         return Err("the planted bug does not compile".to_owned());
     }
-    let output = cargo(workspace, copy, target, "test")
-        .args(["-p", package, "--no-fail-fast"])
-        .output()
-        .map_err(|error| format!("cannot start cargo: {error}"))?;
+    let output = test("--no-fail-fast").output();
+    let output = output.map_err(|error| format!("cannot start cargo: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let failed = failed_tests(&text);
     match failed.first() {
@@ -293,7 +333,7 @@ fn catch(target: &Path, harness: &Harness) -> Result<(String, String), String> {
             (seeds, Some(rule), then.as_ref())
         }
         Harness::Case(case) => ("–".to_owned(), None, Some(case)),
-        Harness::Tests(_) => unreachable!("tests are not run by the simulator"),
+        Harness::Tests { .. } => unreachable!("tests are not run by the simulator"),
     };
     let Some(case) = case else {
         return Ok((seeds, rule.unwrap_or_default()));
@@ -332,17 +372,20 @@ fn output(target: &Path, example: &str, arguments: &[&str]) -> Result<String, St
 /// What the second line of a patch names; else the tests of the crate that is `tested`; else the simulator.
 fn harness(patch: &str, tested: Option<&str>) -> Harness {
     let second = patch.lines().nth(1).unwrap_or_default();
-    match second
-        .split_once(": ")
-        .map(|(word, name)| (word, name.to_owned()))
-    {
-        Some(("explored", case)) => Harness::Seeds { then: Some(case) },
-        Some(("explored alone", case)) => Harness::Case(case),
-        Some(("tested", package)) => Harness::Tests(package),
-        _ => match tested {
-            Some(package) => Harness::Tests(package.to_owned()),
-            None => Harness::Seeds { then: None },
+    let tests = |names: &str| {
+        let mut words = names.split_whitespace().map(str::to_owned);
+        Harness::Tests {
+            package: words.next().unwrap_or_default(),
+            arguments: words.collect(),
+        }
+    };
+    match second.split_once(": ") {
+        Some(("explored", case)) => Harness::Seeds {
+            then: Some(case.to_owned()),
         },
+        Some(("explored alone", case)) => Harness::Case(case.to_owned()),
+        Some(("tested", names)) => tests(names),
+        _ => tested.map_or(Harness::Seeds { then: None }, tests),
     }
 }
 
@@ -375,50 +418,4 @@ fn row(verdict: &Verdict) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Harness, Verdict, caught, failed_tests, harness, table};
-
-    #[test]
-    fn the_last_line_of_a_hunt_is_understood() {
-        let text = "drop 3\ncaught by seed 7 after 8 seeds: one_value_per_tag: two values\n";
-        let (seeds, rule) = caught(text, "seeds").expect("it was caught");
-        assert_eq!((seeds.as_str(), rule.as_str()), ("8", "one_value_per_tag"));
-        assert_eq!(caught("8 seeds, 9 operations\n", "seeds"), None);
-        let text = "client 0 begins\ncaught by abd-3 after 61 states: linearizable: a read\n";
-        let (states, rule) = caught(text, "states").expect("it was caught");
-        assert_eq!((states.as_str(), rule.as_str()), ("61", "linearizable"));
-    }
-
-    #[test]
-    fn a_patch_names_what_must_show_it() {
-        let second =
-            |line: &str, tested| harness(&format!("What is wrong.\n{line}\n--- a/x\n"), tested);
-        let name = |name: &str| name.to_owned();
-        let then = Some(name("abd-3"));
-        assert_eq!(second("explored: abd-3", None), Harness::Seeds { then });
-        let alone = second("explored alone: reconfigure", None);
-        assert_eq!(alone, Harness::Case(name("reconfigure")));
-        let tested = second("tested: areo-core", None);
-        assert_eq!(tested, Harness::Tests(name("areo-core")));
-        assert_eq!(second("", None), Harness::Seeds { then: None });
-        let tested = second("", Some("areo-store"));
-        assert_eq!(tested, Harness::Tests(name("areo-store")));
-    }
-
-    #[test]
-    fn failed_tests_are_understood() {
-        let text = "running 2 tests\n.F\nfailures:\n\n---- a::b stdout ----\nthread 'a::b' panicked\n\nfailures:\n    a::b\n";
-        assert_eq!(failed_tests(text), ["a::b"]);
-        assert_eq!(failed_tests("running 2 tests\n..\n"), [""; 0]);
-    }
-
-    #[test]
-    fn a_bug_that_was_not_caught_stands_out() {
-        let verdict = Verdict {
-            name: "01-a".into(),
-            description: "What.".into(),
-            outcome: Err("NOT CAUGHT by 9 seeds".into()),
-        };
-        assert!(table(&[verdict]).contains("| 01-a | What. | NOT CAUGHT by 9 seeds |"));
-    }
-}
+mod tests;
