@@ -29,7 +29,7 @@ pub(crate) struct Cli {
 #[derive(Args, Debug)]
 pub(crate) struct Compare {
     /// The stores: areo; areo-keys, which encrypts and judges grants; areo-conditional, whose writes have one winner; areo-s3, such a domain behind the gateway of S3; etcd, redis, redis-wait, whose puts wait for a majority (WAIT); and of what runs already:
-    /// s3=http://HOST:PORT/BUCKET, with the credentials of the AWS_* variables, cassandra=HOST:PORT,HOST:PORT,..., also Scylla,
+    /// s3=http://HOST:PORT/BUCKET, or minio=, garage=, seaweedfs= that, with the credentials of the AWS_* variables, cassandra=HOST:PORT,HOST:PORT,..., also Scylla,
     /// asked at QUORUM, and cassandra-serial=HOST:PORT,..., with lightweight transactions
     #[arg(
         long,
@@ -48,7 +48,9 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,16,64", value_parser = clap::value_parser!(u16).range(1..=1_000))]
     pub(crate) clients: Vec<u16>,
     /// Operations of the clients: put, get; put-if, each of an object of its own on the version that the client knows; increment,
-    /// all of one counter. The last two are of areo-conditional, areo-s3, s3 and etcd, and are not part of a --history
+    /// all of one counter; list, the names of all objects of a size; list-folder, the level above, where those are one entry. put-if
+    /// and increment are of areo-conditional, areo-s3, etcd and what has one winner behind S3; list and list-folder are of what is
+    /// asked by S3. None of the four is part of a --history
     #[arg(
         long,
         value_name = "put,get,...",
@@ -167,12 +169,19 @@ impl Compare {
 pub(crate) enum Word {
     /// One that is started here.
     Started(TargetName),
-    /// A bucket that is there: its endpoint and its name.
-    S3 { endpoint: String, bucket: String },
+    /// A bucket that is there.
+    S3(TargetName, BucketPlace),
     /// A cluster that is there, asked in one of its ways, and the first of its nodes.
     Cql(TargetName, String),
     /// One more node of the cluster before it.
     Node(String),
+}
+
+/// The place of a bucket: the endpoint, such as `http://127.0.0.1:9000`, and the name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct BucketPlace {
+    pub(crate) endpoint: String,
+    pub(crate) bucket: String,
 }
 
 impl FromStr for Word {
@@ -186,8 +195,8 @@ impl FromStr for Word {
         };
         let missing = |how: &str| Err(format!("where it is is missing: write {name}={how}"));
         match (name, place) {
-            (TargetName::S3, Some(url)) => bucket(url),
-            (TargetName::S3, None) => missing("http://HOST:PORT/BUCKET"),
+            (name, Some(url)) if name.is_bucket() => Ok(Word::S3(name, bucket(url)?)),
+            (name, None) if name.is_bucket() => missing("http://HOST:PORT/BUCKET"),
             (TargetName::Cassandra | TargetName::CassandraSerial, Some(text)) => {
                 Ok(Word::Cql(name, node(text)?))
             }
@@ -215,7 +224,7 @@ fn node(text: &str) -> Result<String, String> {
 }
 
 /// From `http://HOST:PORT/BUCKET`, or `https`.
-fn bucket(url: &str) -> Result<Word, String> {
+fn bucket(url: &str) -> Result<BucketPlace, String> {
     let parts = url.trim_end_matches('/').rsplit_once('/');
     let (endpoint, bucket) = parts.unwrap_or_default();
     let host = ["http://", "https://"]
@@ -225,7 +234,7 @@ fn bucket(url: &str) -> Result<Word, String> {
     let is_host =
         |host: &str| !host.is_empty() && host.chars().all(|c| plain(c) || "[]:".contains(c));
     match host.is_some_and(is_host) && !bucket.is_empty() && bucket.chars().all(plain) {
-        true => Ok(Word::S3 {
+        true => Ok(BucketPlace {
             endpoint: endpoint.to_owned(),
             bucket: bucket.to_owned(),
         }),

@@ -1,6 +1,8 @@
 //! S3 endpoints through `object_store`: a bucket of one that runs already, and this store behind its gateway.
 
+use crate::args::BucketPlace;
 use areo_bench::load::counter;
+use areo_bench::system;
 use areo_bench::target::{
     About, Answer, AreoGateway, CallError, Caller, Cost, Target, TargetError, TargetName,
     TargetOptions, start_failed,
@@ -13,6 +15,7 @@ use object_store::{
     UpdateVersion,
 };
 use std::collections::HashMap;
+use std::net::SocketAddrV4;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -24,29 +27,38 @@ pub(crate) struct Bucket {
     store: Rc<AmazonS3>,
     /// `None`: the endpoint runs already, and its servers are not ours.
     gateway: Option<AreoGateway>,
+    /// The processes of an endpoint that runs already, if they are on this machine.
+    processes: Vec<u32>,
 }
 
 /// Asks the bucket of this endpoint, so that one which does not answer or refuses is found before anything is measured.
 pub(crate) async fn open(
-    (endpoint, bucket): &(String, String),
+    target: TargetName,
+    place: &BucketPlace,
     timeout: Duration,
 ) -> Result<Bucket, TargetError> {
-    let start_failed = start_failed(TargetName::S3);
+    let start_failed = start_failed(target);
+    let endpoint = &place.endpoint;
     if std::env::var_os("AWS_ACCESS_KEY_ID").is_none() {
         let why = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to its credentials";
         return Err(start_failed(&why));
     }
     let builder = AmazonS3Builder::from_env()
         .with_endpoint(endpoint)
-        .with_bucket_name(bucket);
+        .with_bucket_name(&place.bucket);
     let store = connect(builder, timeout).await;
+    let processes = processes_of(endpoint);
+    let what = match processes.is_empty() {
+        true => "CPU time, memory and disk of its servers are not known",
+        false => {
+            "CPU time and memory are those of all processes of the program that listens there; disk is not known"
+        }
+    };
     let about = About {
-        target: TargetName::S3,
+        target,
         version: "not told".into(),
-        servers: 0,
-        keeps: format!(
-            "what {endpoint} does; CPU time, memory and disk of its servers are not known"
-        ),
+        servers: processes.len(),
+        keeps: format!("what {endpoint} does; {what}"),
         durability: "what the endpoint means by it".into(),
         connections: CONNECTIONS.into(),
     };
@@ -55,7 +67,19 @@ pub(crate) async fn open(
         about,
         store,
         gateway: None,
+        processes,
     })
+}
+
+/// The processes of the program that listens at this endpoint, if that is an address of this machine.
+fn processes_of(endpoint: &str) -> Vec<u32> {
+    let address = endpoint
+        .split_once("://")
+        .map(|(_, address)| address.parse::<SocketAddrV4>());
+    match address {
+        Some(Ok(address)) => system::listener(address).map_or(Vec::new(), system::alike),
+        _ => Vec::new(),
+    }
 }
 
 /// A store whose bucket answers.
@@ -97,6 +121,7 @@ pub(crate) async fn start(wanted: &TargetOptions) -> Result<Bucket, TargetError>
         about,
         store,
         gateway: Some(gateway),
+        processes: Vec::new(),
     })
 }
 
@@ -128,7 +153,7 @@ impl Target for Bucket {
 
     fn processes(&self) -> Vec<u32> {
         let gateway = self.gateway.as_ref();
-        gateway.map_or(Vec::new(), AreoGateway::processes)
+        gateway.map_or(self.processes.clone(), AreoGateway::processes)
     }
 
     fn stored(&self) -> u64 {
@@ -137,12 +162,13 @@ impl Target for Bucket {
     }
 
     fn kill(&mut self) -> Answer<'_, String, TargetError> {
+        let target = self.about.target;
         if let Some(gateway) = &mut self.gateway {
             return gateway.areo.kill();
         }
-        Box::pin(async {
+        Box::pin(async move {
             Err(TargetError::Kill {
-                target: TargetName::S3,
+                target,
                 why: "its servers are not ours".into(),
             })
         })
@@ -225,6 +251,16 @@ impl Caller for S3Caller {
             };
             self.etags.insert(key.to_owned(), etag);
             Ok(Cost::default())
+        })
+    }
+
+    fn list<'a>(&'a mut self, folder: Option<&'a str>) -> Answer<'a, (u64, Cost), CallError> {
+        Box::pin(async move {
+            let folder = folder.map(Path::from);
+            let found = self.store.list_with_delimiter(folder.as_ref()).await;
+            let found = found.map_err(|error| error.to_string())?;
+            let entries = found.objects.len() + found.common_prefixes.len();
+            Ok((entries as u64, Cost::default()))
         })
     }
 

@@ -169,7 +169,7 @@ pub(crate) fn csv(report: &Report, mut file: File) -> std::io::Result<()> {
         let (target, operation) = (point.target, point.operation.word());
         let (size, clients) = (point.size, point.clients);
         for (number, run) in (1..).zip(&point.runs) {
-            let times = run.put.or(run.get).or(run.increment);
+            let times = run.put.or(run.get).or(run.increment).or(run.list);
             let times = times.unwrap_or_default();
             writeln!(
                 file,

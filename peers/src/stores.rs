@@ -1,6 +1,6 @@
 //! The stores of `--targets`, and how each is started or found.
 
-use crate::args::{Compare, Word};
+use crate::args::{BucketPlace, Compare, Word};
 use crate::{cql, etcd, redis, s3};
 use areo::args::DurabilityWord;
 use areo::exit::{Failure, Outcome};
@@ -14,8 +14,8 @@ use std::time::Duration;
 pub(crate) struct Stores {
     pub(crate) names: Vec<TargetName>,
     wanted: TargetOptions,
-    /// The endpoint of a bucket, and its name.
-    s3: Option<(String, String)>,
+    /// Of each store behind S3 that runs already, the place of its bucket.
+    buckets: Vec<(TargetName, BucketPlace)>,
     /// Nodes of clusters that run already.
     cassandra: Vec<String>,
     cassandra_serial: Vec<String>,
@@ -37,7 +37,7 @@ impl Stores {
                 data: data_directory(args.data.clone())?,
                 timeout,
             },
-            s3: None,
+            buckets: Vec::new(),
             cassandra: Vec::new(),
             cassandra_serial: Vec::new(),
         };
@@ -48,8 +48,9 @@ impl Stores {
         };
         if let Some(operation) = args.operations.iter().find(|it| !possible(it)) {
             return Err(Failure::usage(format!(
-                "--operations: {} needs areo-conditional, areo-s3, s3 or etcd in --targets",
-                operation.word()
+                "--operations: {} is of none of the stores in --targets: {} are asked for it",
+                operation.word(),
+                asked_for(*operation)
             )));
         }
         match stores.names.iter().find(|name| runs_already(**name)) {
@@ -65,9 +66,9 @@ impl Stores {
         for word in words {
             let (name, node) = match word {
                 Word::Started(name) => (*name, None),
-                Word::S3 { endpoint, bucket } => {
-                    self.s3 = Some((endpoint.clone(), bucket.clone()));
-                    (TargetName::S3, None)
+                Word::S3(name, place) => {
+                    self.buckets.push((*name, place.clone()));
+                    (*name, None)
                 }
                 Word::Cql(name, node) => (*name, Some(node.clone())),
                 Word::Node(node) => match cluster {
@@ -102,9 +103,11 @@ impl Stores {
             TargetName::Etcd => Box::new(etcd::start(wanted).await?),
             TargetName::Redis => Box::new(redis::start(wanted, false).await?),
             TargetName::RedisWait => Box::new(redis::start(wanted, true).await?),
-            TargetName::S3 => {
-                let place = self.s3.as_ref().expect("its word says where it is");
-                Box::new(s3::open(place, wanted.timeout).await?)
+            TargetName::S3 | TargetName::Minio | TargetName::Garage | TargetName::SeaweedFs => {
+                let mut buckets = self.buckets.iter();
+                let place = buckets.find(|(of, _)| *of == name);
+                let (_, place) = place.expect("its word says where it is");
+                Box::new(s3::open(name, place, wanted.timeout).await?)
             }
             TargetName::Cassandra => {
                 Box::new(cql::open(&cql::QUORUM, &self.cassandra, wanted).await?)
@@ -118,6 +121,14 @@ impl Stores {
 
 /// Whether its servers run already, and are not started here.
 fn runs_already(name: TargetName) -> bool {
-    use TargetName::{Cassandra, CassandraSerial, S3};
-    matches!(name, S3 | Cassandra | CassandraSerial)
+    use TargetName::{Cassandra, CassandraSerial};
+    name.is_bucket() || matches!(name, Cassandra | CassandraSerial)
+}
+
+/// The words of the stores that are asked for this operation.
+fn asked_for(operation: Operation) -> String {
+    let able = TargetName::ALL.iter();
+    let able = able.filter(|name| operation.is_possible_at(**name));
+    let words: Vec<&str> = able.map(|name| name.word()).collect();
+    words.join(", ")
 }

@@ -211,6 +211,20 @@ fn conditional_writes_are_measured_and_counted() {
     assert!(page.contains("increment"));
 }
 
+/// All objects of a size are listed, and are one entry of the level above; a store that is not asked by S3 is left out.
+#[test]
+fn listings_are_measured() {
+    let words = "--json --operations list,list-folder --size 1KiB --objects 1100 --clients 2 --time 200ms --warm-up 0s --runs 1 --targets areo-s3,areo";
+    let report = peers(words, &[]).done().objects().remove(0);
+    let points = report["points"].as_array().unwrap();
+    assert_eq!(points.len(), 2, "{report}");
+    for point in points {
+        let measured = &point["runs"][0];
+        assert_eq!(measured["failed"], 0, "{point}");
+        assert!(measured["list"]["count"].as_u64().unwrap() > 0, "{point}");
+    }
+}
+
 /// A bucket of a real endpoint, whose credentials the `AWS_*` variables have.
 const BUCKET: &str = "AREO_TEST_S3";
 
@@ -233,6 +247,9 @@ fn a_bucket_that_is_there_is_measured() {
     }
     let missing = format!("{bucket}-that-is-not-there");
     peers("", &["--targets", &format!("s3={missing}")]).refused(1, &["cannot start s3"]);
+    let listed = format!("--json --targets minio={bucket} --operations list,list-folder {SMALL}");
+    let report = peers(&listed, &[]).done().objects().remove(0);
+    assert_eq!(report["points"].as_array().unwrap().len(), 2 * 2);
 }
 
 /// Nodes of a real cluster in the order of `--targets`, whose commit logs are synced periodically.

@@ -124,12 +124,8 @@ impl Options {
     }
 
     fn plan(&self, (size, clients, operation): Case) -> Plan {
-        let of = |wanted: Operation| if operation == wanted { clients } else { 0 };
         Plan {
-            readers: of(Operation::Get),
-            writers: of(Operation::Put),
-            comparers: of(Operation::PutIf),
-            incrementers: of(Operation::Increment),
+            others: Some((operation, clients)),
             reconfigurers: self.reconfigurers,
             between_changes: self.between_changes,
             objects: self.objects(size),
@@ -186,8 +182,7 @@ async fn all(
     for (name, target) in &targets {
         observe(Stage::Watching(*name));
         for case in options.cases() {
-            if case.2 == Operation::Increment || !case.2.is_possible_at(*name) {
-                // An increment is a read and a write, which are traced one by one.
+            if !case.2.is_traced() || !case.2.is_possible_at(*name) {
                 continue;
             }
             let watched = breakdown::watch(options, (*name, &**target), case, history.as_ref());

@@ -77,6 +77,17 @@ pub fn listener(address: SocketAddrV4) -> Option<u32> {
     })
 }
 
+/// The processes of this machine that run the program of this one, itself included.
+pub fn alike(process: u32) -> Vec<u32> {
+    let program = |process: u32| std::fs::read_link(format!("/proc/{process}/exe")).ok();
+    let wanted = program(process);
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    processes
+        .filter(|other| *other == process || wanted.is_some() && program(*other) == wanted)
+        .collect()
+}
+
 /// The number of the socket, if this line of `/proc/net/tcp` or `tcp6` is of one that listens there, or everywhere.
 fn listens_at(line: &str, address: SocketAddrV4) -> Option<&str> {
     const LISTENS: &str = "0A";

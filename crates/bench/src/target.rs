@@ -41,6 +41,12 @@ words! {
         RedisWait => "redis-wait",
         /// Any store with an S3 endpoint.
         S3 => "s3",
+        /// MinIO, by its S3 endpoint.
+        Minio => "minio",
+        /// Garage, by its S3 endpoint.
+        Garage => "garage",
+        /// SeaweedFS, by its S3 endpoint.
+        SeaweedFs => "seaweedfs",
         /// Cassandra, writes and reads at a quorum: the latest timestamp wins.
         Cassandra => "cassandra",
         /// Cassandra with lightweight transactions: linearizable.
@@ -51,10 +57,20 @@ words! {
 impl TargetName {
     /// Whether its callers can [`Caller::put_if`] and [`Caller::increment`].
     pub const fn compares_and_sets(self) -> bool {
-        matches!(
-            self,
-            TargetName::AreoConditional | TargetName::AreoS3 | TargetName::S3 | TargetName::Etcd
-        )
+        let is_other = matches!(self, TargetName::AreoConditional | TargetName::Etcd);
+        // Garage writes without looking at a condition.
+        is_other || self.is_s3() && !matches!(self, TargetName::Garage)
+    }
+
+    /// Whether it is asked by S3.
+    pub const fn is_s3(self) -> bool {
+        matches!(self, TargetName::AreoS3) || self.is_bucket()
+    }
+
+    /// Whether it is an S3 endpoint that runs already.
+    pub const fn is_bucket(self) -> bool {
+        use TargetName::{Garage, Minio, S3, SeaweedFs};
+        matches!(self, S3 | Minio | Garage | SeaweedFs)
     }
 }
 
@@ -281,6 +297,14 @@ pub trait Caller {
     /// # Errors
     /// [`CallError`].
     fn increment<'a>(&'a mut self, _key: &'a str) -> Answer<'a, Cost, CallError> {
+        not_asked()
+    }
+
+    /// Lists the entries of a folder by `/`, or of the root: how many there are, objects and folders. Only of stores that are asked by S3.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    fn list<'a>(&'a mut self, _folder: Option<&'a str>) -> Answer<'a, (u64, Cost), CallError> {
         not_asked()
     }
 

@@ -12,9 +12,14 @@ use std::time::Duration;
 /// The beginning of all keys.
 pub(crate) const KEY_PREFIX: &str = "object-";
 
+/// The folder of the objects of values of this size, as listings by `/` show it.
+pub(crate) fn folder(size: usize) -> String {
+    format!("{KEY_PREFIX}{size}")
+}
+
 /// The object of this number, of values of this size.
 pub(crate) fn key(size: usize, number: u64) -> String {
-    format!("{KEY_PREFIX}{size}-{number:08}")
+    format!("{}/{number:08}", folder(size))
 }
 
 /// A domain, or a whole store.

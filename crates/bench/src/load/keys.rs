@@ -75,6 +75,11 @@ impl Keys {
         }
     }
 
+    /// The count of objects.
+    pub(super) fn objects(&self) -> u64 {
+        self.objects
+    }
+
     /// The number of the next object.
     pub(super) fn next(&mut self, random: &mut Random) -> u64 {
         self.drawn += 1;

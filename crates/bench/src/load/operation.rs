@@ -14,6 +14,10 @@ words! {
         PutIf => "put-if",
         /// All of them increment one counter.
         Increment => "increment",
+        /// They list all objects of a size, with their names and lengths.
+        List => "list",
+        /// They list the level above, where all those objects are one entry.
+        ListFolder => "list-folder",
     }
 }
 
@@ -23,11 +27,17 @@ impl Operation {
         matches!(self, Operation::Put | Operation::Get)
     }
 
+    /// True if a trace of it is broken down. An increment is a read and a write, which are traced one by one.
+    pub(crate) const fn is_traced(self) -> bool {
+        matches!(self, Operation::Put | Operation::Get | Operation::PutIf)
+    }
+
     /// True if this store is asked to do it.
     pub const fn is_possible_at(self, target: TargetName) -> bool {
         match self {
             Operation::Put | Operation::Get => true,
             Operation::PutIf | Operation::Increment => target.compares_and_sets(),
+            Operation::List | Operation::ListFolder => target.is_s3(),
         }
     }
 }

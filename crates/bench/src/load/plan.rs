@@ -67,10 +67,8 @@ pub struct Plan {
     pub writers: usize,
     /// Clients that get or put, by chance.
     pub mixed: usize,
-    /// Clients that each put an object of their own on the version that they know.
-    pub comparers: usize,
-    /// Clients that all increment one counter.
-    pub incrementers: usize,
+    /// Clients that do something else.
+    pub others: Option<(Operation, usize)>,
     /// Clients that reconfigure the store, if it can be, beside those.
     pub reconfigurers: usize,
     /// Between two changes of one of them, at most so long.
@@ -121,7 +119,8 @@ pub(crate) struct Contest {
 impl Plan {
     /// Clients that operate on objects of one store.
     pub(super) fn clients(&self) -> usize {
-        self.readers + self.writers + self.mixed + self.comparers + self.incrementers
+        let others = self.others.map_or(0, |(_, clients)| clients);
+        self.readers + self.writers + self.mixed + others
     }
 
     /// Clients that operate on objects of several.
@@ -131,17 +130,16 @@ impl Plan {
 
     /// The work of the client at this place; one of those that are `mixed` draws.
     pub(super) fn does(&self, place: usize) -> Option<Operation> {
-        let kinds = [
-            (self.readers, Some(Operation::Get)),
-            (self.writers, Some(Operation::Put)),
-            (self.comparers, Some(Operation::PutIf)),
-            (self.incrementers, Some(Operation::Increment)),
+        let readers_and_writers = [
+            (Operation::Get, self.readers),
+            (Operation::Put, self.writers),
         ];
         let mut last = 0;
-        let kind = kinds.into_iter().find(|(clients, _)| {
+        let mut kinds = readers_and_writers.into_iter().chain(self.others);
+        let kind = kinds.find(|(_, clients)| {
             last += clients;
             place < last
         });
-        kind.and_then(|(_, does)| does)
+        kind.map(|(does, _)| does)
     }
 }

@@ -110,6 +110,8 @@ pub struct Measurement {
     pub put: Option<Times>,
     /// Increments.
     pub increment: Option<Times>,
+    /// Listings.
+    pub list: Option<Times>,
     /// Operations of the client with the fewest that succeeded in this time,
     pub least_of_a_client: u64,
     /// and of the one with the most.
@@ -194,6 +196,7 @@ pub(crate) struct Tally {
     get: Latencies,
     put: Latencies,
     increment: Latencies,
+    list: Latencies,
     cost: Counts,
     operations: u64,
     /// The count of each client.
@@ -222,6 +225,7 @@ impl Tally {
             Operation::Get => &mut self.get,
             Operation::Put | Operation::PutIf => &mut self.put,
             Operation::Increment => &mut self.increment,
+            Operation::List | Operation::ListFolder => &mut self.list,
         };
         latencies.record(sample.took);
         self.cost.rounds += sample.cost.counts.rounds;
@@ -254,7 +258,8 @@ impl Tally {
     }
 
     fn recorded(&self) -> u64 {
-        self.get.count() + self.put.count() + self.increment.count()
+        let all = [&self.get, &self.put, &self.increment, &self.list];
+        all.into_iter().map(Latencies::count).sum()
     }
 
     pub(crate) fn fared(&self) -> PhaseReport {
@@ -293,6 +298,7 @@ impl Tally {
             get: self.get.times(),
             put: self.put.times(),
             increment: self.increment.times(),
+            list: self.list.times(),
             least_of_a_client: self.by_client.iter().copied().min().unwrap_or_default(),
             most_of_a_client: self.by_client.iter().copied().max().unwrap_or_default(),
             counter: None,

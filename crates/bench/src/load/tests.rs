@@ -16,6 +16,8 @@ struct Slow {
     length: usize,
     counter: Rc<Cell<u64>>,
     increment: Increment,
+    /// The objects that a listing shows.
+    listed: u64,
     /// Of a put, what its caller says it spent on something else.
     aside: Duration,
 }
@@ -39,6 +41,7 @@ impl Slow {
             length,
             counter: Rc::default(),
             increment: |_| (Ok(Cost::default()), 1),
+            listed: 10,
             aside: Duration::ZERO,
         }
     }
@@ -115,6 +118,18 @@ impl Caller for Slow {
     fn put_if<'a>(&'a mut self, key: &'a str, value: Bytes) -> Answer<'a, Cost, CallError> {
         assert!(key.starts_with("own-16-") && value.len() == 16);
         self.put(key, value)
+    }
+
+    fn list<'a>(&'a mut self, folder: Option<&'a str>) -> Answer<'a, (u64, Cost), CallError> {
+        Box::pin(async move {
+            sleep(self.takes).await;
+            let entries = match folder {
+                None => 1,
+                Some("object-16") => self.listed,
+                Some(other) => panic!("{other} is no folder of these objects"),
+            };
+            Ok((entries, Cost::default()))
+        })
     }
 
     fn increment<'a>(&'a mut self, _key: &'a str) -> Answer<'a, Cost, CallError> {
@@ -401,7 +416,7 @@ fn a_counter_that_loses_or_doubles_an_increment_is_a_failure() {
         let mut slow = Slow::new(Duration::from_millis(1), 16);
         slow.increment = increment;
         let mut plan = plan(0, 0, CLOSED);
-        plan.incrementers = 3;
+        plan.others = Some((Operation::Increment, 3));
         let measured = measure(&slow, &plan);
         let counter = measured.counter.unwrap();
         assert_eq!(counter.count, slow.counter.get());
@@ -430,8 +445,27 @@ fn a_counter_that_loses_or_doubles_an_increment_is_a_failure() {
 fn clients_put_objects_of_their_own_on_a_condition() {
     let slow = Slow::new(Duration::from_millis(1), 16);
     let mut plan = plan(0, 0, CLOSED);
-    plan.comparers = 2;
+    plan.others = Some((Operation::PutIf, 2));
     let measured = measure(&slow, &plan);
     assert!(measured.put.unwrap().count > 0 && measured.counter.is_none());
     assert_eq!(measured.failed, 0);
+}
+
+#[test]
+fn a_listing_without_one_of_the_objects_is_a_failure() {
+    let listed = |listed: u64, does: Operation| {
+        let mut slow = Slow::new(Duration::from_millis(1), 16);
+        slow.listed = listed;
+        let mut plan = plan(0, 0, CLOSED);
+        plan.others = Some((does, 2));
+        measure(&slow, &plan)
+    };
+    for does in [Operation::List, Operation::ListFolder] {
+        let whole = listed(10, does);
+        assert_eq!(whole.failed, 0, "{whole:?}");
+        assert!(whole.list.unwrap().count > 0 && whole.get.is_none());
+    }
+    let short = listed(9, Operation::List);
+    assert_eq!(short.operations, 0);
+    assert_eq!(short.failures[0], "a listing shows 9 objects of 10");
 }

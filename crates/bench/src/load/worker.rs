@@ -160,6 +160,24 @@ impl Measured {
                 shared.incremented((0, &shared.counter), |it| it.end(ended));
                 done?
             }
+            Operation::List => {
+                let (found, cost) = client
+                    .caller(0)
+                    .list(Some(&client::folder(self.size)))
+                    .await?;
+                let expected = self.keys.objects();
+                if found != expected {
+                    return Err(format!("a listing shows {found} objects of {expected}"));
+                }
+                cost
+            }
+            Operation::ListFolder => {
+                let (found, cost) = client.caller(0).list(None).await?;
+                if found == 0 {
+                    return Err("a listing shows no folder".into());
+                }
+                cost
+            }
         };
         Ok(Some((operation, cost)))
     }

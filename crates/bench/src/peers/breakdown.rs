@@ -99,7 +99,7 @@ fn broken_down(
     let names: &[&str] = match operation {
         Operation::Put | Operation::PutIf => &["areo.write", "areo.upload"],
         Operation::Get => &["areo.read"],
-        Operation::Increment => return None,
+        Operation::Increment | Operation::List | Operation::ListFolder => return None,
     };
     let mut traces = Trace::assemble(records);
     traces.retain(|trace| {

@@ -62,6 +62,7 @@ impl Point {
             Operation::Put | Operation::PutIf => run.put,
             Operation::Get => run.get,
             Operation::Increment => run.increment,
+            Operation::List | Operation::ListFolder => run.list,
         };
         Spread::of(self.runs.iter().filter_map(times).map(|times| of(&times)))
     }
@@ -215,6 +216,7 @@ pub(crate) mod tests {
             get: None,
             put: Some(times),
             increment: None,
+            list: None,
             least_of_a_client: 1,
             most_of_a_client: 1,
             counter: None,
