@@ -8,16 +8,19 @@
 //! | `tidy` | house rules that no other tool checks | never |
 //! | `advisories` | known vulnerabilities of dependencies; fetches the list of them | never |
 //! | `mutants` | plants bugs in a copy of the tree: simulator or tests must catch each | never |
+//! | `dist` | archive and Debian package of a release, with manual pages, licences and a list of what it is built from | `target/dist` |
 //! | `clients` | runs real clients of S3 against a cluster on this machine | `clients/.venv-*` |
 
 mod clients;
 mod deny;
+mod dist;
 mod findings;
 mod fix;
 mod layers;
 mod mutants;
 mod source;
 mod tidy;
+mod tools;
 mod tree;
 mod verify;
 mod workspace;
@@ -39,6 +42,7 @@ Usage: cargo xtask <command>
            look for known vulnerabilities of dependencies; fetches the list of them
   mutants  plant bugs in a copy of the tree and require that simulator or tests catch each; takes long
            (--only NAME[,NAME]: those whose names contain one of these)
+  dist     build what is released into target/dist: archive, Debian package, checksums
   clients  run real clients of S3 against a cluster on this machine; pip installs them
            (--only NAME[,NAME]: these alone)
 ";
@@ -57,6 +61,7 @@ fn command_named(name: &str) -> Option<Command> {
         "tidy" => Some(|workspace, _| tidy::run(workspace)),
         "advisories" => Some(|workspace, _| deny::advisories(workspace)),
         "mutants" => Some(mutants::run),
+        "dist" => Some(|workspace, _| dist::run(workspace)),
         "clients" => Some(clients::run),
         _ => None,
     }
@@ -113,6 +118,7 @@ mod tests {
             "tidy",
             "advisories",
             "mutants",
+            "dist",
             "clients",
         ];
         assert_eq!(listed, expected);

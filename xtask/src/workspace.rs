@@ -66,6 +66,11 @@ impl Workspace {
         self.metadata("--no-deps")
     }
 
+    /// `cargo metadata` of everything that the lock file names.
+    pub(crate) fn whole_metadata(&self) -> Result<Value, String> {
+        self.metadata("--locked")
+    }
+
     fn metadata(&self, option: &str) -> Result<Value, String> {
         let output = Command::new(&self.cargo)
             .current_dir(&self.root)

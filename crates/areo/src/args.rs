@@ -29,7 +29,7 @@ pub(crate) use reconfig::{ChangeArgs, ExperimentalArgs, Reconfig, Start};
 pub use refusal::parse;
 pub(crate) use refusal::{asked_for_json, sentence};
 pub(crate) use s3::S3;
-pub(crate) use server::{Departure, Server, ServerVerb};
+pub(crate) use server::{Departure, HealthOf, HealthQuestion, Server, ServerVerb};
 pub(crate) use trace::{Trace, Which};
 pub(crate) use trust::{Audit, Ca, Key, Token};
 pub(crate) use values::{Basis, parse_block_size, parse_max_object};
@@ -115,8 +115,6 @@ pub(crate) enum Command {
     ///
     /// A bucket is a domain. Any number of gateways serve one cluster. Its key needs the grant `gateway`; callers sign with keys of their own, whose
     /// grants servers judge. `docs/s3.md` says which operations there are.
-    // The screen has no room for it: `docs/s3.md` and `areo up --s3` name it.
-    #[command(hide = true)]
     S3(Box<S3>),
     /// Make, list and revoke tokens with which machines become servers
     // The screen has room for one line about trust: that of `key` names the others.
@@ -143,9 +141,17 @@ pub(crate) enum Command {
     /// `areo --trace VERB ...` shows the operation at once. `docs/tracing.md` explains the spans.
     Trace(Trace),
     /// Print a completion script for a shell
+    // The screen has no room for what is needed once.
+    #[command(hide = true)]
     Completion {
         /// The shell
         shell: Shell,
+    },
+    /// Write the manual pages of all commands into a folder
+    #[command(hide = true)]
+    Manual {
+        /// The folder, which is there
+        folder: PathBuf,
     },
     /// Print the version of this program, and the revision of its source
     #[command(hide = true)]

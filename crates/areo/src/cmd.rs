@@ -35,6 +35,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
     let Cli { global, command } = cli;
     let without_settings = match command {
         Command::Completion { shell } => Some(program::completion(Cli::command(), shell)),
+        Command::Manual { ref folder } => Some(program::manual(Cli::command(), folder)),
         Command::Version => Some(program::version("areo", global.common.json)),
         _ => None,
     };
@@ -103,7 +104,7 @@ fn perform(session: &Session, command: Command, recorder: &Recorder) -> Outcome 
         Command::Audit(command) => trust::audit(session, &command),
         Command::Status(args) => status::run(session, &args),
         Command::Trace(args) => trace::run(session, &args),
-        Command::Completion { .. } | Command::Version => {
+        Command::Completion { .. } | Command::Manual { .. } | Command::Version => {
             unreachable!("needs no settings, done above")
         }
     }

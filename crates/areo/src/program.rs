@@ -3,7 +3,7 @@
 use crate::args::{Common, Global, REVISION, VERSION};
 use crate::cmd::trace;
 use crate::config::{Places, Settings};
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::log;
 use crate::output::{Output, cannot_print, write};
 use crate::session::Session;
@@ -83,6 +83,17 @@ pub fn completion(mut command: clap::Command, shell: Shell) -> Outcome {
     let (mut script, name) = (Vec::new(), command.get_name().to_owned());
     clap_complete::generate(shell, &mut command, name, &mut script);
     write(&script).map_err(cannot_print)
+}
+
+/// Writes a manual page for each command, `areo-put.1` for `areo put`, into a folder.
+///
+/// # Errors
+/// The folder cannot be written.
+pub fn manual(command: clap::Command, folder: &Path) -> Outcome {
+    let mut command = command.mut_subcommands(|command| command.hide(false));
+    command.build();
+    let pages = clap_mangen::generate_to(command, folder);
+    pages.map_err(|error| Failure::file("write the manual pages to", folder, &error))
 }
 
 /// Prints the name and the version of the program of this name.

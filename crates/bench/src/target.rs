@@ -41,11 +41,11 @@ words! {
         RedisWait => "redis-wait",
         /// Any store with an S3 endpoint.
         S3 => "s3",
-        /// MinIO, by its S3 endpoint.
+        /// `MinIO`, by its S3 endpoint.
         Minio => "minio",
         /// Garage, by its S3 endpoint.
         Garage => "garage",
-        /// SeaweedFS, by its S3 endpoint.
+        /// `SeaweedFS`, by its S3 endpoint.
         SeaweedFs => "seaweedfs",
         /// Cassandra, writes and reads at a quorum: the latest timestamp wins.
         Cassandra => "cassandra",

@@ -96,6 +96,10 @@ pub(crate) enum ServerVerb {
         /// The server, by name or id
         server: String,
     },
+    /// Ask a server whether it serves: ends with 0, or with 5
+    ///
+    /// For a container engine. It asks the admin port without a key.
+    Health(HealthQuestion),
     /// Take a server that is stopped, and in no domain, off the list
     ///
     /// Its data directory cannot be started again, and its name stays taken.
@@ -103,6 +107,29 @@ pub(crate) enum ServerVerb {
         /// The server, by name or id
         server: String,
     },
+}
+
+/// The question about a server's health.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct HealthQuestion {
+    /// Address of the admin port [default: that of a server with the settings of this machine]
+    #[arg(value_name = "HOST:PORT")]
+    pub(crate) admin: Option<String>,
+    /// What to ask for [default: ready]
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) of: Option<HealthOf>,
+}
+
+/// What is asked for of a server's health.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum HealthOf {
+    /// The process runs
+    Live,
+    /// The server serves
+    #[default]
+    Ready,
+    /// It serves, and sees a quorum of every domain
+    Cluster,
 }
 
 /// The server that goes.

@@ -1,7 +1,8 @@
-//! `areo server`: one server in the foreground; taking one out of the cluster.
+//! `areo server`: one server in the foreground; taking one out of the cluster; the health of one.
 
 mod departure;
 mod forget;
+mod health;
 mod keep;
 
 use crate::args::{self, DurabilityWord, LogWord, RootWord, ServerVerb, parse_max_object};
@@ -55,6 +56,7 @@ pub(super) fn run(session: &Session, mut args: args::Server, recorder: Recorder)
         }
         Some(ServerVerb::Keep { server }) => keep::run(session, &server),
         Some(ServerVerb::Forget { server }) => forget::run(session, &server),
+        Some(ServerVerb::Health(question)) => health::run(session, question),
     }
 }
 
@@ -93,16 +95,16 @@ fn options(session: &Session, args: args::Server, recorder: Recorder) -> Outcome
     let max_object = settings.get(args.max_object, "max-object", parse_max_object)?;
     let repair_rate = settings.get(args.repair_rate, "repair-rate", parse_size)?;
     let scrub_rate = settings.get(args.scrub_rate, "scrub-rate", parse_size)?;
-    check_joined(&args.join)?;
-    let seeds = seeds(session.named_target()?, &args.join, &listen);
+    let origin = Origin::of(settings, (args.init, args.join), &data)?;
+    let seeds = seeds(session.named_target()?, origin.joined(), &listen);
     let advertise = settings.get(args.advertise, "server.advertise", config::text)?;
     let files = (args.cert, args.cert_key);
     let certificate = certificate(settings, files, ("server.cert", "server.cert-key"))?;
     let address = advertise.as_ref().unwrap_or(&listen);
     let max_object = max_object.unwrap_or(limits::DEFAULT_VALUE_BYTES);
     let durability = durability.unwrap_or(DurabilityWord::Fsync);
-    let start = match (args.init, args.join) {
-        (true, _) => Start::Init {
+    let start = match origin {
+        Origin::Init => Start::Init {
             fixed_root: args.root == Some(RootWord::Fixed),
             administrator: AdministratorFile {
                 path: data.join(CLUSTER_FILE),
@@ -113,8 +115,8 @@ fn options(session: &Session, args: args::Server, recorder: Recorder) -> Outcome
             }
             .keep(),
         },
-        (false, seeds) if seeds.is_empty() => Start::Existing,
-        (false, seeds) => Start::Join {
+        Origin::Existing => Start::Existing,
+        Origin::Join(seeds) => Start::Join {
             // It is needed once, and may be gone by the next start.
             token: match has_identity(&data) {
                 true => None,
@@ -139,7 +141,7 @@ fn options(session: &Session, args: args::Server, recorder: Recorder) -> Outcome
             DurabilityWord::Fsync => Durability::Fsync,
             DurabilityWord::Memory => Durability::Memory,
         },
-        name: args.name,
+        name: settings.get(args.name, "server.name", config::text)?,
         max_value_bytes: max_object,
         repair_bytes_per_s: repair_rate.unwrap_or(REPAIR_RATE),
         scrub_bytes_per_s: scrub_rate.unwrap_or(SCRUB_RATE),
@@ -152,6 +154,54 @@ fn options(session: &Session, args: args::Server, recorder: Recorder) -> Outcome
         seeds,
         listen,
     })
+}
+
+/// The origin of the cluster of a server.
+#[derive(PartialEq, Eq, Debug)]
+enum Origin {
+    /// The server begins it.
+    Init,
+    /// One of these servers has it.
+    Join(Vec<String>),
+    /// The data directory says which it is.
+    Existing,
+}
+
+impl Origin {
+    /// The origin that flags say, else the settings. Settings stay when the server is started again: they count only where the directory has no
+    /// identity yet.
+    fn of(settings: &Settings, flags: (bool, Vec<String>), data: &Path) -> Outcome<Origin> {
+        let origin = match flags {
+            (true, _) => Origin::Init,
+            (false, join) if !join.is_empty() => Origin::Join(join),
+            (false, _) => {
+                let init = settings.switch(false, "server.init")?;
+                let join = settings.get(None, "server.join", config::text)?;
+                match (init, join) {
+                    (true, Some(_)) => {
+                        return Err(Failure::usage(
+                            "both server.init and server.join are set: a server begins a cluster, or joins one",
+                        ));
+                    }
+                    (true, None) if !has_identity(data) => Origin::Init,
+                    (false, Some(join)) => {
+                        Origin::Join(join.split(',').map(str::to_owned).collect())
+                    }
+                    (_, None) => Origin::Existing,
+                }
+            }
+        };
+        check_joined(origin.joined())?;
+        Ok(origin)
+    }
+
+    /// The servers to ask, if there are such.
+    fn joined(&self) -> &[String] {
+        match self {
+            Origin::Join(join) => join,
+            Origin::Init | Origin::Existing => &[],
+        }
+    }
 }
 
 /// The file in the data directory by which the administrator of a new cluster reaches it.

@@ -79,7 +79,8 @@ impl KeyedCluster {
         cluster
     }
 
-    fn new() -> KeyedCluster {
+    /// A cluster without a server.
+    pub(crate) fn new() -> KeyedCluster {
         KeyedCluster {
             folder: tempfile::tempdir().unwrap(),
             port: free_ports(),

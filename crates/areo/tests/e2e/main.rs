@@ -10,6 +10,7 @@ mod cluster;
 mod command;
 mod conditional;
 mod crashes;
+mod deploy;
 mod disks;
 mod file_history;
 mod files;
