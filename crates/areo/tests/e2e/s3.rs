@@ -182,6 +182,24 @@ fn a_request_that_is_sent_again_is_one_write() {
     assert_eq!(get.text(), "2");
 }
 
+/// A key without `admin` was refused for a moment after another client had created the bucket.
+#[test]
+fn a_bucket_is_used_with_another_key_at_another_gateway_from_its_creation_on() {
+    let served = served(&["--durability", "memory"]);
+    let second = Gateway::start(&served.cluster);
+    let file = served.cluster.folder().join("user.toml");
+    let create = ["key", "create", "user", "--grant", "read,write:*", "--file"];
+    let create = [&create[..], &[file.to_str().unwrap()]].concat();
+    served.cluster.run(&create).done();
+    let user = Caller::of(&file);
+    for number in 0..40 {
+        served.status("PUT", &format!("/bucket-{number}"), 200);
+        let target = format!("/bucket-{number}/a");
+        let put = call(&second, &user, "PUT", &target).body(b"1").send();
+        assert_eq!(put.status, 200, "{target}: {put:?}");
+    }
+}
+
 #[test]
 fn a_caller_has_the_grants_of_its_key_and_no_others() {
     let served = served(&["--durability", "memory"]);

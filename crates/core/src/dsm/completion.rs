@@ -6,6 +6,10 @@
 //!
 //! Repair leaves a domain that is being reconfigured to the transfer. A reader does not wait for that, which may never come to its end: there
 //! the server reads the object from all configurations on the way, and brings it to the last one, as each reader does.
+//!
+//! A client looks up a value that consensus has decided. It may find members that have accepted the value and have not heard that it is decided, and then
+//! proposes the value again. A client without the right to propose has the server do that: the server decides the cell with the value that members have accepted, and answers
+//! with it. It proposes no value that the client brings, so that a cell without an accepted value stays empty.
 
 use super::atomic::SettledVersion;
 use super::interruption::Interruption;
@@ -15,9 +19,10 @@ use crate::config::{Configuration, ConfigurationId};
 use crate::dap::PassedVersions;
 use crate::env::Env;
 use crate::error::Unavailable;
-use crate::message::{Access, Answer, Body, Reply, Request};
+use crate::message::{Access, Answer, Body, CellReply, CellRequest, Reply, Request};
 use crate::object::Name;
 use crate::tag::Tag;
+use bytes::Bytes;
 use std::sync::Arc;
 
 /// The requests of a reader that change something, because the version that it found may not be at a quorum.
@@ -29,6 +34,8 @@ pub enum Completion {
     Finalize,
     /// It asks for a promise, to have a version of a ranked register chosen.
     Prepare,
+    /// It asks for a promise in a cell, to have a value decided that members have accepted.
+    Decision,
 }
 
 /// The end of such a request, once its versions are complete.
@@ -40,11 +47,17 @@ pub enum Completed {
     PassedOn,
     /// This is handled in its place, as any other: it changes nothing.
     Replaced(Request),
+    /// There is nothing to complete: the request begins a proposal of the client's own.
+    Unfounded,
 }
 
 impl Completion {
-    /// That of a request all of whose accesses are such.
+    /// The completion of a request all of whose accesses are such, or of a step in a cell.
     pub fn of(request: &Request) -> Option<Completion> {
+        if let Some((_, step)) = cell_of(request) {
+            let is_such = matches!(step, CellRequest::Prepare { .. });
+            return is_such.then_some(Completion::Decision);
+        }
         let mut accesses = accesses_of(request).iter();
         let (_, first) = accesses.next()?;
         let first = Completion::of_access(first)?;
@@ -83,6 +96,7 @@ impl Completion {
             Completion::Finalize => Completed::PassedOn,
             // Not granted: the reader looks again, and finds the version chosen.
             Completion::Prepare => Completed::Replaced(without_ballots(request.clone())),
+            Completion::Decision => unreachable!("a decision has its answer from the cell"),
         }
     }
 }
@@ -114,6 +128,17 @@ pub fn accesses_of(request: &Request) -> &[(Name, Access)] {
     }
 }
 
+/// The cell of a request with its step there, if it is one.
+pub fn cell_of(request: &Request) -> Option<(&Bytes, &CellRequest)> {
+    match request {
+        Request::Configured {
+            body: Body::Cell { cell, step },
+            ..
+        } => Some((cell, step)),
+        _ => None,
+    }
+}
+
 /// The version that the reader has found; of a ranked register the one that is current.
 fn version_of(access: &Access) -> Tag {
     match access {
@@ -123,8 +148,8 @@ fn version_of(access: &Access) -> Tag {
 }
 
 impl<E: Env> Client<E> {
-    /// Completes the versions of a reader's request. `c`: the last final configuration of the domain that is known. `None`: some of
-    /// the versions are not found, or there is no quorum; the reader is to ask again.
+    /// Completes the versions of a reader's request, or decides its cell. `c`: the last final configuration of the domain that is known. `None`:
+    /// some of the versions are not found, or there is no quorum; the reader is to ask again.
     pub async fn complete_for(
         &self,
         c: &Arc<Configuration>,
@@ -132,11 +157,14 @@ impl<E: Env> Client<E> {
     ) -> Option<Completed> {
         let completion = Completion::of(request)?;
         let Request::Configured { configuration, .. } = request else {
-            unreachable!("a completion is of accesses")
+            unreachable!("a completion is of a configuration")
         };
+        let domain = self.domain(c);
+        if let Some((cell, _)) = cell_of(request) {
+            return domain.finish_decision(cell).await;
+        }
         let accesses = accesses_of(request);
         assert!(!accesses.is_empty(), "a completion is of something");
-        let domain = self.domain(c);
         for (name, access) in accesses {
             let (c, tag) = (domain.start(), version_of(access));
             let completed = match domain.complete_version(&c, name, tag).await {
@@ -152,6 +180,13 @@ impl<E: Env> Client<E> {
 }
 
 impl<E: Env> Domain<E> {
+    /// Decides the cell with the value that members have accepted. `None`: no quorum.
+    async fn finish_decision(&self, cell: &Bytes) -> Option<Completed> {
+        let decided = self.learn(cell).await.ok()?;
+        let answer = decided.map(|value| Reply::Cell(CellReply::Decided(value)));
+        Some(answer.map_or(Completed::Unfounded, Completed::Answered))
+    }
+
     /// Brings the object to a quorum of the last configuration, as a read does while the domain is being reconfigured. True if that is the
     /// asked one or comes after it, and the version is this one or a larger one. `None`: no quorum.
     async fn complete_on_the_way(
@@ -207,19 +242,23 @@ mod tests {
     use crate::pointer::Successors;
 
     fn request(accesses: Vec<Access>) -> Request {
+        let name = Name::user("a").unwrap();
+        let accesses = accesses.into_iter().map(|it| (name.clone(), it));
+        asked(Body::Access(accesses.collect()))
+    }
+
+    fn asked(body: Body) -> Request {
         let configuration = ConfigurationId {
             domain: DomainId(2),
             partition: 0,
             index: 0,
             digest: 0,
         };
-        let name = Name::user("a").unwrap();
-        let accesses = accesses.into_iter().map(|it| (name.clone(), it));
         Request::Configured {
             configuration,
             descriptor: None,
             successors: Successors::default(),
-            body: Body::Access(accesses.collect()),
+            body,
         }
     }
 
@@ -232,8 +271,8 @@ mod tests {
                 form: Form::Copy,
                 deleted: false,
                 length: 0,
-                metadata: bytes::Bytes::new(),
-                payload: bytes::Bytes::new(),
+                metadata: Bytes::new(),
+                payload: Bytes::new(),
                 checksum: None,
             },
             write_back,
@@ -289,5 +328,20 @@ mod tests {
         assert_eq!(Completion::of(&Request::Status), None);
         let completed = Completion::Prepare.answer(&request(vec![rank(1)]));
         assert_eq!(completed, Completed::Replaced(request(vec![look()])));
+    }
+
+    #[test]
+    fn a_ballot_for_a_cell_is_completed_and_a_value_is_not() {
+        let ballot = Ballot::default();
+        let value = Bytes::from_static(b"of the caller");
+        for (step, expected) in [
+            (CellRequest::Prepare { ballot }, Some(Completion::Decision)),
+            (CellRequest::Accept { ballot, value }, None),
+            (CellRequest::Query, None),
+        ] {
+            let cell = Bytes::from_static(b"cell");
+            let of_cell = asked(Body::Cell { cell, step });
+            assert_eq!(Completion::of(&of_cell), expected, "{of_cell:?}");
+        }
     }
 }

@@ -180,6 +180,10 @@ impl Gate {
                 Ok(Some(Completed::PassedOn)) => Ending::Pass,
                 Ok(Some(Completed::Replaced(request))) => Ending::Replace(request),
                 Ok(Some(Completed::Answered(reply))) => Ending::Answer(reply),
+                Ok(Some(Completed::Unfounded)) => {
+                    let lacking = self.judging().lacking(request, self.standing(origin));
+                    lacking.map_or(Ending::Later, Ending::Refuse)
+                }
                 Ok(None) | Err(_) => Ending::Later,
             },
             Ok(Verdict::Unnamed | Verdict::Unregistered | Verdict::Unheard) | Err(_) => {
@@ -188,7 +192,7 @@ impl Gate {
         }
     }
 
-    /// Completes the versions of the request under this server's own certificate. `None`: not yet.
+    /// Completes the versions of the request, or decides its cell, under this server's own certificate. `None`: not yet.
     async fn complete(&self, request: &Request) -> Option<Completed> {
         let completing = self.asking.acquire().await;
         let _place = completing.expect("the semaphore is never closed");
@@ -197,6 +201,7 @@ impl Gate {
         };
         let known = match self.worker.latest(configuration) {
             Some(latest) => latest,
+            None if configuration.domain == self.table.root => self.worker.root()?,
             // This one may be pending, and have nothing yet.
             None => self.first_of(configuration.domain).await?,
         };

@@ -5,7 +5,7 @@
 use std::ops::ControlFlow;
 
 use areo_core::config::ServerId;
-use areo_core::dsm::completion::{Completion, accesses_of};
+use areo_core::dsm::completion::{Completion, accesses_of, cell_of};
 use areo_core::message::{Access, Note, Request};
 use areo_core::object::{DomainId, Name};
 use areo_trust::grant::{self, Grants, MissingGrant, Verb};
@@ -37,7 +37,8 @@ pub(crate) enum Verdict {
     Allowed,
     /// It may not.
     Lacking(Lacking),
-    /// It may read, and not complete what it read: the server does that itself.
+    /// It may read, and not complete what it read: the server does that itself. Of a cell it may not hold what it asks for at all, if nothing
+    /// was accepted there.
     Completed,
     /// It depends on the name of a domain that is not known here.
     Unnamed,
@@ -139,7 +140,25 @@ impl<K: Knowledge> Judge<K> {
             let need = self.table.of_completed(domain, name);
             self.need(&need, standing) == Verdict::Allowed
         };
-        Completion::of(request).is_some() && accesses_of(request).iter().all(may_read)
+        if Completion::of(request).is_none() {
+            return false;
+        }
+        match cell_of(request) {
+            Some((cell, _)) => {
+                let need = self.table.of_finished_cell(domain, cell);
+                need.is_some_and(|need| self.need(&need, standing) == Verdict::Allowed)
+            }
+            None => accesses_of(request).iter().all(may_read),
+        }
+    }
+
+    /// The right that the sender of a request lacks for it, if there is one: also where the server completes what the sender has read.
+    pub(crate) fn lacking(&self, request: &Request, standing: Standing<'_>) -> Option<Lacking> {
+        let visit = |need| match self.need(&need, standing) {
+            Verdict::Lacking(lacking) => ControlFlow::Break(lacking),
+            _ => ControlFlow::Continue(()),
+        };
+        self.table.each_need(request, visit).break_value()
     }
 
     /// Judges the sender of a note. A server that was forgotten says nothing more, and one that is not registered nothing yet.

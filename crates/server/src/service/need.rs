@@ -210,6 +210,13 @@ impl Table {
         self.of_object(READ, domain, name)
     }
 
+    /// The need of a caller in whose place the server decides a cell with what members have accepted there. `None`: the server does that for no
+    /// caller. Names of domains are looked up with any key, and their cells are listed with any key ([`Self::of_cells`]).
+    pub(crate) fn of_finished_cell(self, domain: DomainId, cell: &[u8]) -> Option<Need<'static>> {
+        let is_of_directory = domain == self.root && domain_of_cell(cell).is_some();
+        is_of_directory.then_some(Need::AnyKey)
+    }
+
     fn of_list(self, domain: DomainId, list: &ListRequest) -> Need<'_> {
         match list.kind {
             Kind::User => self.in_domain(LIST, domain, Keys::From(&list.prefix)),

@@ -25,6 +25,7 @@ use areo_trust::ticket::{Holder, Signer, Ticket, Verifier};
 use areo_trust::tls::{Credentials, DefaultTimeProvider, Endpoint};
 use tokio::task::{LocalSet, spawn_local};
 
+mod names;
 mod readers;
 
 use super::need::tests::{PHOTOS, ROOT, configuration};

@@ -114,6 +114,7 @@ impl World {
                     let body = Body { body, payload };
                     world.on_request(ends, (call, deadline_ms), body);
                 }
+                Some(Completed::Unfounded) => unreachable!("it is of cells alone"),
             }
         });
         self.0.readers.completing.borrow_mut()[server].push(task);
@@ -130,8 +131,11 @@ impl World {
 
 /// The table of grants in `server`, for a caller with `read` alone. A new access or request is to be placed here, too.
 fn handling(request: &Request) -> Handling {
-    if Completion::of(request).is_some() {
-        return Handling::Complete;
+    match Completion::of(request) {
+        // Only cells of the directory are decided for a reader, which finds its domain without them here.
+        Some(Completion::Decision) => return Handling::Refuse,
+        Some(_) => return Handling::Complete,
+        None => {}
     }
     let may_send = match request {
         Request::Configured { body, .. } => match body {

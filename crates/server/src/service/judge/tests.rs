@@ -8,7 +8,7 @@ use areo_core::pointer::{Pointer, Successors};
 use areo_trust::grant::{CLUSTER_VERBS, DOMAIN_VERBS};
 
 use super::super::need::tests::{
-    Message, OWN, PHOTOS, ROOT, Row, access, configuration, put, rows,
+    Message, OWN, PHOTOS, ROOT, Row, access, cell, configuration, prepare, put, rows,
 };
 use super::*;
 
@@ -92,12 +92,17 @@ fn each_row_is_judged_with_each_grant_alone() {
             let key = grants(&[grant.as_str()]);
             let is_enough = matches!(need, Need::Nothing | Need::AnyKey) || enough.contains(grant);
             let found = verdict(message, Standing::Key(&key));
-            let completes = match message {
-                Message::Request(request) => Completion::of(request).is_some(),
-                Message::Note(_) => false,
+            let completion = match message {
+                Message::Request(request) => Completion::of(request),
+                Message::Note(_) => None,
+            };
+            let completes = match completion {
+                Some(Completion::Decision) => matches!(need, Need::Named(_)),
+                Some(_) => grant == "read:photos",
+                None => false,
             };
             match (need, is_enough) {
-                (_, false) if completes && grant == "read:photos" => {
+                (_, false) if completes => {
                     assert_eq!(found, Verdict::Completed, "{message:?}");
                 }
                 (_, true) => assert_eq!(found, Verdict::Allowed, "{grant}: {message:?}"),
@@ -291,6 +296,38 @@ fn a_reader_has_the_server_complete_what_it_read() {
     }
     let stranger = judge(true, true).request(&write_back, Standing::Stranger);
     assert_eq!(stranger, Verdict::Lacking(Lacking::Key));
+}
+
+#[test]
+fn any_key_has_the_server_decide_the_name_of_a_domain() {
+    let name = cell(ROOT, "domain/photos/00000000", prepare());
+    let (none, admin) = (Grants::default(), grants(&["admin:photos"]));
+    let lacking = |grant: &str| Verdict::Lacking(Lacking::Grant(grant.into()));
+    for (request, expected) in [
+        (&name, Verdict::Completed),
+        (
+            &cell(PHOTOS, "domain/photos/00000000", prepare()),
+            lacking("admin:photos"),
+        ),
+        (
+            &cell(PHOTOS, "upload-1", prepare()),
+            lacking("write:photos"),
+        ),
+        (&cell(ROOT, "chain/trust/1", prepare()), lacking("reconfig")),
+        (&cell(ROOT, "domain", prepare()), lacking("reconfig")),
+    ] {
+        let found = judge(true, true).request(request, Standing::Key(&none));
+        assert_eq!(found, expected, "{request:?}");
+    }
+    let judge = judge(true, true);
+    let owner = judge.request(&name, Standing::Key(&admin));
+    assert_eq!(owner, Verdict::Allowed);
+    let stranger = judge.request(&name, Standing::Stranger);
+    assert_eq!(stranger, Verdict::Lacking(Lacking::Key));
+    // Where nothing was accepted the refusal names this.
+    let found = judge.lacking(&name, Standing::Key(&none));
+    assert_eq!(found, Some(Lacking::Grant("admin:photos".into())));
+    assert_eq!(judge.lacking(&name, Standing::Key(&admin)), None);
 }
 
 /// Judges by the grant that is the last one, and prints the time that it takes: `cargo test --release -p areo-server --lib by_one_of_many -- --nocapture`.

@@ -112,12 +112,12 @@ fn accept(element: Option<Element>) -> Access {
     }))
 }
 
-fn cell(domain: DomainId, cell: &'static str, step: CellRequest) -> Request {
+pub(crate) fn cell(domain: DomainId, cell: &'static str, step: CellRequest) -> Request {
     let cell = Bytes::from_static(cell.as_bytes());
     asked(domain, Body::Cell { cell, step })
 }
 
-fn prepare() -> CellRequest {
+pub(crate) fn prepare() -> CellRequest {
     let ballot = Ballot::default();
     CellRequest::Prepare { ballot }
 }
@@ -294,6 +294,11 @@ fn lists_and_cells() -> Vec<Row> {
             cell(ROOT, "domain/photos/00000000", accept()),
             &[Need::Named("photos")],
         ),
+        row(
+            cell(ROOT, "domain/photos/00000000", prepare()),
+            &[Need::Named("photos")],
+        ),
+        row(cell(ROOT, "server/s4", prepare()), &[Need::Newcomer]),
         row(cell(ROOT, "server/s4", accept()), &[Need::Newcomer]),
         row(cell(ROOT, "chain/trust/00000000", accept()), &[of_all]),
         row(cell(ROOT, "chain/trust/00000000", query()), &[of_all]),
