@@ -49,7 +49,9 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
     };
     program::perform("areo", global, watching, |session, recorder| {
         check_domain(session, &command)?;
-        if let Some(address) = session.global.metrics {
+        // A gateway has metrics of its own beside those of its clients.
+        let is_gateway = matches!(command, Command::S3(_));
+        if let Some(address) = session.global.metrics.filter(|_| !is_gateway) {
             metrics::serve(session.out, &command, address, &session.metrics)?;
         }
         perform(session, command, recorder)

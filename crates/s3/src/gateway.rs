@@ -15,9 +15,11 @@ mod buckets;
 mod callers;
 mod copy;
 mod failure;
+mod health;
 mod incoming;
 mod kept;
 mod list;
+mod metrics;
 mod multipart;
 mod read;
 mod reply;
@@ -32,18 +34,20 @@ use crate::wire::xml::Owner;
 use crate::wire::{self, Addressing, Code, Operation, S3Error, S3Request, Target, xml};
 use areo_client::{Client, DapKind, Domain};
 use callers::{CallerClient, Callers};
+use health::Readiness;
 use http::header::HeaderValue;
 use http::request::Parts;
 use http::{HeaderName, Method, Request, Response};
 use hyper::body::Incoming;
 use incoming::CallerBody;
+use metrics::Metrics;
 use multipart::UploadPlace;
 use reply::Reply;
 use ring::digest;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-pub use reply::{BrokenOff, GatewayBody};
+pub use reply::{BrokenOff, CountedBody, GatewayBody};
 pub use serve::{ServeOptions, Stop, serve};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-amz-request-id");
@@ -91,6 +95,8 @@ pub struct Gateway {
     /// The first half of each request's id.
     process: u32,
     requests: AtomicU64,
+    metrics: Metrics,
+    readiness: Readiness,
 }
 
 impl Gateway {
@@ -98,35 +104,56 @@ impl Gateway {
     pub fn new(client: Client, options: GatewayOptions) -> Gateway {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let process = now.map_or(0, |now| now.subsec_nanos()) ^ std::process::id();
+        let metrics = Metrics::new();
         Gateway {
-            callers: Callers::new(client),
+            callers: Callers::new(client, metrics.clone()),
             options,
             process,
             requests: AtomicU64::new(0),
+            metrics,
+            readiness: Readiness::default(),
         }
     }
 
+    /// What the gateway has counted, in the text format of Prometheus.
+    pub fn metrics_text(&self) -> String {
+        self.metrics.text()
+    }
+
     /// Answers a request.
-    pub async fn answer(&self, request: Request<Incoming>) -> Response<GatewayBody> {
+    pub async fn answer(&self, request: Request<Incoming>) -> Response<CountedBody> {
+        let mut counted = self.metrics.request();
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         let id = format!("{:08X}{number:08X}", self.process);
         let (head, mut body) = request.into_parts();
-        let reply = match self.perform(&head, &mut body).await {
-            Ok(reply) => reply,
-            Err(error) => {
-                let (method, path) = (&head.method, head.uri.path());
-                tracing::debug!(%method, path, %error, "request refused");
-                Reply::error(&error, path, &id)
+        let reply = match self.health(&head).await {
+            Some(reply) => {
+                counted.operation = "Health";
+                Ok(reply)
             }
+            None => self.perform(&head, &mut body, &mut counted.operation).await,
         };
-        incoming::drain(&head, &mut body).await;
-        let mut response = reply.into_response(head.method == Method::HEAD);
+        let reply = reply.unwrap_or_else(|error| {
+            let (method, path) = (&head.method, head.uri.path());
+            tracing::debug!(%method, path, %error, "request refused");
+            self.metrics.error(error.code);
+            Reply::error(&error, path, &id)
+        });
+        incoming::drain(&head, &mut body, &self.metrics.received).await;
+        counted.answered(reply.status);
+        let response = reply.into_response(head.method == Method::HEAD);
+        let mut response = response.map(|body| CountedBody::new(body, self.metrics.sent.clone()));
         let id = HeaderValue::from_str(&id).expect("hexadecimal digits");
         response.headers_mut().insert(REQUEST_ID, id);
         response
     }
 
-    async fn perform(&self, head: &Parts, body: &mut Incoming) -> Result<Reply, S3Error> {
+    async fn perform(
+        &self,
+        head: &Parts,
+        body: &mut Incoming,
+        operation: &mut &'static str,
+    ) -> Result<Reply, S3Error> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now_seconds = now.map_or(0, |now| now.as_secs());
         let region = &self.options.region;
@@ -137,6 +164,7 @@ impl Gateway {
         }
         let caller = auth::authenticate(head, region, &self.callers, now_seconds).await?;
         let request = wire::parse(head, &self.options.addressing)?;
+        *operation = request.operation.name();
         let Some(key_id) = caller.key_id() else {
             let sentence = "the request is not signed: sign it with an access key";
             return Err(S3Error::new(Code::AccessDenied, sentence));
@@ -151,11 +179,12 @@ impl Gateway {
                 display_name: key_id.to_owned(),
             },
         };
-        let caller = &caller;
+        let (caller, received) = (&caller, &self.metrics.received);
         let first = CallerBody {
             head,
             caller,
             incoming: &mut *body,
+            received,
         };
         let answered = exchange.answer(first).await;
         let is_gone = matches!(&answered, Err(error) if error.code == Code::NoSuchBucket);
@@ -169,6 +198,7 @@ impl Gateway {
                     head,
                     caller,
                     incoming: body,
+                    received,
                 };
                 exchange.answer(again).await
             }
@@ -376,8 +406,7 @@ fn nothing(code: Code) -> S3Error {
 }
 
 fn not_yet(operation: &Operation) -> S3Error {
-    let name = format!("{operation:?}");
-    let name = name.split([' ', '(', '{']).next().unwrap_or_default();
+    let name = operation.name();
     S3Error::new(
         Code::NotImplemented,
         format!("{name} is not done by this gateway"),

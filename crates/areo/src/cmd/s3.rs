@@ -1,12 +1,16 @@
 //! `areo s3`: a gateway for clients of S3, in the foreground.
 
+mod admin;
+
 use super::server::{certificate, make_files_private, stop_with_supervisor};
 use crate::args::{self, DapWord, LogWord};
 use crate::config::{self, Settings};
 use crate::exit::{Code, Failure, Outcome, plain};
 use crate::log;
+use crate::metrics;
 use crate::output::say;
 use crate::session::Session;
+use admin::Admin;
 use areo_s3::gateway::{Gateway, GatewayOptions, ServeOptions, serve};
 use areo_s3::wire::Addressing;
 use areo_server::StopSignals;
@@ -47,6 +51,10 @@ pub(super) fn run(session: &Session, args: &args::S3, recorder: &Recorder) -> Ou
     if args.supervised {
         stop_with_supervisor()?;
     }
+    let admin = Admin::new(session.metrics.clone());
+    if let Some(address) = session.global.metrics {
+        metrics::serve_router(session.out, address, admin.router())?;
+    }
     let mut limits = ServeOptions::default();
     let connections = settings.get(args.connections, "s3.connections", config::number)?;
     if let Some(connections) = connections {
@@ -73,6 +81,7 @@ pub(super) fn run(session: &Session, args: &args::S3, recorder: &Recorder) -> Ou
             options.region
         ));
         let gateway = Arc::new(Gateway::new(client, options));
+        admin.serves(&gateway);
         let (stopping, stopped) = watch::channel(false);
         let serving = async {
             match tls {
@@ -88,6 +97,7 @@ pub(super) fn run(session: &Session, args: &args::S3, recorder: &Recorder) -> Ou
         };
         let stop = async {
             stop.next().await;
+            admin.stops();
             say("stopping: requests under way are finished");
             let _ = stopping.send(true);
             // A second signal does not wait.

@@ -38,6 +38,7 @@ mod rotation;
 mod s3;
 mod s3_client;
 mod s3_listing;
+mod s3_metrics;
 mod s3_parts;
 mod security;
 mod terminal;

@@ -1,6 +1,7 @@
 //! What servers count, as Prometheus reads it.
 
-use crate::cluster::{Cluster, wait_until};
+use crate::cluster::{Cluster, free_ports, wait_until};
+use crate::s3_client::Gateway;
 use areo_client::blocking::wait;
 use areo_client::file::PushOptions;
 use areo_client::{Change, Client, ConnectOptions, DapKind, Domain, Error, Metrics, PutOptions};
@@ -232,7 +233,10 @@ fn what_is_deployed_speaks_of_metrics_that_exist() {
     // Of a domain there is something to say when the server has gone over its objects.
     let admin = cluster.port() + 90;
     wait_until(|| metrics(admin).contains("areo_domain_objects_below_redundancy"));
-    let exist = metrics(admin) + &of_client.text();
+    let of_gateway = free_ports();
+    let address = format!("127.0.0.1:{of_gateway}");
+    let _gateway = Gateway::start_with(&cluster, &["--metrics", &address]);
+    let exist = metrics(admin) + &of_client.text() + &metrics(of_gateway);
     let known: BTreeSet<&str> = exist
         .lines()
         .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())

@@ -34,8 +34,13 @@ impl Drop for Gateway {
 impl Gateway {
     /// A gateway of the cluster that takes connections.
     pub(crate) fn start(cluster: &Cluster) -> Gateway {
+        Gateway::start_with(cluster, &[])
+    }
+
+    /// A gateway with more options.
+    pub(crate) fn start_with(cluster: &Cluster, options: &[&str]) -> Gateway {
         let address = format!("127.0.0.1:{}", free_ports());
-        let child = cluster.spawn(&["s3", "--listen", &address]);
+        let child = cluster.spawn(&[&["s3", "--listen", &address], options].concat());
         wait_until(|| TcpStream::connect(&address).is_ok());
         let child = Some(child);
         Gateway { child, address }

@@ -4,6 +4,7 @@
 //! of its callers. So each server judges each request by the grants of the caller.
 
 use super::failure;
+use super::metrics::{Metrics, Recall};
 use crate::auth::{SigningKey, SigningKeys};
 use crate::wire::{Code, S3Error};
 use areo_client::trust::{KeyId, RefusalKind, Secret, TrustError};
@@ -71,6 +72,7 @@ pub(super) struct Callers {
     signing: Mutex<SigningMemory>,
     /// A caller's first requests wait for one connection; those of others do not.
     clients: Mutex<Remembered<String, Arc<OnceCell<CallerClient>>>>,
+    metrics: Metrics,
 }
 
 /// Answers by id, day and region, each with its time.
@@ -80,12 +82,18 @@ type SigningMemory = Remembered<(String, u32, String), (Instant, Known)>;
 type Known = Result<Vec<SigningKey>, S3Error>;
 
 impl Callers {
-    pub(super) fn new(gateway: Client) -> Callers {
+    pub(super) fn new(gateway: Client, metrics: Metrics) -> Callers {
         Callers {
             gateway,
             signing: Mutex::new(Remembered::new(SIGNING_KEYS)),
             clients: Mutex::new(Remembered::new(CLIENTS)),
+            metrics,
         }
+    }
+
+    /// The client with the gateway's own key.
+    pub(super) fn gateway(&self) -> &Client {
+        &self.gateway
     }
 
     /// The client of the owner of a key, whose signature was verified.
@@ -94,6 +102,10 @@ impl Callers {
     /// [`Code::AccessDenied`], [`Code::ServiceUnavailable`].
     pub(super) async fn client(&self, key_id: &str) -> Result<CallerClient, S3Error> {
         let cell = self.cell(key_id);
+        self.metrics.caller(match cell.initialized() {
+            true => Recall::Kept,
+            false => Recall::Asked,
+        });
         let connected = cell.get_or_try_init(|| self.connect(key_id));
         connected.await.cloned()
     }
@@ -137,10 +149,12 @@ impl SigningKeys for Callers {
         if let Some((asked, known)) = known {
             let lasts = if known.is_ok() { SIGNING } else { UNKNOWN };
             if asked.elapsed() < lasts {
+                self.metrics.signing_key(Recall::Kept);
                 return known;
             }
         }
         let key = parse(key_id)?;
+        self.metrics.signing_key(Recall::Asked);
         let answer = self.gateway.trust().signing_keys(key, day, region).await;
         let found = answer.map_err(|error| of_trust(&error, key_id));
         let found = found.map(|secrets| {

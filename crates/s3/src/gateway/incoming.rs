@@ -10,6 +10,7 @@ use http::header::{CONTENT_LENGTH, EXPECT, TRANSFER_ENCODING};
 use http::request::Parts;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, Incoming};
+use prometheus::IntCounter;
 use std::error::Error;
 use std::future::Future;
 use std::pin::Pin;
@@ -31,12 +32,17 @@ const IDLE: Duration = Duration::from_mins(1);
 pub(super) struct Sending<'a> {
     body: &'a mut Incoming,
     idle: Pin<Box<Sleep>>,
+    received: &'a IntCounter,
 }
 
 impl<'a> Sending<'a> {
-    fn new(body: &'a mut Incoming) -> Sending<'a> {
+    fn new(body: &'a mut Incoming, received: &'a IntCounter) -> Sending<'a> {
         let idle = Box::pin(sleep(IDLE));
-        Sending { body, idle }
+        Sending {
+            body,
+            idle,
+            received,
+        }
     }
 }
 
@@ -51,6 +57,9 @@ impl Body for Sending<'_> {
         let this = self.get_mut();
         if let Poll::Ready(frame) = Pin::new(&mut *this.body).poll_frame(context) {
             this.idle.as_mut().reset(Instant::now() + IDLE);
+            if let Some(Ok(frame)) = &frame {
+                this.received.inc_by(data_bytes(frame));
+            }
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
         }
         ready!(this.idle.as_mut().poll(context));
@@ -65,6 +74,8 @@ pub(super) struct CallerBody<'a> {
     pub(super) head: &'a Parts,
     pub(super) caller: &'a Caller,
     pub(super) incoming: &'a mut Incoming,
+    /// Counts its bytes.
+    pub(super) received: &'a IntCounter,
 }
 
 impl<'a> CallerBody<'a> {
@@ -90,7 +101,7 @@ impl<'a> CallerBody<'a> {
             algorithm,
             ..BodyPlan::new(payload, length)
         };
-        BodyReader::new(Sending::new(self.incoming), plan)
+        BodyReader::new(Sending::new(self.incoming, self.received), plan)
     }
 
     /// A document, whole.
@@ -115,20 +126,25 @@ where
     }
 }
 
+fn data_bytes(frame: &Frame<Bytes>) -> u64 {
+    frame.data_ref().map_or(0, Bytes::len) as u64
+}
+
 /// True if the head says that a body follows.
 pub(super) fn has_body(head: &Parts) -> bool {
     head.headers.contains_key(CONTENT_LENGTH) || head.headers.contains_key(TRANSFER_ENCODING)
 }
 
 /// Reads what is left of a body, so that the caller comes to read the response. One that waits for a word before it sends has nothing to be read.
-pub(super) async fn drain(head: &Parts, body: &mut Incoming) {
+pub(super) async fn drain(head: &Parts, body: &mut Incoming, received: &IntCounter) {
     if head.headers.contains_key(EXPECT) || body.is_end_stream() {
         return;
     }
     let mut left = DRAIN_BYTES;
     let read = async {
         while let Some(Ok(frame)) = body.frame().await {
-            let bytes = frame.data_ref().map_or(0, Bytes::len) as u64;
+            let bytes = data_bytes(&frame);
+            received.inc_by(bytes);
             left = left.saturating_sub(bytes);
             if left == 0 {
                 return;

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{HeaderMap, Response, StatusCode};
 use hyper::body::{Body, Frame, SizeHint};
+use prometheus::IntCounter;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -207,5 +208,44 @@ impl Body for GatewayBody {
             GatewayBody::Pieces { left, .. } => *left,
         };
         SizeHint::with_exact(length)
+    }
+}
+
+/// The body of a response whose bytes are counted when the connection takes them.
+#[derive(Debug)]
+pub struct CountedBody {
+    body: GatewayBody,
+    sent: IntCounter,
+}
+
+impl CountedBody {
+    pub(super) fn new(body: GatewayBody, sent: IntCounter) -> CountedBody {
+        CountedBody { body, sent }
+    }
+}
+
+impl Body for CountedBody {
+    type Data = Bytes;
+    type Error = BrokenOff;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        let this = self.get_mut();
+        let frame = std::task::ready!(Pin::new(&mut this.body).poll_frame(context));
+        if let Some(Ok(frame)) = &frame {
+            let bytes = frame.data_ref().map_or(0, Bytes::len);
+            this.sent.inc_by(bytes as u64);
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }

@@ -79,6 +79,7 @@ pub async fn serve<S, F>(
         let _ = stream.set_nodelay(true);
         let (gateway, secure, stop) = (Arc::clone(&gateway), secure.clone(), stop.clone());
         tokio::spawn(async move {
+            let _counted = gateway.metrics.connection();
             match timeout(HEAD, secure(stream)).await {
                 Ok(Ok(stream)) => connection(gateway, stream, stop).await,
                 Ok(Err(error)) => tracing::debug!(%error, "connection closed before a request"),

@@ -214,6 +214,42 @@ pub enum Operation {
     },
 }
 
+impl Operation {
+    /// The name, as Amazon's reference has it. Operations on one document of a bucket or an object have one name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Operation::ListBuckets => "ListBuckets",
+            Operation::CreateBucket { .. } => "CreateBucket",
+            Operation::HeadBucket => "HeadBucket",
+            Operation::DeleteBucket => "DeleteBucket",
+            Operation::GetBucketLocation => "GetBucketLocation",
+            Operation::GetBucketVersioning => "GetBucketVersioning",
+            Operation::GetAcl => "GetAcl",
+            Operation::Preflight { .. } => "Preflight",
+            Operation::ListObjects(_) => "ListObjects",
+            Operation::ListObjectVersions(_) => "ListObjectVersions",
+            Operation::DeleteObjects => "DeleteObjects",
+            Operation::ListMultipartUploads { .. } => "ListMultipartUploads",
+            Operation::BucketCors(_) => "BucketCors",
+            Operation::BucketLifecycle(_) => "BucketLifecycle",
+            Operation::BucketTagging(_) => "BucketTagging",
+            Operation::GetObject(_) => "GetObject",
+            Operation::HeadObject(_) => "HeadObject",
+            Operation::GetObjectAttributes { .. } => "GetObjectAttributes",
+            Operation::PutObject(_) => "PutObject",
+            Operation::CopyObject { .. } => "CopyObject",
+            Operation::DeleteObject { .. } => "DeleteObject",
+            Operation::ObjectTagging(_) => "ObjectTagging",
+            Operation::CreateMultipartUpload { .. } => "CreateMultipartUpload",
+            Operation::UploadPart { .. } => "UploadPart",
+            Operation::UploadPartCopy { .. } => "UploadPartCopy",
+            Operation::CompleteMultipartUpload { .. } => "CompleteMultipartUpload",
+            Operation::AbortMultipartUpload { .. } => "AbortMultipartUpload",
+            Operation::ListParts { .. } => "ListParts",
+        }
+    }
+}
+
 /// Asking for a document that a bucket or an object has, replacing it, removing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {

@@ -126,11 +126,11 @@ impl Processes {
         std::fs::create_dir_all(&directory)
             .map_err(|error| Failure::file("make", &directory, &error))?;
         let file = cluster.path.display().to_string();
-        let words = ["--cluster", &file, "s3", "--listen", listen, "--supervised"];
+        let arguments = gateway_arguments(&file, listen, self.out);
         let mut process = Process {
             name: GATEWAY.into(),
             directory,
-            arguments: words.map(str::to_owned).to_vec(),
+            arguments,
             state: State::Dead,
             pause: BACKOFF.0,
             is_gateway: true,
@@ -388,8 +388,22 @@ fn arguments(
             .iter()
             .flat_map(|(name, value)| [(*name).to_owned(), (*value).to_owned()]),
     );
-    arguments.extend((0..out.verbose).map(|_| "-v".to_owned()));
+    arguments.extend(verbosity(out));
     arguments
+}
+
+fn verbosity(out: Output) -> impl Iterator<Item = String> {
+    (0..out.verbose).map(|_| "-v".to_owned())
+}
+
+/// The arguments of the gateway for this cluster file. It logs as much as servers do.
+fn gateway_arguments(file: &str, listen: &str, out: Output) -> Vec<String> {
+    let words = ["--cluster", file, "s3", "--listen", listen, "--supervised"];
+    words
+        .into_iter()
+        .map(str::to_owned)
+        .chain(verbosity(out))
+        .collect()
 }
 
 /// The end of a process, in words.
@@ -439,6 +453,21 @@ mod tests {
             Some(Path::new("")),
             "no file of the user"
         );
+        assert_eq!(cli.global.common.verbose, 2);
+    }
+
+    /// The gateway logged nothing of its requests, however often `-v` was given.
+    #[test]
+    fn the_gateway_logs_as_much_as_servers() {
+        use clap::Parser;
+        let arguments = gateway_arguments("data/cluster.toml", "127.0.0.1:7480", OUT);
+        let cli = crate::args::Cli::try_parse_from(["areo".to_owned()].iter().chain(&arguments));
+        let cli = cli.expect("understood");
+        let crate::args::Command::S3(parsed) = cli.command else {
+            panic!("a gateway is started");
+        };
+        assert!(parsed.supervised);
+        assert_eq!(parsed.listen.as_deref(), Some("127.0.0.1:7480"));
         assert_eq!(cli.global.common.verbose, 2);
     }
 
