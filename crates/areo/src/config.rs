@@ -55,6 +55,8 @@ pub(crate) const KEYS: &[&str] = &[
     "s3.default-k",
     "s3.cert",
     "s3.cert-key",
+    "s3.tls",
+    "s3.tls-name",
     "s3.connections",
 ];
 

@@ -7,12 +7,16 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use areo_net::network::{AskError, BootstrapError};
+use areo_trust::authority::PublicKey;
 use areo_trust::grant::Grants;
+use areo_trust::host::Hosts;
 use areo_trust::id::TokenId;
 use areo_trust::key::AccessKey;
-use areo_trust::protocol::{Ask, KeyRow, Page, TokenRow, TrustAnswer, TrustRefusal};
+use areo_trust::protocol::{
+    Ask, GatewayCertificate, KeyRow, Page, TokenRow, TrustAnswer, TrustRefusal,
+};
 use areo_trust::registry::{AuditRecord, AuthorityRow};
-use areo_trust::roots::{Root, RootDigest};
+use areo_trust::roots::{Root, RootDigest, Roots};
 use areo_trust::signing::SigningScope;
 use areo_trust::token::JoinToken;
 
@@ -270,6 +274,26 @@ impl Trust {
         })?;
         let answer = self.ask(Ask::SigningKeys { key, scope }).await?;
         only!(answer, TrustAnswer::SigningKeys(keys) => keys)
+    }
+
+    /// A certificate of the CA that issues, for a gateway that callers reach by these names. It counts for a week.
+    ///
+    /// # Errors
+    /// [`TrustError`].
+    pub async fn gateway_certificate(
+        &self,
+        hosts: &Hosts,
+        key: &PublicKey,
+    ) -> Result<GatewayCertificate, TrustError> {
+        let (hosts, key) = (hosts.clone(), *key);
+        let answer = self.ask(Ask::GatewayCertificate { hosts, key }).await?;
+        only!(answer, TrustAnswer::GatewayCertificate(issued) => issued)
+    }
+
+    /// The CAs that the cluster trusted when this client had its last ticket, the one that issues first. `None`: the cluster has none, because its connections are plain.
+    pub async fn roots(&self) -> Option<Roots> {
+        let known = |world: Rc<World>| async move { world.network.tls()?.roots() };
+        self.session.on_network(known).await
     }
 
     /// The state of this server alone.

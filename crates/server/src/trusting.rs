@@ -166,6 +166,13 @@ impl Trusting {
             let gateway = proof.key;
             tracing::info!(%address, %gateway, %key, "a gateway has a ticket on behalf of a key");
         }
+        if let (Ask::GatewayCertificate { hosts, .. }, TrustAnswer::GatewayCertificate(_)) =
+            (ask, &told)
+            && let Some(ticket) = &caller.ticket
+        {
+            let gateway = ticket.key;
+            tracing::info!(%address, %gateway, %hosts, "a gateway has a certificate");
+        }
         told
     }
 }

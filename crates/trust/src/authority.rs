@@ -21,11 +21,14 @@ use areo_core::config::ServerId;
 use crate::SKEW_SECONDS;
 use crate::certificate::{self, ServerIdentity, Usage};
 use crate::hexadecimal;
+use crate::host::{Host, Hosts};
 use crate::roots::{Root, RootDigest, Roots};
 use crate::secret::{self, NoRandomness, Secret};
 
 /// The life of a server's certificate, in seconds: 90 days.
 pub const CERTIFICATE_SECONDS: u64 = 90 * 24 * 60 * 60;
+/// The life of a gateway's certificate, in seconds: a week. The key of a gateway can be revoked, and its certificate cannot.
+pub const GATEWAY_CERTIFICATE_SECONDS: u64 = 7 * 24 * 60 * 60;
 /// A certificate is due when so many seconds of its life are left: a third.
 pub const RENEWAL_SECONDS: u64 = CERTIFICATE_SECONDS / 3;
 /// Bytes of a public key: a point of P-256, uncompressed.
@@ -233,20 +236,47 @@ impl Authority {
             server,
         };
         let uri = identity.to_string();
-        let mut params = CertificateParams::default();
-        params.not_before = not_before(now_seconds)?;
-        params.not_after = instant(now_seconds, now_seconds.saturating_add(CERTIFICATE_SECONDS))?;
-        params.serial_number = Some(serial()?);
+        let mut params = leaf_params(now_seconds, CERTIFICATE_SECONDS)?;
         params.distinguished_name = common_name(&format!("areo server {server}"));
         params.subject_alt_names = vec![SanType::URI(
             uri.as_str().try_into().expect("the URI is ASCII"),
         )];
-        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![
             ExtendedKeyUsagePurpose::ServerAuth,
             ExtendedKeyUsagePurpose::ClientAuth,
         ];
-        params.use_authority_key_identifier_extension = true;
+        self.sign(&params, key)
+    }
+
+    /// A certificate for the key of a gateway that callers reach by these names, for [`GATEWAY_CERTIFICATE_SECONDS`]. It counts for the end that is called, and names
+    /// no server, so that servers take it for none of theirs.
+    ///
+    /// # Errors
+    /// [`AuthorityError`].
+    pub fn issue_to_gateway(
+        &self,
+        hosts: &Hosts,
+        key: &PublicKey,
+        now_seconds: u64,
+    ) -> Result<CertificateDer<'static>, AuthorityError> {
+        let name = |host: &Host| match host {
+            Host::Name(name) => {
+                SanType::DnsName(name.as_str().try_into().expect("names are ASCII"))
+            }
+            Host::Address(address) => SanType::IpAddress(*address),
+        };
+        let mut params = leaf_params(now_seconds, GATEWAY_CERTIFICATE_SECONDS)?;
+        params.distinguished_name = common_name("areo gateway");
+        params.subject_alt_names = hosts.all().iter().map(name).collect();
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        self.sign(&params, key)
+    }
+
+    fn sign(
+        &self,
+        params: &CertificateParams,
+        key: &PublicKey,
+    ) -> Result<CertificateDer<'static>, AuthorityError> {
         let issuer = Issuer::new(root_params(self.cluster, &self.pair), &*self.pair.0);
         Ok(params.signed_by(key, &issuer)?.into())
     }
@@ -272,6 +302,17 @@ pub fn is_due(chain: &[CertificateDer<'_>], roots: &Roots, now_seconds: u64) -> 
     // A clock that was wrong may have made one that does not count now.
     certificate::verify(roots.all(), leaf, intermediates, Usage::Server, now_seconds).is_err()
         || certificate::chain_at(&issuing, leaf, intermediates, Usage::Server, later).is_err()
+}
+
+/// A certificate of this life that is no CA's.
+fn leaf_params(now_seconds: u64, life_seconds: u64) -> Result<CertificateParams, AuthorityError> {
+    let mut params = CertificateParams::default();
+    params.not_before = not_before(now_seconds)?;
+    params.not_after = instant(now_seconds, now_seconds.saturating_add(life_seconds))?;
+    params.serial_number = Some(serial()?);
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.use_authority_key_identifier_extension = true;
+    Ok(params)
 }
 
 /// The issuer, as all certificates of a CA name it. The name follows from the key, so that a CA that is taken back from disk

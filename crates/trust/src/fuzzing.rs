@@ -176,22 +176,7 @@ pub fn operator_file(root: &Root, issued: &[u8], input: &[u8]) -> bool {
 
 /// Bytes as PEM, for tests of files.
 pub fn pem(label: &str, der: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = format!("-----BEGIN {label}-----\n");
-    for (number, group) in der.chunks(3).enumerate() {
-        let mut bytes = [0; 4];
-        bytes[1..=group.len()].copy_from_slice(group);
-        let bits = u32::from_be_bytes(bytes);
-        for place in 0..4 {
-            let digit = DIGITS[(bits >> (18 - 6 * place)) as usize & 63];
-            let is_there = place <= group.len();
-            text.push(char::from(if is_there { digit } else { b'=' }));
-        }
-        if number % 16 == 15 {
-            text.push('\n');
-        }
-    }
-    text + &format!("\n-----END {label}-----\n")
+    crate::pem::write(label, der)
 }
 
 /// A certificate: as one that a stranger shows, which never counts unless `root` issued these very bytes, and as a root.

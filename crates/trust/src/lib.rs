@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`authority`] | the cluster's own CA: its root, and the certificates that it issues to servers |
 //! | [`certificate`] | a chain against the trusted roots, and the server that it names |
+//! | [`host`] | the names in the certificate of a gateway |
 //! | [`operator`] | a certificate of an operator's own PKI, as files give it |
 //! | [`roots`] | the CAs that a cluster trusts, and their rotation |
 //! | [`tls`] | what `rustls` needs for connections between servers, from clients, and for joining |
@@ -29,9 +30,11 @@ pub mod certificate;
 pub mod fuzzing;
 pub mod grant;
 mod hexadecimal;
+pub mod host;
 pub mod id;
 pub mod key;
 pub mod operator;
+mod pem;
 pub mod protocol;
 pub mod registry;
 pub mod roots;

@@ -12,6 +12,7 @@
 //! | [`Ask::Join`] | any caller | [`TrustAnswer::Joined`] |
 //! | [`Ask::CreateToken`], [`Ask::Tokens`], [`Ask::RevokeToken`] | a key with `join` | [`TrustAnswer::Token`], [`TrustAnswer::Tokens`], [`TrustAnswer::Done`] |
 //! | [`Ask::SigningKeys`] | a key with `gateway` | [`TrustAnswer::SigningKeys`] |
+//! | [`Ask::GatewayCertificate`] | a key with `gateway` | [`TrustAnswer::GatewayCertificate`] |
 //! | all others | a key with `keys` | [`TrustAnswer::Key`] and lists; [`TrustAnswer::Done`] |
 //!
 //! Any of them may be answered with [`TrustAnswer::Refused`].
@@ -28,6 +29,7 @@ use areo_core::tlv::TlvError;
 
 use crate::authority::{AuthorityError, PublicKey};
 use crate::grant::{GrantError, Grants};
+use crate::host::{HostError, Hosts};
 use crate::id::{KeyId, TokenId};
 use crate::key::{AccessKey, Exchange, KeyRecord, NONCE_BYTES, PROOF_BYTES, Prover};
 use crate::registry::{AuditRecord, AuthorityRow};
@@ -138,6 +140,22 @@ pub enum Ask {
         /// The day and the region.
         scope: SigningScope,
     },
+    /// Asks for a certificate of the cluster's CA for a gateway.
+    GatewayCertificate {
+        /// The names by which callers reach it.
+        hosts: Hosts,
+        /// The public half of its key.
+        key: PublicKey,
+    },
+}
+
+/// The certificate of a gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GatewayCertificate {
+    /// It, by the CA that issues.
+    pub certificate: CertificateDer<'static>,
+    /// The CAs that the cluster trusts, the one that issues first.
+    pub roots: Roots,
 }
 
 /// The answer to a request.
@@ -180,6 +198,8 @@ pub enum TrustAnswer {
     },
     /// A signing key for each secret of a key, the newest first: one, or two while the key is rotated.
     SigningKeys(Vec<Secret>),
+    /// A certificate for a gateway, and the CAs that the cluster trusts.
+    GatewayCertificate(GatewayCertificate),
     /// The change was made, or had been before.
     Done,
     /// The request was not carried out.
@@ -418,6 +438,9 @@ pub enum ProtocolError {
     /// A day or a region of signing keys is none.
     #[error("{0}")]
     Scope(#[from] ScopeError),
+    /// A name of a gateway is none, or there are too many.
+    #[error("{0}")]
+    Host(#[from] HostError),
 }
 
 #[cfg(test)]

@@ -107,6 +107,11 @@ impl Root {
         &self.certificate
     }
 
+    /// The certificate in PEM, as [`Root::from_file`] reads it.
+    pub fn pem(&self) -> String {
+        crate::pem::write("CERTIFICATE", &self.certificate)
+    }
+
     /// Its digest.
     pub fn digest(&self) -> RootDigest {
         RootDigest::of(&self.certificate)
@@ -276,6 +281,19 @@ mod tests {
 
     fn root() -> Root {
         Authority::create(7, 1_800_000_000).unwrap().root().clone()
+    }
+
+    #[test]
+    fn a_root_is_read_from_the_file_that_it_makes() {
+        for _ in 0..4 {
+            let root = Authority::create(1, 1_800_000_000).unwrap().root().clone();
+            let pem = root.pem();
+            assert!(
+                pem.lines().all(|line| (1..=64).contains(&line.len())),
+                "{pem}"
+            );
+            assert_eq!(Root::from_file(pem.as_bytes()), Ok(root));
+        }
     }
 
     #[test]

@@ -215,6 +215,7 @@ fn table() -> Vec<(Ask, Option<Verb>)> {
             },
             Some(Verb::Gateway),
         ),
+        (gateway::certificate(), Some(Verb::Gateway)),
     ]
 }
 

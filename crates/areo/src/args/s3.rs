@@ -27,6 +27,12 @@ pub(crate) struct S3 {
     /// File with the private key of --cert, in PEM
     #[arg(long, value_name = "FILE")]
     pub(crate) cert_key: Option<PathBuf>,
+    /// Have the cluster's CA issue a certificate for clients, and renew it; `areo ca export` prints the CA
+    #[arg(long, conflicts_with_all = ["cert", "cert_key"])]
+    pub(crate) tls: bool,
+    /// Names and addresses by which clients reach this gateway, for --tls; several are separated by commas [default: those of --listen and --domain-name]
+    #[arg(long, value_name = "NAME[,NAME]", value_delimiter = ',')]
+    pub(crate) tls_name: Vec<String>,
     /// Connections at a time [default: 1024]
     #[arg(long, value_name = "N")]
     pub(crate) connections: Option<usize>,

@@ -103,6 +103,10 @@ impl GrantArgs {
 pub(crate) enum Ca {
     /// List the CAs that the cluster trusts
     Ls,
+    /// Print the certificates of the CAs that the cluster trusts, in PEM, the one that issues first
+    ///
+    /// Clients of a gateway with --tls verify it by them. Any key will do.
+    Export,
     /// Have a new CA issue the certificates of all servers
     ///
     /// Waits until each server trusts the new CA, has it issue, and waits until each server has a certificate of it. Started again, it goes

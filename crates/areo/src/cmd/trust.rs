@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime};
 
 /// The failure of the process for a request about trust.
 #[allow(clippy::needless_pass_by_value)] // For `map_err`.
-fn failure(error: TrustError) -> Failure {
+pub(super) fn failure(error: TrustError) -> Failure {
     let code = match error.kind() {
         RefusalKind::Other => Code::Other,
         RefusalKind::Usage => Code::Usage,

@@ -111,10 +111,16 @@ impl Tls {
 
     /// The CAs by which this process judges certificates, the one that issues first.
     pub fn trusted(&self) -> Vec<RootDigest> {
-        let current = self.current();
-        let roots = current.known.endpoint().map(|endpoint| &endpoint.roots);
+        let roots = self.roots();
         let digests = roots.map(|roots| roots.all().iter().map(Root::digest).collect());
         digests.unwrap_or_default()
+    }
+
+    /// Those CAs with their certificates. `None`: this process knows none.
+    pub fn roots(&self) -> Option<Roots> {
+        let current = self.current();
+        let endpoint = current.known.endpoint();
+        endpoint.map(|endpoint| endpoint.roots.clone())
     }
 
     /// Judges a server by what this process knows: by the certificates that it showed, or by others for the same key. A process that knows no CA takes any.

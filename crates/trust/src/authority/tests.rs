@@ -199,3 +199,41 @@ fn public_keys_of_another_form_are_refused() {
         assert_eq!(PublicKey::new(bytes), Err(AuthorityError::PublicKey));
     }
 }
+
+#[test]
+fn the_certificate_of_a_gateway_has_its_names_for_a_week_and_is_no_servers() {
+    let (authority, _) = issued();
+    let hosts = ["gate.example", "*.gate.example", "10.0.0.1"];
+    let hosts = hosts.iter().map(|it| it.parse().unwrap()).collect();
+    let hosts = Hosts::new(hosts).unwrap();
+    let key = ServerKey::create().unwrap().public();
+    let certificate = authority.issue_to_gateway(&hosts, &key, NOW).unwrap();
+    for usage in [Usage::Server, Usage::Client] {
+        let roots = [authority.root().clone()];
+        let judged = verify(&roots, &certificate, &[], usage, NOW);
+        let expected = match usage {
+            Usage::Server => CertificateError::NoIdentity,
+            Usage::Client => CertificateError::Usage,
+        };
+        assert_eq!(judged, Err(expected));
+    }
+    let anchors = [authority.root().anchor()];
+    let leaf = webpki::EndEntityCert::try_from(&certificate).unwrap();
+    for (name, is_its) in [
+        ("gate.example", true),
+        ("photos.gate.example", true),
+        ("10.0.0.1", true),
+        ("example", false),
+        ("10.0.0.2", false),
+    ] {
+        let name = rustls::pki_types::ServerName::try_from(name).unwrap();
+        let found = leaf.verify_is_valid_for_subject_name(&name).is_ok();
+        assert_eq!(found, is_its, "{name:?}");
+    }
+    let at = |seconds| {
+        let usage = Usage::Server;
+        crate::certificate::chain_at(&anchors, &certificate, &[], usage, seconds).is_ok()
+    };
+    let end = NOW + 7 * DAY;
+    assert!(at(NOW - HOUR) && at(end - 1) && !at(end + 1) && !at(NOW - 3 * HOUR));
+}

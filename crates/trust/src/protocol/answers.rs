@@ -13,8 +13,8 @@ use super::fields::{
     Writer,
 };
 use super::{
-    JoinAnswer, KeyRow, Page, ProtocolError, RefusalKind, TicketAnswer, TokenRow, TrustAnswer,
-    TrustRefusal,
+    GatewayCertificate, JoinAnswer, KeyRow, Page, ProtocolError, RefusalKind, TicketAnswer,
+    TokenRow, TrustAnswer, TrustRefusal,
 };
 use crate::id::{KeyId, TokenId};
 use crate::key::AccessKey;
@@ -36,6 +36,7 @@ const AUDIT: u8 = 10;
 const DONE: u8 = 11;
 const REFUSED: u8 = 12;
 const SIGNING_KEYS: u8 = 13;
+const GATEWAY_CERTIFICATE: u8 = 14;
 
 impl TrustAnswer {
     /// The answer as bytes. They go into a connection, whose buffers are not wiped: an answer with a secret is for an encrypted one.
@@ -82,6 +83,11 @@ impl TrustAnswer {
             TrustAnswer::SigningKeys(keys) => {
                 let put = |out: Writer, key: &Secret| out.put(SECRET, key.expose());
                 keys.iter().fold(Writer::new(SIGNING_KEYS), put)
+            }
+            TrustAnswer::GatewayCertificate(GatewayCertificate { certificate, roots }) => {
+                Writer::new(GATEWAY_CERTIFICATE)
+                    .put(CERTIFICATE, certificate)
+                    .put(ROOTS, &roots.encode())
             }
             TrustAnswer::Done => Writer::new(DONE),
             TrustAnswer::Refused(refusal) => Writer::new(REFUSED)
@@ -145,6 +151,10 @@ fn read(kind: u8, fields: &mut Fields<'_>) -> Result<TrustAnswer, ProtocolError>
             next: fields.maybe_number(MORE)?.map(u32::from_le_bytes),
         },
         SIGNING_KEYS => TrustAnswer::SigningKeys(signing_keys(fields)?),
+        GATEWAY_CERTIFICATE => TrustAnswer::GatewayCertificate(GatewayCertificate {
+            certificate: certificate(fields.one(CERTIFICATE)?)?,
+            roots: Roots::decode(fields.one(ROOTS)?)?,
+        }),
         DONE => TrustAnswer::Done,
         REFUSED => TrustAnswer::Refused(TrustRefusal {
             kind: RefusalKind::of(fields.byte(WHAT)?),

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use zeroize::Zeroizing;
 
 use areo_core::config::ServerId;
-use areo_core::tlv;
+use areo_core::tlv::{self, TlvError};
 
 use super::fields::{
     BEHALF, CERTIFICATE, DAY, DIGEST, Fields, GENERATION, HOLDER, KEY, KIND, NAME, NONCE, PROOF,
@@ -12,6 +12,7 @@ use super::fields::{
 };
 use super::{Ask, KeyProof, ProtocolError};
 use crate::authority::PublicKey;
+use crate::host::{Host, HostError, Hosts, MAX_HOSTS};
 use crate::id::{KeyId, TokenId};
 use crate::roots::{Root, RootDigest};
 use crate::secret::{SECRET_BYTES, Secret};
@@ -35,6 +36,7 @@ const ISSUE_FROM: u8 = 15;
 const DROP_ROOT: u8 = 16;
 const AUDIT: u8 = 17;
 const SIGNING_KEYS: u8 = 18;
+const GATEWAY_CERTIFICATE: u8 = 19;
 
 impl Ask {
     /// The request as bytes. They go into a connection, whose buffers are not wiped: a request with a secret is for an encrypted one.
@@ -88,6 +90,11 @@ impl Ask {
                 .u64(KEY, key.0)
                 .u32(DAY, scope.day())
                 .put(REGION, scope.region().as_bytes()),
+            Ask::GatewayCertificate { hosts, key } => {
+                let out = Writer::new(GATEWAY_CERTIFICATE).put(PUBLIC_KEY, key.as_bytes());
+                let put = |out: Writer, host: &Host| out.put(NAME, host.to_string().as_bytes());
+                hosts.all().iter().fold(out, put)
+            }
         };
         writer.bytes()
     }
@@ -169,8 +176,27 @@ fn read(kind: u8, fields: &mut Fields<'_>) -> Result<Ask, ProtocolError> {
             key: KeyId(fields.u64(KEY)?),
             scope: SigningScope::new(fields.u32(DAY)?, &fields.text(REGION)?)?,
         },
+        GATEWAY_CERTIFICATE => Ask::GatewayCertificate {
+            hosts: hosts(fields)?,
+            key: PublicKey::new(fields.one(PUBLIC_KEY)?)?,
+        },
         kind => return Err(ProtocolError::Kind { kind }),
     })
+}
+
+fn hosts(fields: &mut Fields<'_>) -> Result<Hosts, ProtocolError> {
+    let texts = fields.all(NAME);
+    let count = texts.len();
+    // Their number is judged before each is looked at.
+    if count > MAX_HOSTS {
+        return Err(HostError::Count { count }.into());
+    }
+    let host = |bytes: &[u8]| -> Result<Host, ProtocolError> {
+        let text = std::str::from_utf8(bytes).map_err(|_| TlvError::Invalid { kind: NAME })?;
+        Ok(text.parse()?)
+    };
+    let hosts: Result<_, ProtocolError> = texts.into_iter().map(host).collect();
+    Ok(Hosts::new(hosts?)?)
 }
 
 /// The content of a field with a secret of the usual length.

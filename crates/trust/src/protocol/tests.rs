@@ -2,9 +2,10 @@ use bytes::BytesMut;
 
 use areo_core::tlv::{self, MUST_UNDERSTAND};
 
-use super::fields::{DAY, KEY, KIND, NAME, REGION, Writer};
+use super::fields::{DAY, KEY, KIND, NAME, PUBLIC_KEY, REGION, Writer};
 use super::*;
 use crate::authority::{Authority, ServerKey};
+use crate::host::MAX_HOSTS;
 use crate::key::KeyRecord;
 use crate::registry::{Actor, Origin, What};
 use crate::secret::system;
@@ -79,7 +80,17 @@ fn asks() -> Vec<Ask> {
             key: KeyId(9),
             scope: scope(),
         },
+        gateway_certificate(),
     ]
+}
+
+fn gateway_certificate() -> Ask {
+    let hosts = ["*.gate.example", "10.0.0.1"];
+    let hosts = hosts.iter().map(|it| it.parse().unwrap()).collect();
+    Ask::GatewayCertificate {
+        hosts: Hosts::new(hosts).unwrap(),
+        key: PublicKey::new(&[4; 65]).unwrap(),
+    }
 }
 
 fn scope() -> SigningScope {
@@ -418,6 +429,7 @@ fn pinned() -> String {
             key: KeyId(9),
             scope: scope(),
         },
+        gateway_certificate(),
     ];
     let answers = pinned_answers();
     let bytes = asks.iter().map(Ask::encode);
@@ -435,4 +447,18 @@ fn the_bytes_of_messages_stay() {
         assert_eq!(found, pinned);
     }
     assert_eq!(found.lines().count(), golden.lines().count(), "{found}");
+}
+
+#[test]
+fn more_names_than_a_certificate_has_are_refused_and_texts_that_are_none() {
+    let ask = |names: &[&str]| {
+        let out = Writer::new(19).put(PUBLIC_KEY, &[4; 65]);
+        let put = |out: Writer, name: &&str| out.put(NAME, name.as_bytes());
+        Ask::decode(&names.iter().fold(out, put).bytes())
+    };
+    assert!(ask(&["gate.example"; MAX_HOSTS]).is_ok());
+    for wrong in [&["a"; MAX_HOSTS + 1][..], &[], &["areo://00/server/00"]] {
+        let refused = ask(wrong);
+        assert!(matches!(refused, Err(ProtocolError::Host(_))), "{wrong:?}");
+    }
 }

@@ -69,7 +69,7 @@ impl Ask {
             | Ask::IssueFrom { .. }
             | Ask::DropRoot { .. }
             | Ask::Audit { .. } => Some(Verb::Keys),
-            Ask::SigningKeys { .. } => Some(Verb::Gateway),
+            Ask::SigningKeys { .. } | Ask::GatewayCertificate { .. } => Some(Verb::Gateway),
         }
     }
 }
@@ -86,6 +86,7 @@ impl Ask {
                 | Ask::Authorities
                 | Ask::Audit { .. }
                 | Ask::SigningKeys { .. }
+                | Ask::GatewayCertificate { .. }
         )
     }
 }
@@ -192,8 +193,8 @@ impl Registry {
             | Ask::RetireKey { .. }
             | Ask::ChangeGrants { .. }
             | Ask::RevokeKey { .. } => self.of_keys(root, ask, &origin).await,
-            Ask::SigningKeys { key, scope } => {
-                self.answer_gateway((*key, scope), context.now_seconds, judging)
+            Ask::SigningKeys { .. } | Ask::GatewayCertificate { .. } => {
+                self.answer_gateway(ask, context.now_seconds, judging)
             }
             Ask::Standing => Ok(TrustAnswer::Standing {
                 issuer: context.issuer,

@@ -8,7 +8,8 @@ use areo_core::config::ServerId;
 use areo_core::env::Env;
 use areo_core::manager::Root;
 
-use crate::authority::PublicKey;
+use crate::authority::{Authority, PublicKey};
+use crate::host::Hosts;
 use crate::roots::RootDigest;
 
 use super::entry::{AuthorityRecord, Content, Entry, Foundation, Origin, What};
@@ -84,12 +85,31 @@ impl Registry {
         key: &PublicKey,
         now_seconds: u64,
     ) -> Result<CertificateDer<'static>, IssueError> {
+        Ok(self.issuing_authority()?.issue(server, key, now_seconds)?)
+    }
+
+    /// A certificate for the key of a gateway that callers reach by these names, likewise.
+    ///
+    /// # Errors
+    /// [`IssueError`].
+    pub fn issue_to_gateway(
+        &self,
+        hosts: &Hosts,
+        key: &PublicKey,
+        now_seconds: u64,
+    ) -> Result<CertificateDer<'static>, IssueError> {
+        Ok(self
+            .issuing_authority()?
+            .issue_to_gateway(hosts, key, now_seconds)?)
+    }
+
+    /// The CA that issued when the log was read last.
+    fn issuing_authority(&self) -> Result<Authority, IssueError> {
         let state = self.state.borrow();
         let record = state.as_ref().ok_or(IssueError::NotRead)?.issuing();
         let digest = record.root().digest();
         let authority = record.authority(self.cluster);
-        let authority = authority.ok_or(IssueError::OfOperator { digest })??;
-        Ok(authority.issue(server, key, now_seconds)?)
+        Ok(authority.ok_or(IssueError::OfOperator { digest })??)
     }
 
     /// Certificates for the key of a server by each CA of the cluster's own but this one, those that were dropped last included, as the log was read last.

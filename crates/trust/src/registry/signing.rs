@@ -7,7 +7,7 @@ use areo_core::error::Unavailable;
 use areo_core::manager::Root;
 
 use crate::id::KeyId;
-use crate::protocol::{Ask, TrustAnswer, TrustRefusal};
+use crate::protocol::{Ask, GatewayCertificate, TrustAnswer, TrustRefusal};
 use crate::secret::Secret;
 use crate::signing::SigningScope;
 
@@ -45,10 +45,20 @@ impl Registry {
     /// Answers a gateway. A key that these changes do not have may be a newer one, so that it is not refused where the root domain does not answer.
     pub(super) fn answer_gateway(
         &self,
-        (key, scope): (KeyId, &SigningScope),
+        ask: &Ask,
         now_seconds: u64,
         judging: JudgingView,
     ) -> Result<TrustAnswer, TrustRefusal> {
+        let (key, scope) = match ask {
+            Ask::SigningKeys { key, scope } => (*key, scope),
+            Ask::GatewayCertificate { hosts, key } => {
+                let certificate = self.issue_to_gateway(hosts, key, now_seconds)?;
+                let roots = judging.view.roots.clone();
+                let issued = GatewayCertificate { certificate, roots };
+                return Ok(TrustAnswer::GatewayCertificate(issued));
+            }
+            _ => unreachable!("these are the requests of gateways"),
+        };
         let derived = self.signing_keys(key, scope, now_seconds);
         match (derived, judging.unavailable) {
             (Ok(keys), _) => Ok(TrustAnswer::SigningKeys(keys)),

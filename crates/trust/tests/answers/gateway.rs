@@ -1,5 +1,7 @@
 //! A gateway: signing keys of other keys, and tickets on behalf of them.
 
+use areo_trust::authority::ServerKey;
+use areo_trust::host::Hosts;
 use areo_trust::key::Prover;
 use areo_trust::ticket::{Gateway, Standing, TicketError};
 
@@ -15,6 +17,15 @@ fn scope(day: u32) -> SigningScope {
 fn signing(key: KeyId) -> Ask {
     let scope = scope(TODAY);
     Ask::SigningKeys { key, scope }
+}
+
+/// The request for a certificate.
+pub(super) fn certificate() -> Ask {
+    let host = "gate.example".parse().expect("a name");
+    Ask::GatewayCertificate {
+        hosts: Hosts::new(vec![host]).expect("one name"),
+        key: ServerKey::create().expect("a key").public(),
+    }
 }
 
 impl Cluster {
@@ -245,4 +256,39 @@ fn a_ticket_on_behalf_of_a_key_ends_with_each_change_of_either_key() {
     assert_eq!(cluster.judged(&ticket), revoked);
     let (kind, _) = refusal(cluster.prove_on_behalf(&gateway, other.id));
     assert_eq!(kind, RefusalKind::Unauthorised);
+}
+
+/// The caller of a gateway judges by the CAs of the cluster, and no server takes the gateway for a server.
+#[test]
+fn a_gateway_has_a_certificate_of_the_ca_that_issues() {
+    use areo_trust::certificate::{CertificateError, Usage, verify};
+
+    let cluster = Cluster::found();
+    let gateway = cluster.ticket(&cluster.key("s3", &["gateway"]));
+    let ask = || match cluster.ask(certificate(), Some(&gateway)) {
+        TrustAnswer::GatewayCertificate(answer) => answer,
+        other => panic!("{other:?}"),
+    };
+    let judged = |by: &[areo_trust::roots::Root], leaf| verify(by, leaf, &[], Usage::Server, NOW);
+    let first = ask();
+    assert_eq!(first.roots, cluster.registry.view().unwrap().roots);
+    let roots = first.roots.all();
+    let found = judged(roots, &first.certificate);
+    assert_eq!(
+        found,
+        Err(CertificateError::NoIdentity),
+        "that is all it lacks"
+    );
+
+    let TrustAnswer::Authority { digest } = cluster.change(Ask::TrustAuthority { root: None })
+    else {
+        panic!("a CA")
+    };
+    cluster.change(Ask::IssueFrom { digest });
+    let next = ask();
+    assert_eq!(next.roots.issuing().digest(), digest);
+    let found = judged(&next.roots.all()[..1], &next.certificate);
+    assert_eq!(found, Err(CertificateError::NoIdentity));
+    let found = judged(roots, &next.certificate);
+    assert_eq!(found, Err(CertificateError::OtherAuthority));
 }

@@ -32,6 +32,7 @@ async fn perform(session: &Session, command: args::Ca) -> Outcome {
     let client = session.connect().await?;
     match command {
         args::Ca::Ls => ls(session, &client).await?,
+        args::Ca::Export => export(session, &client).await?,
         args::Ca::Rotate => rotate(session, &client).await?,
         args::Ca::Trust { .. } => {
             let digest = client
@@ -71,6 +72,21 @@ async fn ls(session: &Session, client: &Client) -> Outcome {
     let rows: Vec<_> = rows.iter().map(row).collect();
     let columns = columns("ca | issues | owner | trusted since");
     session.out.short_table(&columns, &["ca", "issues"], &rows)
+}
+
+/// Prints what clients of a gateway trust.
+async fn export(session: &Session, client: &Client) -> Outcome {
+    let roots = client.trust().roots().await;
+    let roots = roots.ok_or_else(|| {
+        Failure::usage("this cluster has no CA: its connections are plain, and it has no keys")
+    })?;
+    roots.all().iter().try_for_each(|root| {
+        let (ca, pem) = (root.digest().to_string(), root.pem());
+        match session.out.json {
+            true => session.out.object(&json!({ "ca": ca, "pem": pem })),
+            false => session.out.bytes(pem.as_bytes()),
+        }
+    })
 }
 
 /// Has a new CA of the cluster issue. A rotation that was interrupted is found by what the cluster trusts, and goes on.
