@@ -9,7 +9,7 @@
 set -uo pipefail
 CLIENTS=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 export CLIENTS
-ALL="boto3 awscli rclone obstore deltalake duckdb s3fs pyiceberg s5cmd restic slatedb litestream"
+ALL="boto3 awscli awsgo awsjs rclone obstore deltalake duckdb s3fs pyiceberg s5cmd restic slatedb litestream"
 # Longest time of one client, in seconds.
 LIMIT=300
 
@@ -41,12 +41,41 @@ install() {
   ! [ -e "$place/missing.txt" ]
 }
 
+# Builds the client in Go. Without a compiler there is nothing to do.
+install_go() {
+  command -v go >/dev/null || return 0
+  rm -f "$CLIENTS/go/awsgo"
+  (cd "$CLIENTS/go" && go build -mod=readonly -o awsgo .) >&2
+}
+
+# Installs the packages of the client in JavaScript, unless they are those of its file.
+install_js() {
+  local place=$CLIENTS/js
+  command -v npm >/dev/null || return 0
+  cmp -s "$place/package-lock.json" "$place/node_modules/installed.json" && return
+  (cd "$place" && npm ci --ignore-scripts --no-audit --no-fund) >&2 || return
+  echo "Signature: 8a477f597d28d172789f06886806bc55" >"$place/node_modules/CACHEDIR.TAG"
+  cp "$place/package-lock.json" "$place/node_modules/installed.json"
+}
+
 # Why a client cannot be run; nothing if it can.
 obstacle() {
   local place
   place=$CLIENTS/.venv-$(environment_of "$1")
   if [ "$1" = restic ]; then
     command -v restic >/dev/null || echo "there is no restic on the PATH: apt-get install restic"
+  elif [ "$1" = awsgo ]; then
+    if ! command -v go >/dev/null; then
+      echo "there is no go on the PATH: apt-get install golang, or https://go.dev/dl"
+    elif [ ! -x "$CLIENTS/go/awsgo" ]; then
+      echo "go did not build it"
+    fi
+  elif [ "$1" = awsjs ]; then
+    if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
+      echo "there are no node and npm on the PATH: apt-get install nodejs npm"
+    elif [ ! -e "$CLIENTS/js/node_modules/installed.json" ]; then
+      echo "npm did not install its packages"
+    fi
   elif [ ! -x "$place/bin/python" ]; then
     echo "there is no environment $place"
   else
@@ -75,6 +104,8 @@ run_client() {
 
 installed=0
 for letter in a b c; do install $letter || installed=1; done
+install_go || installed=1
+install_js || installed=1
 [ $# = 0 ] && exit $installed
 export AWS_ENDPOINT_URL=$1 AWS_REGION=${AWS_REGION:-us-east-1}
 export AWS_DEFAULT_REGION=$AWS_REGION AWS_EC2_METADATA_DISABLED=true AWS_CONFIG_FILE=/dev/null AWS_SHARED_CREDENTIALS_FILE=/dev/null
