@@ -20,6 +20,8 @@ pub struct PutOptions {
     pub user_metadata: Vec<(String, String)>,
     /// The ETag of the content, which listings show. Areo keeps it and never compares it.
     pub etag: Option<Etag>,
+    /// The time that is kept as that of the write, in milliseconds since 1970: that of an earlier version of the content, if only its metadata change. `None`: the present.
+    pub written_at_ms: Option<u64>,
     /// Values longer than this are written in blocks of this length, in bytes: 4 MiB by default, 4 KiB to 64 MiB. Servers
     /// may take less.
     pub block_bytes: u32,
@@ -34,6 +36,7 @@ impl Default for PutOptions {
             content_type: None,
             user_metadata: Vec::new(),
             etag: None,
+            written_at_ms: None,
             block_bytes: limits::DEFAULT_BLOCK_BYTES,
             request: 0,
         }

@@ -307,7 +307,16 @@ impl Exchange<'_> {
                 Ok(Reply::no_content())
             }
             Operation::ObjectTagging(Change::Get) => tags::get(&domain, key).await,
-            Operation::ObjectTagging(_) => Err(tags::refuse_change()),
+            Operation::ObjectTagging(Change::Put) => {
+                let document = body.document(&self.request.document).await?;
+                let tags = xml::tagging::read_tagging(&document, xml::tagging::OF_OBJECT)?;
+                tags::set(&domain, key, &tags, self.name).await?;
+                Ok(Reply::ok())
+            }
+            Operation::ObjectTagging(Change::Delete) => {
+                tags::set(&domain, key, &[], self.name).await?;
+                Ok(Reply::no_content())
+            }
             Operation::CreateMultipartUpload {
                 headers,
                 full_object_checksum,

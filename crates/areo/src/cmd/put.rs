@@ -83,6 +83,7 @@ pub(super) fn run(session: &Session, args: &args::Put) -> Outcome {
         user_metadata: args.meta.clone(),
         etag: None,
         block_bytes: block_bytes(session, args.block_size)?,
+        written_at_ms: None,
         request: 0,
     };
     session::run_until(async |interrupt| {

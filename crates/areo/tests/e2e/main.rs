@@ -40,6 +40,7 @@ mod s3_client;
 mod s3_listing;
 mod s3_metrics;
 mod s3_parts;
+mod s3_tags;
 mod s3_tls;
 mod security;
 mod terminal;

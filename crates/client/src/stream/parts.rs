@@ -240,7 +240,7 @@ impl Domain {
             user: options.user_metadata,
             checksum: Some(combined(parts)),
             etag: options.etag,
-            written_at_ms: now_ms(),
+            written_at_ms: options.written_at_ms.or_else(now_ms),
             ..Metadata::default()
         };
         metadata.encode()?;

@@ -113,7 +113,7 @@ impl Upload {
             user: self.options.user_metadata.clone(),
             checksum: Some(checksum::finish(&self.digest)),
             etag: self.options.etag.clone(),
-            written_at_ms: now_ms(),
+            written_at_ms: self.options.written_at_ms.or_else(now_ms),
             blocks: None,
             lost: None,
         }

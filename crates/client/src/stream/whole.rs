@@ -61,7 +61,7 @@ pub(crate) fn value_to_put(content: Bytes, options: PutOptions) -> Result<Value,
         user: options.user_metadata,
         checksum: Some(checksum::of(std::slice::from_ref(&content))),
         etag: options.etag,
-        written_at_ms: now_ms(),
+        written_at_ms: options.written_at_ms.or_else(now_ms),
         blocks: None,
         lost: None,
     };

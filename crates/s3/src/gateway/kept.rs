@@ -114,6 +114,17 @@ impl Kept {
     }
 }
 
+/// The pairs of the store's user metadata with these tags in place of those that are there.
+pub(super) fn with_tags(
+    user: &[(String, String)],
+    tags: &[(String, String)],
+) -> Vec<(String, String)> {
+    let others = user.iter().filter(|(name, _)| !name.starts_with(TAG));
+    let tags = tags.iter();
+    let tags = tags.map(|(name, value)| (format!("{TAG}{name}"), value.clone()));
+    others.cloned().chain(tags).collect()
+}
+
 fn checksum_of(value: &str) -> Option<KeptChecksum> {
     let mut words = value.split(' ');
     let algorithm = Algorithm::of_word(words.next()?)?;
@@ -179,5 +190,12 @@ mod tests {
         assert_eq!(Kept::of(&metadata), kept);
         let (_, checksum) = &kept.pairs()[3];
         assert_eq!(checksum, "CRC32C COMPOSITE AQIDBA==-3");
+        let tags = vec![pair("tag", "new"), pair(":", "")];
+        let changed = Metadata {
+            content_type: kept.content.content_type.clone(),
+            user: with_tags(&metadata.user, &tags),
+            ..Metadata::default()
+        };
+        assert_eq!(Kept::of(&changed), Kept { tags, ..kept });
     }
 }
