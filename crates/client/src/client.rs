@@ -61,6 +61,14 @@ impl Client {
         Client { session }
     }
 
+    /// This client with another window: bytes of the blocks of a value that one stream has under way at once, [`crate::limits::WINDOW_BYTES`] otherwise. A
+    /// larger block goes alone. Beside the window a stream has the block that its caller fills or takes, and two that wait between the two.
+    #[must_use]
+    pub fn with_window(self, window_bytes: u64) -> Client {
+        let session = self.session.with_window(window_bytes);
+        Client { session }
+    }
+
     /// The deadline of each operation, see [`Client::with_timeout`].
     pub fn timeout(&self) -> Duration {
         self.session.timeout()
@@ -166,7 +174,7 @@ impl Client {
 
     /// A client of the same cluster that acts on behalf of another key, for a gateway, whose own key has the grant `gateway`. Each server judges its
     /// requests by the grants of the other key; of the whole cluster it has `status` at most. It has a thread and connections of its own, this
-    /// client's counters and timeout, and ends with either key.
+    /// client's counters, timeout, window and receive buffers, and ends with either key.
     ///
     /// # Errors
     /// [`ConnectError::Unauthorised`] if this client has no access key, its key has no grant `gateway`, or there is no other key or it was revoked;
@@ -183,7 +191,11 @@ impl Client {
             }
         };
         let access = Some(Access::Behalf { gateway, of });
-        Client::connect(ConnectOptions { access, ..options }).await
+        let options = ConnectOptions { access, ..options };
+        let pool = self.session.pool().clone();
+        let session = Session::connect_sharing(options, pool).await?;
+        let session = session.with_window(self.session.window_bytes());
+        Ok(Client { session })
     }
 
     /// Requests about the trust of the cluster. Each needs a key with the grant `keys`, `join` if it is about join tokens, or `gateway` if it is about

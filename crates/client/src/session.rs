@@ -17,8 +17,10 @@ pub(crate) use thread::{RunningJob, World};
 use crate::connect::{ConnectError, ConnectOptions};
 use crate::error::Operation;
 use crate::metrics::Metrics;
+use areo_core::limits;
 use areo_core::object::Name;
 use areo_net::Traffic;
+use areo_net::pool::{IDLE_BYTES, Pool};
 use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -34,6 +36,8 @@ pub(crate) const STATUS_PATIENCE: Duration = Duration::from_secs(3);
 pub(crate) struct Session {
     shared: Arc<Shared>,
     timeout: Duration,
+    /// Bytes of blocks that one reader or writer of a value has under way at once.
+    window_bytes: u64,
 }
 
 struct Shared {
@@ -52,6 +56,14 @@ pub(crate) enum Deadline {
     Idle,
 }
 
+/// The limits of an operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OperationLimits {
+    pub(crate) timeout: Duration,
+    /// Bytes of the blocks of a value that are under way at once.
+    pub(crate) window_bytes: u64,
+}
+
 /// The subject of an operation.
 pub(crate) struct Subject {
     pub(crate) operation: Operation,
@@ -66,11 +78,22 @@ impl Session {
     /// # Errors
     /// [`ConnectError`].
     pub(crate) async fn connect(options: ConnectOptions) -> Result<Session, ConnectError> {
+        Session::connect_sharing(options, Pool::new(IDLE_BYTES)).await
+    }
+
+    /// Connects as [`Session::connect`] does, with the receive buffers of other sessions.
+    ///
+    /// # Errors
+    /// [`ConnectError`].
+    pub(crate) async fn connect_sharing(
+        options: ConnectOptions,
+        pool: Pool,
+    ) -> Result<Session, ConnectError> {
         if options.addresses.is_empty() {
             return Err(ConnectError::NoAddress);
         }
         let timeout = options.timeout;
-        let started = Thread::start(&options);
+        let started = Thread::start(&options, pool);
         let thread = started.map_err(|error| ConnectError::Thread {
             error: error.to_string(),
         })?;
@@ -86,7 +109,11 @@ impl Session {
             cluster,
             options,
         });
-        Ok(Session { shared, timeout })
+        Ok(Session {
+            shared,
+            timeout,
+            window_bytes: limits::WINDOW_BYTES,
+        })
     }
 
     /// Options for another connection to the same cluster: at all addresses that are known by now, with the same timeout and counters.
@@ -103,9 +130,27 @@ impl Session {
     /// This session with another timeout.
     pub(crate) fn with_timeout(&self, timeout: Duration) -> Session {
         Session {
-            shared: self.shared.clone(),
             timeout,
+            ..self.clone()
         }
+    }
+
+    /// This session with another window of readers and writers.
+    pub(crate) fn with_window(&self, window_bytes: u64) -> Session {
+        Session {
+            window_bytes,
+            ..self.clone()
+        }
+    }
+
+    /// Bytes of blocks that one reader or writer of a value has under way at once.
+    pub(crate) fn window_bytes(&self) -> u64 {
+        self.window_bytes
+    }
+
+    /// The receive buffers of the session.
+    pub(crate) fn pool(&self) -> &Pool {
+        self.shared.thread.pool()
     }
 
     pub(crate) fn timeout(&self) -> Duration {
@@ -165,13 +210,17 @@ impl Session {
         F: Future<Output = T> + 'static,
     {
         let (cluster, timeout) = (self.shared.cluster.clone(), self.timeout);
+        let limits = OperationLimits {
+            timeout,
+            window_bytes: self.window_bytes,
+        };
         let called = Instant::now();
         self.shared.thread.begin(move |world| {
             let env = match deadline {
                 Deadline::Timeout => world.network.env(timeout.saturating_sub(called.elapsed())),
                 Deadline::Idle => world.network.patient_env(timeout),
             };
-            work(Context::new(world, cluster, subject, timeout, env))
+            work(Context::new(world, cluster, subject, limits, env))
         })
     }
 

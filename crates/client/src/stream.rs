@@ -1,7 +1,7 @@
 //! Values of any length, written and read in blocks with bounded memory (`areo_core::dsm::large`).
 //!
 //! A stream is one operation on the network thread: blocks go to it, or come from it, through a channel that holds one, and
-//! so many are under way as [`limits::WINDOW_BYTES`] allow. It has no deadline; it fails when nothing of it gets on for as
+//! so many are under way as [`limits::WINDOW_BYTES`], or the window of the client, allow. It has no deadline; it fails when nothing of it gets on for as
 //! long as the client's timeout.
 
 mod conflict;
@@ -270,6 +270,9 @@ impl Domain {
     }
 }
 
+/// Bytes for which there is room before a source has shown that it has more.
+const FIRST_BYTES: usize = 64 << 10;
+
 /// The next `block_bytes` of the source, fewer only at its end.
 async fn read_block(
     source: &mut (impl AsyncRead + Unpin),
@@ -277,9 +280,14 @@ async fn read_block(
 ) -> io::Result<Bytes> {
     let mut block = BytesMut::new();
     while block.len() < block_bytes {
-        // What is short stays short.
-        let room = (block_bytes - block.len()).min(block.len().max(64 << 10));
-        block.reserve(room);
+        if block.len() == block.capacity() {
+            // What is short stays short. A buffer that grew by and by would leave one of each size on its way with the allocator.
+            let room = match block.is_empty() {
+                true => block_bytes.min(FIRST_BYTES),
+                false => block_bytes,
+            };
+            block.reserve(room - block.len());
+        }
         let left = (block_bytes - block.len()) as u64;
         if (&mut *source).take(left).read_buf(&mut block).await? == 0 {
             break;

@@ -121,6 +121,11 @@ impl Network {
 
     /// A network without servers, whose connections are encrypted if there is something to encrypt them with.
     pub fn with_tls(role: Role, own_id: u128, tls: Option<Tls>) -> Network {
+        Network::sharing(role, own_id, tls, Pool::new(IDLE_BYTES))
+    }
+
+    /// A network as [`Network::with_tls`] makes it, which receives into the buffers of a pool that others may share.
+    pub fn sharing(role: Role, own_id: u128, tls: Option<Tls>, pool: Pool) -> Network {
         // Ids of clients are drawn from it: without entropy two of them could be the same.
         let seed = getrandom::u64().expect("the operating system gives entropy");
         Network {
@@ -131,7 +136,7 @@ impl Network {
                 cluster: Cell::new(0),
                 started: Instant::now(),
                 random: Cell::new(seed),
-                pool: Pool::new(IDLE_BYTES),
+                pool,
                 peers: RefCell::default(),
                 strangers: RefCell::default(),
                 forgotten: RefCell::default(),

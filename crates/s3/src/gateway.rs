@@ -50,6 +50,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub use reply::{BrokenOff, CountedBody, GatewayBody};
 pub use serve::{ServeOptions, Stop, serve};
 
+/// Bytes of the blocks of one body that are on their way at once, to servers or from them. What a connection has in memory follows from it (`docs/s3.md`, *Memory*).
+const WINDOW_BYTES: u64 = 8 << 20;
+
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-amz-request-id");
 
 /// Headers that a repeated request has again, and another request of one id need not have.
@@ -74,6 +77,8 @@ pub struct GatewayOptions {
     pub kind: DapKind,
     /// Elements from which values of such buckets are restored; `None`: what the store takes for their servers.
     pub k: Option<u8>,
+    /// The shortest part of an upload but for the last one, in bytes. Clients count on 5 MiB, which S3 demands.
+    pub part_bytes: u64,
 }
 
 impl Default for GatewayOptions {
@@ -83,6 +88,7 @@ impl Default for GatewayOptions {
             addressing: Addressing::default(),
             kind: DapKind::Conditional,
             k: None,
+            part_bytes: 5 << 20,
         }
     }
 }
@@ -106,7 +112,7 @@ impl Gateway {
         let process = now.map_or(0, |now| now.subsec_nanos()) ^ std::process::id();
         let metrics = Metrics::new();
         Gateway {
-            callers: Callers::new(client, metrics.clone()),
+            callers: Callers::new(client.with_window(WINDOW_BYTES), metrics.clone()),
             options,
             process,
             requests: AtomicU64::new(0),
@@ -365,6 +371,7 @@ impl Exchange<'_> {
                     condition: condition.as_ref(),
                     expected,
                     length: *length,
+                    part_bytes: self.options.part_bytes,
                 };
                 multipart::complete(place(upload_id), completion).await
             }

@@ -172,5 +172,6 @@ fn options(settings: &Settings, args: &args::S3) -> Outcome<GatewayOptions> {
         addressing: Addressing { domains },
         kind: kind.map_or(usual.kind, Into::into),
         k,
+        part_bytes: usual.part_bytes,
     })
 }

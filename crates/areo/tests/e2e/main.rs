@@ -38,6 +38,8 @@ mod rotation;
 mod s3;
 mod s3_client;
 mod s3_listing;
+mod s3_many_parts;
+mod s3_memory;
 mod s3_metrics;
 mod s3_parts;
 mod s3_tags;

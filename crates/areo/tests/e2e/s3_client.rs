@@ -60,6 +60,15 @@ impl Gateway {
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
+    /// A number of bytes of `/proc/PID/status`, of a gateway of the test.
+    pub(crate) fn memory(&self, field: &str) -> u64 {
+        let child = self.child.as_ref().expect("a gateway of the test");
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(field));
+        let number = line.and_then(|it| it.split_whitespace().nth(1));
+        1024 * number.expect(field).parse::<u64>().unwrap()
+    }
+
     /// The exit code, once it has ended.
     pub(crate) fn ended(&mut self) -> Option<i32> {
         let child = self.child.as_mut().expect("a gateway of the test");
@@ -123,6 +132,8 @@ pub(crate) struct Call<'a> {
     target: &'a str,
     headers: Vec<(&'a str, &'a str)>,
     body: &'a [u8],
+    /// The body is sent so many times, one after another.
+    times: usize,
 }
 
 /// A request that is signed by this caller.
@@ -139,6 +150,7 @@ pub(crate) fn call<'a>(
         target,
         headers: Vec::new(),
         body: b"",
+        times: 1,
     }
 }
 
@@ -153,19 +165,25 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// A body of so many copies of this piece, which is not in memory.
+    pub(crate) fn repeated(mut self, piece: &'a [u8], times: usize) -> Call<'a> {
+        (self.body, self.times) = (piece, times);
+        self
+    }
+
     pub(crate) fn unsigned(mut self) -> Call<'a> {
         self.caller = None;
         self
     }
 
-    /// The head as bytes.
-    fn head(&self) -> Vec<u8> {
+    /// The head as bytes, with this header about the connection.
+    fn head(&self, connection: &str) -> Vec<u8> {
         let mut request = http::Request::builder()
             .method(self.method)
             .uri(self.target);
         request = request.header("host", self.gateway);
         if self.method == "PUT" || self.method == "POST" {
-            request = request.header("content-length", self.body.len());
+            request = request.header("content-length", self.body.len() * self.times);
         }
         for (name, value) in &self.headers {
             request = request.header(*name, *value);
@@ -184,16 +202,22 @@ impl<'a> Call<'a> {
             head.extend(value.as_bytes());
             head.extend(b"\r\n");
         }
-        head.extend(b"connection: close\r\n\r\n");
+        head.extend(format!("connection: {connection}\r\n\r\n").bytes());
         head
+    }
+
+    /// Sends the request on a connection that stays.
+    pub(crate) fn send_on(&self, stream: &mut TcpStream) {
+        stream.write_all(&self.head("keep-alive")).unwrap();
+        (0..self.times).for_each(|_| stream.write_all(self.body).unwrap());
     }
 
     /// A connection on which the request was sent.
     pub(crate) fn begin(&self) -> BufReader<TcpStream> {
         let mut stream = TcpStream::connect(self.gateway).unwrap();
-        stream.write_all(&self.head()).unwrap();
+        stream.write_all(&self.head("close")).unwrap();
         // A gateway that refuses does not read on.
-        let _ = stream.write_all(self.body);
+        let _ = (0..self.times).try_for_each(|_| stream.write_all(self.body));
         BufReader::new(stream)
     }
 

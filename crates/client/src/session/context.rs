@@ -3,13 +3,14 @@
 use super::cluster::KnownCluster;
 use super::domain::KnownDomain;
 use super::thread::World;
-use super::{Subject, cluster};
+use super::{OperationLimits, Subject, cluster};
 use crate::cluster::{Health, Names};
 use crate::error::{Error, Invalid, NoQuorum, Operation};
 use crate::metrics::Metrics;
 use crate::{ServerId, Shape};
 use areo_core::config::{Configuration, InvalidConfiguration, Members};
 use areo_core::dsm;
+use areo_core::dsm::large;
 use areo_core::error::{DeciderError, Unavailable, WriteError};
 use areo_core::fragment::FragmentedObject;
 use areo_core::gather;
@@ -32,7 +33,7 @@ pub(crate) struct Context {
     pub(crate) domain: Arc<KnownDomain>,
     operation: Operation,
     name: Option<Name>,
-    timeout: Duration,
+    limits: OperationLimits,
     cluster: Arc<KnownCluster>,
     world: Rc<World>,
 }
@@ -42,7 +43,7 @@ impl Context {
         world: Rc<World>,
         cluster: Arc<KnownCluster>,
         subject: Subject,
-        timeout: Duration,
+        limits: OperationLimits,
         env: NetEnv,
     ) -> Context {
         cluster::refresh_if_old(&world, &cluster);
@@ -56,7 +57,7 @@ impl Context {
             domain,
             operation,
             name,
-            timeout,
+            limits,
             cluster,
             world,
         }
@@ -103,7 +104,17 @@ impl Context {
 
     /// The client's timeout.
     pub(crate) fn timeout(&self) -> Duration {
-        self.timeout
+        self.limits.timeout
+    }
+
+    /// Bytes of the blocks of a value that are under way at once.
+    pub(crate) fn window_bytes(&self) -> u64 {
+        self.limits.window_bytes
+    }
+
+    /// Blocks of this length of the value that are under way at once.
+    pub(crate) fn window(&self, block_bytes: u32) -> usize {
+        large::window_within(self.limits.window_bytes, block_bytes)
     }
 
     pub(crate) fn cluster(&self) -> &KnownCluster {

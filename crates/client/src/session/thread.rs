@@ -11,6 +11,7 @@ use areo_core::dsm;
 use areo_core::timing::LEADER_PATIENCE;
 use areo_net::env::NetEnv;
 use areo_net::network::Network;
+use areo_net::pool::Pool;
 use areo_net::{Role, Tls};
 use areo_trust::id::KeyId;
 use areo_trust::key::AccessKey;
@@ -45,6 +46,7 @@ type Job = Box<dyn FnOnce(&Rc<World>) + Send>;
 pub(crate) struct Thread {
     jobs: mpsc::UnboundedSender<Job>,
     metrics: Metrics,
+    pool: Pool,
 }
 
 /// The longest time that what was sent may take to leave before the thread ends.
@@ -68,11 +70,11 @@ fn prover(key: &AccessKey, behalf: Option<KeyId>) -> io::Result<(Option<Tls>, Op
 }
 
 impl Thread {
-    /// Starts a thread with a network that knows no server.
+    /// Starts a thread with a network that knows no server, and receives into buffers of this pool.
     ///
     /// # Errors
     /// The operating system gives no thread, or nothing to wait for sockets with.
-    pub(crate) fn start(options: &ConnectOptions) -> io::Result<Thread> {
+    pub(crate) fn start(options: &ConnectOptions, pool: Pool) -> io::Result<Thread> {
         let mut own_id = [0; 16];
         getrandom::fill(&mut own_id).map_err(io::Error::other)?;
         let runtime = runtime::Builder::new_current_thread()
@@ -84,9 +86,11 @@ impl Thread {
         let counters = metrics.clone();
         let (trace_source, decide_outside) = (options.trace_source, options.decide_outside);
         let (tls, key) = access(options)?;
+        let shared = pool.clone();
         let run = move || {
             LocalSet::new().block_on(&runtime, async move {
-                let network = Network::with_tls(Role::Client, u128::from_le_bytes(own_id), tls);
+                let own_id = u128::from_le_bytes(own_id);
+                let network = Network::sharing(Role::Client, own_id, tls, shared);
                 network.count(counters.calls());
                 network.show(counters.peers());
                 if let Some(source) = trace_source {
@@ -113,12 +117,21 @@ impl Thread {
         std::thread::Builder::new()
             .name("areo-client".into())
             .spawn(run)?;
-        Ok(Thread { jobs, metrics })
+        Ok(Thread {
+            jobs,
+            metrics,
+            pool,
+        })
     }
 
     /// The metrics of the operations here.
     pub(crate) fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+
+    /// The receive buffers of its network.
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.pool
     }
 
     /// Runs the operation on the thread. Dropping the returned future gives the operation up.
@@ -187,7 +200,7 @@ mod tests {
 
     #[test]
     fn operations_run_on_one_thread_and_answer_any_other() {
-        let thread = Thread::start(&ConnectOptions::default()).unwrap();
+        let thread = Thread::start(&ConnectOptions::default(), Pool::new(0)).unwrap();
         let name = |_world| async { std::thread::current().name().map(ToOwned::to_owned) };
         assert_eq!(wait(thread.run(name)).as_deref(), Some("areo-client"));
         let ids: Vec<_> = std::thread::scope(|scope| {
@@ -215,7 +228,7 @@ mod tests {
 
     #[test]
     fn an_operation_that_nobody_waits_for_is_given_up() {
-        let thread = Thread::start(&ConnectOptions::default()).unwrap();
+        let thread = Thread::start(&ConnectOptions::default(), Pool::new(0)).unwrap();
         let (sender, dropped) = channel();
         let tell = Tell(sender);
         let mut waiting = Box::pin(thread.run(move |_world| async move {
@@ -233,7 +246,7 @@ mod tests {
 
     #[test]
     fn the_thread_ends_with_its_handle() {
-        let thread = Thread::start(&ConnectOptions::default()).unwrap();
+        let thread = Thread::start(&ConnectOptions::default(), Pool::new(0)).unwrap();
         let (sender, dropped) = channel();
         let tell = Tell(sender);
         wait(thread.run(|_world| async move {

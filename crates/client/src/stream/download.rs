@@ -9,10 +9,11 @@ use crate::metrics::OperationGauge;
 use crate::object::{Blocks, Manifest, Metadata, Object};
 use crate::session::{Context, Deadline, RunningJob};
 use crate::span;
-use areo_core::dsm::large::{self, BlockPlace};
+use areo_core::dsm::large::BlockPlace;
 use areo_core::element::Value;
 use areo_core::error::Unavailable;
-use areo_core::object::Name;
+use areo_core::limits;
+use areo_core::object::{Block as PlacedBlock, Name};
 use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, Digest};
 use std::collections::VecDeque;
@@ -409,6 +410,8 @@ struct Ahead<'a> {
     rest: Range<u64>,
     /// The reads under way, with the bytes of the value that each brings.
     reads: VecDeque<(Range<u64>, Read)>,
+    /// Bytes of the value that the reads under way bring.
+    under_way: u64,
     /// The span that the reads are a part of.
     span: Span,
 }
@@ -422,6 +425,10 @@ impl Drop for Read {
     }
 }
 
+fn length_of(range: &Range<u64>) -> u64 {
+    range.end - range.start
+}
+
 impl Ahead<'_> {
     fn new(context: &Context, blocks: Blocks, range: Range<u64>) -> Ahead<'_> {
         let span = span::download(context.name().key(), range.end - range.start);
@@ -432,16 +439,29 @@ impl Ahead<'_> {
             range,
             rest,
             reads: VecDeque::new(),
+            under_way: 0,
             span,
         }
     }
 
+    /// The next block to ask for, if the window has room for it. A block that is longer than the window goes alone.
+    fn next_in_window(&mut self) -> Option<PlacedBlock> {
+        if self.reads.len() as u64 >= limits::BLOCK_WINDOW {
+            return None;
+        }
+        let block = self.blocks.block(self.rest.clone().next()?);
+        let bytes = self.under_way + length_of(&block.range);
+        let has_room = self.reads.is_empty() || bytes <= self.context.window_bytes();
+        has_room.then(|| {
+            self.rest.next();
+            block
+        })
+    }
+
     /// The next block; `Ok(None)`: it is gone. `None` after the last one.
     async fn next(&mut self) -> Option<Result<Option<Block>, Unavailable>> {
-        while self.reads.len() < large::window(self.blocks.block_bytes())
-            && let Some(place) = self.rest.next()
-        {
-            let block = self.blocks.block(place);
+        while let Some(block) = self.next_in_window() {
+            self.under_way += length_of(&block.range);
             let (domain, upload) = (self.context.handle(), self.blocks.upload);
             let place = BlockPlace::from(&block);
             let read = async move { domain.get_block(upload, place).await };
@@ -449,10 +469,11 @@ impl Ahead<'_> {
             self.reads.push_back((block.range, Read(read)));
         }
         let (of_value, mut read) = self.reads.pop_front()?;
+        self.under_way -= length_of(&of_value);
         let value = (&mut read.0).await.expect("a read does not panic");
         let block = |value| Block {
             value,
-            length: of_value.end - of_value.start,
+            length: length_of(&of_value),
             wanted: self.range.start.max(of_value.start) - of_value.start
                 ..self.range.end.min(of_value.end) - of_value.start,
         };

@@ -11,7 +11,7 @@ use crate::reconfig_kind::ReconfigKind;
 use crate::session::{Context, Deadline, RunningJob};
 use crate::span;
 use areo_core::dsm::conditional::{Condition, WriteDecision};
-use areo_core::dsm::large::{self, BlockPlace, PublishError};
+use areo_core::dsm::large::{BlockPlace, PublishError};
 use areo_core::element::Value;
 use areo_core::error::WriteError;
 use areo_core::limits;
@@ -290,7 +290,7 @@ pub(super) async fn send_blocks(
     target: Target,
     block_bytes: u32,
 ) -> Result<SentBlocks, UploadError> {
-    let (window, mut sent) = (large::window(block_bytes), 0);
+    let (window, mut sent) = (context.window(block_bytes), 0);
     let mut puts = JoinSet::new();
     loop {
         tokio::select! {

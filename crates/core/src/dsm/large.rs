@@ -303,7 +303,12 @@ pub fn manifest_of(value: &Value) -> Option<Manifest> {
 
 /// Blocks of this length that are under way at once, so that their bytes are bounded.
 pub fn window(block_bytes: u32) -> usize {
-    let blocks = limits::WINDOW_BYTES / u64::from(block_bytes).max(1);
+    window_within(limits::WINDOW_BYTES, block_bytes)
+}
+
+/// Blocks of this length that are under way at once in `window_bytes`; one at least.
+pub fn window_within(window_bytes: u64, block_bytes: u32) -> usize {
+    let blocks = window_bytes / u64::from(block_bytes).max(1);
     blocks.clamp(1, limits::BLOCK_WINDOW) as usize
 }
 

@@ -108,12 +108,21 @@ impl Blocks {
 
     /// Length of the value in bytes.
     pub fn length(&self) -> u64 {
-        self.parts.iter().map(|part| part.length).sum()
+        let (last, start) = self.last();
+        start.byte + last.length
     }
 
     /// The number of blocks.
     pub fn count(&self) -> u64 {
-        self.parts.iter().map(Part::count).sum()
+        let (last, start) = self.last();
+        start.place + last.count()
+    }
+
+    /// The last part, and where it begins.
+    fn last(&self) -> (&Part, Start) {
+        let last = self.parts.last().zip(self.starts.last());
+        let (part, start) = last.expect("there is a part");
+        (part, *start)
     }
 
     /// The longest that one of them may be, in bytes.

@@ -262,6 +262,11 @@ impl ChunkDecoder {
         };
         self.hash.update(&bytes);
         if left > 0 {
+            if self.unverified.is_empty() {
+                // A buffer that grows by doubling has room for up to two such chunks.
+                let rest = usize::try_from(left).expect("a signed chunk is short");
+                self.unverified.reserve(bytes.len() + rest);
+            }
             self.unverified.extend_from_slice(&bytes);
             return Ok(None);
         }

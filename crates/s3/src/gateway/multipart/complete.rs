@@ -18,15 +18,14 @@ use areo_client::{Condition, Error, Etag, Invalid, PutOptions, StoredPart, Versi
 use ring::digest;
 use std::collections::BTreeSet;
 
-/// The shortest part but for the last one, in bytes.
-const PART_BYTES: u64 = 5 << 20;
-
 /// The request of a completion.
 pub(in crate::gateway) struct Completion<'a> {
     pub(in crate::gateway) parts: Vec<CompletedPart>,
     pub(in crate::gateway) condition: Option<&'a WriteCondition>,
     pub(in crate::gateway) expected: &'a Expected,
     pub(in crate::gateway) length: Option<u64>,
+    /// The shortest part but for the last one, in bytes.
+    pub(in crate::gateway) part_bytes: u64,
 }
 
 impl Completion<'_> {
@@ -205,11 +204,12 @@ async fn chosen(
     });
     let parts = parts.collect::<Result<Vec<KeptPart>, S3Error>>()?;
     let but_last = &parts[..parts.len().saturating_sub(1)];
-    let is_short = |part: &KeptPart| part.stored.length() < PART_BYTES;
+    let shortest = completion.part_bytes;
+    let is_short = |part: &KeptPart| part.stored.length() < shortest;
     if let Some(place) = but_last.iter().position(is_short) {
         let number = completion.parts[place].part;
         let sentence =
-            format!("part {number} has less than {PART_BYTES} bytes, and is not the last one");
+            format!("part {number} has less than {shortest} bytes, and is not the last one");
         return Err(S3Error::new(Code::EntityTooSmall, sentence));
     }
     let length: u64 = parts.iter().map(|part| part.stored.length()).sum();
