@@ -21,6 +21,7 @@ use areo_trust::signing::SigningScope;
 use areo_trust::token::JoinToken;
 
 pub use areo_trust::id::KeyId;
+pub use areo_trust::key::{ANONYMOUS, ANONYMOUS_NAME};
 pub use areo_trust::protocol::RefusalKind;
 pub use areo_trust::secret::Secret;
 

@@ -8,8 +8,11 @@
 //! | `read`, `write`, `copy` | one object |
 //! | `batch` | many deletions in one request |
 //! | `list` | pages of objects |
+//! | `tags` | tags of an object |
+//! | `anonymous` | which of these a request without a signature may ask for |
 //! | `multipart` | objects in parts |
 
+mod anonymous;
 mod batch;
 mod buckets;
 mod callers;
@@ -32,6 +35,7 @@ use crate::auth;
 use crate::wire::request::Change;
 use crate::wire::xml::Owner;
 use crate::wire::{self, Addressing, Code, Operation, S3Error, S3Request, Target, xml};
+use areo_client::trust::ANONYMOUS_NAME;
 use areo_client::{Client, DapKind, Domain};
 use callers::{CallerClient, Callers};
 use health::Readiness;
@@ -171,15 +175,17 @@ impl Gateway {
         let caller = auth::authenticate(head, region, &self.callers, now_seconds).await?;
         let request = wire::parse(head, &self.options.addressing)?;
         *operation = request.operation.name();
-        let Some(key_id) = caller.key_id() else {
-            let sentence = "the request is not signed: sign it with an access key";
-            return Err(S3Error::new(Code::AccessDenied, sentence));
+        let (key_id, client) = if let Some(key_id) = caller.key_id() {
+            (key_id, self.callers.client(key_id).await?)
+        } else {
+            anonymous::check(head, &request.operation)?;
+            (ANONYMOUS_NAME, self.callers.anonymous().await?)
         };
         let exchange = Exchange {
             options: &self.options,
             request: &request,
             name: request_name(&request, head, key_id),
-            client: self.callers.client(key_id).await?,
+            client,
             owner: Owner {
                 id: key_id.to_owned(),
                 display_name: key_id.to_owned(),

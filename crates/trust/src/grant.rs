@@ -68,6 +68,9 @@ pub const CLUSTER_VERBS: [Verb; 6] = [
 /// a gateway cannot change who may do what.
 const BEHALF_CLUSTER_VERBS: [Verb; 1] = [Verb::Status];
 
+/// Verbs that callers without a key may have.
+const PUBLIC_VERBS: [Verb; 2] = [Verb::Read, Verb::List];
+
 impl Verb {
     /// Its word.
     pub fn word(self) -> &'static str {
@@ -266,6 +269,16 @@ pub struct PrefixedGrant {
     pub grant: String,
 }
 
+/// A grant that callers without a key are not given.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the key 'anonymous' stands for every caller without a key, and is not given the grant '{grant}': 'read' and 'list' of domains are possible"
+)]
+pub struct NotPublicGrant {
+    /// Its text.
+    pub grant: String,
+}
+
 /// All grants of a key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grants(Vec<Grant>);
@@ -336,6 +349,21 @@ impl Grants {
         match self.0.iter().find(|grant| grant.has_prefix()) {
             None => Ok(()),
             Some(grant) => Err(PrefixedGrant {
+                grant: grant.to_string(),
+            }),
+        }
+    }
+
+    /// Demands that they are such as callers without a key may have: to read and list objects of domains.
+    ///
+    /// # Errors
+    /// [`NotPublicGrant`].
+    pub fn demand_public(&self) -> Result<(), NotPublicGrant> {
+        let public = Verbs::of(PUBLIC_VERBS);
+        let is_public = |grant: &&Grant| grant.verbs.only(public) == grant.verbs;
+        match self.0.iter().find(|grant| !is_public(grant)) {
+            None => Ok(()),
+            Some(grant) => Err(NotPublicGrant {
                 grant: grant.to_string(),
             }),
         }

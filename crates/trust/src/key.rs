@@ -18,7 +18,7 @@ use areo_core::config::ServerId;
 use areo_core::manager::check_server_name;
 use areo_core::tlv::{self, MUST_UNDERSTAND, TlvError};
 
-use crate::grant::{GrantError, Grants};
+use crate::grant::{GrantError, Grants, NotPublicGrant};
 use crate::id::KeyId;
 use crate::secret::{NoRandomness, RandomSource, SECRET_BYTES, Secret};
 use crate::signing::SigningScope;
@@ -30,6 +30,12 @@ use crate::tls::BINDING_BYTES;
 pub const NONCE_BYTES: usize = 32;
 /// Bytes of a proof.
 pub const PROOF_BYTES: usize = 32;
+
+/// The id by which a gateway names callers without a key, if it asks for a ticket on their behalf: the ticket is one of the key that has the name
+/// [`ANONYMOUS_NAME`], which has an id of its own.
+pub const ANONYMOUS: KeyId = KeyId(0);
+/// The name of the key that stands for callers without a key. Its record has no secret, so that it cannot be proven, and signs nothing.
+pub const ANONYMOUS_NAME: &str = "anonymous";
 
 const FORM: Form = Form {
     what: "access key",
@@ -155,6 +161,9 @@ pub enum KeyError {
         /// The name.
         name: String,
     },
+    /// The key stands for callers without a key, which get no such grant.
+    #[error(transparent)]
+    NotPublic(#[from] NotPublicGrant),
     /// The record cannot be read.
     #[error("the record of a key cannot be read: {0}")]
     Record(#[from] TlvError),
@@ -202,17 +211,17 @@ pub struct KeyRecord {
     pub grants: Grants,
     /// Since when it counts no longer, in seconds since 1970.
     pub revoked_seconds: Option<u64>,
-    /// One or two, the newest last.
+    /// One or two, the newest last; none of the key [`ANONYMOUS_NAME`].
     secrets: Vec<Secret>,
     /// The number of the first of them, and of the grants: a ticket with less counts no longer.
     least: Standing,
 }
 
 impl KeyRecord {
-    /// A new key with the record that the cluster keeps of it.
+    /// A new key with the record that the cluster keeps of it. The secret of the key [`ANONYMOUS_NAME`] is in no record, and counts nowhere.
     ///
     /// # Errors
-    /// [`KeyError::Name`], [`KeyError::NoRandomness`].
+    /// [`KeyError::Name`], [`KeyError::NotPublic`], [`KeyError::NoRandomness`].
     pub fn create(
         name: &str,
         grants: Grants,
@@ -223,12 +232,19 @@ impl KeyRecord {
             id: KeyId::random(source)?,
             secret: Secret::random(source)?,
         };
+        let secrets = match name == ANONYMOUS_NAME {
+            true => {
+                grants.demand_public()?;
+                Vec::new()
+            }
+            false => vec![key.secret.clone()],
+        };
         let record = KeyRecord {
             id: key.id,
             name,
             grants,
             revoked_seconds: None,
-            secrets: vec![key.secret.clone()],
+            secrets,
             least: Standing::default(),
         };
         Ok((key, record))
@@ -248,7 +264,7 @@ impl KeyRecord {
 
     /// Drops all secrets but the newest.
     pub fn retire(&mut self) {
-        let newest = self.secrets.len() - 1;
+        let newest = self.secrets.len().saturating_sub(1);
         self.secrets.drain(..newest);
         let dropped = u32::try_from(newest).expect("there are two at most");
         self.least.secret = self.least.secret.saturating_add(dropped);
@@ -258,6 +274,12 @@ impl KeyRecord {
     pub fn change_grants(&mut self, grants: Grants) {
         self.grants = grants;
         self.least.grants = self.least.grants.saturating_add(1);
+    }
+
+    /// True if this is the key of callers without a key: it has no secret. A key of that name with a secret is one of an earlier version, and is its
+    /// holder's alone.
+    pub fn is_anonymous(&self) -> bool {
+        self.name == ANONYMOUS_NAME && self.secrets.is_empty()
     }
 
     /// The least standing of a ticket of this key that counts.
@@ -357,13 +379,17 @@ impl KeyRecord {
                 _ => tlv::unknown(kind)?,
             }
         }
-        if secrets.is_empty() || secrets.len() > 2 {
-            return Err(TlvError::Invalid { kind: SECRET }.into());
+        let name = name.ok_or(TlvError::Missing { kind: NAME })?;
+        let grants = Grants::new(grants)?;
+        match secrets.len() {
+            0 if name == ANONYMOUS_NAME => grants.demand_public()?,
+            1 | 2 => {}
+            _ => return Err(TlvError::Invalid { kind: SECRET }.into()),
         }
         Ok(KeyRecord {
             id: id.ok_or(TlvError::Missing { kind: ID })?,
-            name: name.ok_or(TlvError::Missing { kind: NAME })?,
-            grants: Grants::new(grants)?,
+            name,
+            grants,
             revoked_seconds,
             secrets,
             least,

@@ -13,9 +13,9 @@ use std::sync::Arc;
 use areo_core::config::{Configuration, Dap, ServerId};
 use areo_trust::authority::{Authority, PublicKey, ServerKey};
 use areo_trust::certificate::{Usage, verify};
-use areo_trust::grant::{CLUSTER_VERBS, Grants, Verb};
+use areo_trust::grant::{CLUSTER_VERBS, Grants, Need, Verb};
 use areo_trust::id::{KeyId, TokenId};
-use areo_trust::key::{AccessKey, Prover};
+use areo_trust::key::{ANONYMOUS, ANONYMOUS_NAME, AccessKey, Prover};
 use areo_trust::protocol::{
     Ask, JoinAnswer, KeyProof, PAGE_ROWS, ProofSite, RefusalKind, TicketAnswer, TrustAnswer,
 };

@@ -36,6 +36,7 @@ mod replacement;
 mod restart;
 mod rotation;
 mod s3;
+mod s3_anonymous;
 mod s3_client;
 mod s3_listing;
 mod s3_many_parts;

@@ -7,7 +7,7 @@ use super::failure;
 use super::metrics::{Metrics, Recall};
 use crate::auth::{SigningKey, SigningKeys};
 use crate::wire::{Code, S3Error};
-use areo_client::trust::{KeyId, RefusalKind, Secret, TrustError};
+use areo_client::trust::{ANONYMOUS, ANONYMOUS_NAME, KeyId, RefusalKind, Secret, TrustError};
 use areo_client::{Client, ConnectError, Domain};
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -73,6 +73,8 @@ pub(super) struct Callers {
     /// A caller's first requests wait for one connection; those of others do not.
     clients: Mutex<Remembered<String, Arc<OnceCell<CallerClient>>>>,
     metrics: Metrics,
+    /// The last refusal of a ticket for callers without a key: strangers cannot have the cluster asked for one with each request.
+    anonymous_refused: Mutex<Option<(Instant, S3Error)>>,
 }
 
 /// Answers by id, day and region, each with its time.
@@ -88,12 +90,44 @@ impl Callers {
             signing: Mutex::new(Remembered::new(SIGNING_KEYS)),
             clients: Mutex::new(Remembered::new(CLIENTS)),
             metrics,
+            anonymous_refused: Mutex::default(),
         }
     }
 
     /// The client with the gateway's own key.
     pub(super) fn gateway(&self) -> &Client {
         &self.gateway
+    }
+
+    /// The client of callers without a key. No id of a key has the form of that name.
+    ///
+    /// # Errors
+    /// [`Code::AccessDenied`]: the cluster has no key `anonymous`; [`Code::ServiceUnavailable`].
+    pub(super) async fn anonymous(&self) -> Result<CallerClient, S3Error> {
+        let cell = self.cell(ANONYMOUS_NAME);
+        let connected = cell.get_or_try_init(|| async {
+            let refused = self.anonymous_refused().clone();
+            if let Some((at, error)) = refused
+                && at.elapsed() < UNKNOWN
+            {
+                return Err(error);
+            }
+            let connected = self.connect(ANONYMOUS).await;
+            connected.map_err(|error| {
+                let error = match error.code {
+                    Code::AccessDenied => unsigned(),
+                    _ => error,
+                };
+                *self.anonymous_refused() = Some((Instant::now(), error.clone()));
+                error
+            })
+        });
+        connected.await.cloned()
+    }
+
+    fn anonymous_refused(&self) -> MutexGuard<'_, Option<(Instant, S3Error)>> {
+        let refused = self.anonymous_refused.lock();
+        refused.expect("no holder of the lock panics")
     }
 
     /// The client of the owner of a key, whose signature was verified.
@@ -106,7 +140,7 @@ impl Callers {
             true => Recall::Kept,
             false => Recall::Asked,
         });
-        let connected = cell.get_or_try_init(|| self.connect(key_id));
+        let connected = cell.get_or_try_init(|| async { self.connect(parse(key_id)?).await });
         connected.await.cloned()
     }
 
@@ -120,8 +154,8 @@ impl Callers {
         cell
     }
 
-    async fn connect(&self, key_id: &str) -> Result<CallerClient, S3Error> {
-        let connected = self.gateway.on_behalf(parse(key_id)?).await;
+    async fn connect(&self, key: KeyId) -> Result<CallerClient, S3Error> {
+        let connected = self.gateway.on_behalf(key).await;
         let client = connected.map_err(|error| {
             let code = match error {
                 ConnectError::Unauthorised { .. } => Code::AccessDenied,
@@ -169,6 +203,12 @@ impl SigningKeys for Callers {
         }
         found
     }
+}
+
+/// The refusal of a request without a signature.
+pub(super) fn unsigned() -> S3Error {
+    let sentence = "the request is not signed: sign it with an access key";
+    S3Error::new(Code::AccessDenied, sentence)
 }
 
 fn parse(key_id: &str) -> Result<KeyId, S3Error> {

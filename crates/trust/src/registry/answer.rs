@@ -405,9 +405,8 @@ impl From<CreateKeyError> for TrustRefusal {
     fn from(error: CreateKeyError) -> TrustRefusal {
         match error {
             CreateKeyError::Log(error) => error.into(),
-            CreateKeyError::Key(KeyError::Name { .. }) | CreateKeyError::Prefix(_) => {
-                refusal(RefusalKind::Usage, &error)
-            }
+            CreateKeyError::Key(KeyError::Name { .. } | KeyError::NotPublic(_))
+            | CreateKeyError::Prefix(_) => refusal(RefusalKind::Usage, &error),
             CreateKeyError::Key(_) => refusal(RefusalKind::Other, &error),
             CreateKeyError::NameTaken { .. } => refusal(RefusalKind::Lost, &error),
         }
@@ -418,7 +417,9 @@ impl From<ChangeKeyError> for TrustRefusal {
     fn from(error: ChangeKeyError) -> TrustRefusal {
         match error {
             ChangeKeyError::Log(error) => error.into(),
-            ChangeKeyError::Prefix(_) => refusal(RefusalKind::Usage, &error),
+            ChangeKeyError::Prefix(_)
+            | ChangeKeyError::NotPublic(_)
+            | ChangeKeyError::WithoutSecret { .. } => refusal(RefusalKind::Usage, &error),
             ChangeKeyError::Unknown { .. } => refusal(RefusalKind::NotFound, &error),
             ChangeKeyError::Revoked { .. }
             | ChangeKeyError::Rotating { .. }
@@ -435,9 +436,9 @@ impl From<IssueTicketError> for TrustRefusal {
             | IssueTicketError::OtherCluster { .. }
             | IssueTicketError::NoGateway(_) => refusal(RefusalKind::Unauthorised, &error),
             // The proof was good.
-            IssueTicketError::BehalfUnknown { .. } | IssueTicketError::BehalfRevoked { .. } => {
-                refusal(RefusalKind::NotFound, &error)
-            }
+            IssueTicketError::BehalfUnknown { .. }
+            | IssueTicketError::BehalfRevoked { .. }
+            | IssueTicketError::NoAnonymous => refusal(RefusalKind::NotFound, &error),
             IssueTicketError::NoSigner => refusal(RefusalKind::Other, &error),
         }
     }

@@ -4,7 +4,7 @@ use areo_core::config::ServerId;
 use areo_core::error::Unavailable;
 
 use crate::authority::AuthorityError;
-use crate::grant::{MissingGrant, PrefixedGrant};
+use crate::grant::{MissingGrant, NotPublicGrant, PrefixedGrant};
 use crate::id::{KeyId, TokenId};
 use crate::key::{KeyError, ProofError};
 use crate::roots::{RootDigest, RootsError};
@@ -231,6 +231,17 @@ pub enum ChangeKeyError {
         /// The id.
         id: KeyId,
     },
+    /// It stands for callers without a key, which get no such grant.
+    #[error(transparent)]
+    NotPublic(#[from] NotPublicGrant),
+    /// It stands for callers without a key.
+    #[error(
+        "the key {id} stands for callers without a key: it has no secret that could be rotated"
+    )]
+    WithoutSecret {
+        /// The id.
+        id: KeyId,
+    },
     /// It has two secrets already.
     #[error(
         "the key {id} has two secrets already: retire the older one when all clients have the newer (`areo key retire`); if the newer one was lost, make another key and revoke this one"
@@ -271,6 +282,11 @@ pub enum IssueTicketError {
     /// The key was proven to act on behalf of another one, and is none of a gateway.
     #[error(transparent)]
     NoGateway(#[from] MissingGrant),
+    /// Callers without a key may do nothing.
+    #[error(
+        "callers without a key may do nothing in this cluster: `areo key create anonymous --grant read:DOMAIN` lets them read"
+    )]
+    NoAnonymous,
     /// A gateway has proven its key, and there is no such key as the other one.
     #[error(
         "this cluster has no key {key}, so that no gateway acts on behalf of it: `areo key ls` lists them"

@@ -10,7 +10,9 @@ use areo_core::manager::Root;
 
 use crate::grant::{Grants, Need, Verb};
 use crate::id::KeyId;
-use crate::key::{AccessKey, Exchange, KeyRecord, PROOF_BYTES, ProofError};
+use crate::key::{
+    ANONYMOUS, ANONYMOUS_NAME, AccessKey, Exchange, KeyRecord, PROOF_BYTES, ProofError,
+};
 use crate::ticket::{Gateway, Ticket};
 
 use super::entry::{Content, Origin, What};
@@ -82,6 +84,9 @@ impl Registry {
     ) -> Result<AccessKey, ChangeKeyError> {
         let judge = |state: &State| {
             let mut record = counting(state, id)?;
+            if record.is_anonymous() {
+                return Err(ChangeKeyError::WithoutSecret { id });
+            }
             if record.is_rotating() {
                 return Err(ChangeKeyError::Rotating { id });
             }
@@ -127,6 +132,9 @@ impl Registry {
     ) -> Result<(), ChangeKeyError> {
         grants.demand_whole_domains()?;
         let change = |state: &State, mut record: KeyRecord| {
+            if record.is_anonymous() {
+                grants.demand_public()?;
+            }
             if record.grants == *grants {
                 return Ok(None);
             }
@@ -271,8 +279,13 @@ impl Registry {
     }
 }
 
-/// The key on whose behalf a gateway may act: a ticket for it counts until its older secret is retired.
+/// The key on whose behalf a gateway may act: a ticket for it counts until its older secret is retired. Callers without a key have the one that was made for them.
 fn behalf(state: &State, key: KeyId) -> Result<&KeyRecord, IssueTicketError> {
+    if key == ANONYMOUS {
+        let record = state.key_named(ANONYMOUS_NAME);
+        let record = record.filter(|record| record.is_anonymous());
+        return record.ok_or(IssueTicketError::NoAnonymous);
+    }
     let record = state.keys.get(&key);
     let record = record.ok_or(IssueTicketError::BehalfUnknown { key })?;
     match record.revoked_seconds {

@@ -81,6 +81,8 @@ impl Registry {
         let state = self.judging();
         let state = state.as_ref().ok_or(LogError::NotFounded)?;
         let record = state.keys.get(&key);
+        // The key of callers without a key signs nothing.
+        let record = record.filter(|record| !record.is_anonymous());
         let record = record.ok_or(SigningKeysError::Unknown { key })?;
         match record.revoked_seconds {
             None => Ok(record.signing_keys(scope)),

@@ -292,3 +292,67 @@ fn a_gateway_has_a_certificate_of_the_ca_that_issues() {
     let found = judged(roots, &next.certificate);
     assert_eq!(found, Err(CertificateError::OtherAuthority));
 }
+
+/// The key of callers without a key reads and lists, and nothing proves it.
+#[test]
+fn callers_without_a_key_have_the_grants_of_the_key_that_stands_for_them() {
+    let cluster = Cluster::found();
+    let gateway = cluster.key("s3", &["gateway"]);
+    let none = || refusal(cluster.prove_on_behalf(&gateway, ANONYMOUS));
+    let (kind, sentence) = none();
+    assert_eq!(kind, RefusalKind::NotFound);
+    assert!(sentence.contains("areo key create anonymous"), "{sentence}");
+    let admin = cluster.ticket(&cluster.admin);
+    let name = || ANONYMOUS_NAME.to_owned();
+    for wide in [
+        "read,write:photos",
+        "delete:*",
+        "admin:photos",
+        "status",
+        "keys",
+        "gateway",
+    ] {
+        let grants = grants(&["read:photos", wide]);
+        let create = Ask::CreateKey {
+            name: name(),
+            grants,
+        };
+        let (kind, sentence) = cluster.refused(create, Some(&admin));
+        assert_eq!(kind, RefusalKind::Usage, "{wide}");
+        assert!(sentence.contains(&format!("'{wide}'")), "{sentence}");
+    }
+    let shown = cluster.key(ANONYMOUS_NAME, &["read,list:photos"]);
+    let ticket = cluster.ticket_on_behalf(&gateway, ANONYMOUS);
+    assert_eq!(ticket.key, shown.id);
+    assert_eq!(ticket.grants, grants(&["read,list:photos"]));
+    // The secret that was shown opens nothing, and the id signs nothing.
+    let (kind, _) = refusal(cluster.prove(&shown));
+    assert_eq!(kind, RefusalKind::Unauthorised);
+    let gateways = cluster.ticket(&gateway);
+    for id in [shown.id, ANONYMOUS] {
+        let (kind, _) = cluster.refused(signing(id), Some(&gateways));
+        assert_eq!(kind, RefusalKind::NotFound);
+    }
+    let bearer = cluster
+        .registry
+        .judge_bearer(&shown, &Need::domain(Verb::Read, "photos"));
+    assert!(bearer.is_err(), "{bearer:?}");
+    let wider = Ask::ChangeGrants {
+        key: name(),
+        grants: grants(&["read,write:photos"]),
+    };
+    let (kind, _) = cluster.refused(wider, Some(&admin));
+    assert_eq!(kind, RefusalKind::Usage);
+    let (kind, _) = cluster.refused(Ask::RotateKey { key: name() }, Some(&admin));
+    assert_eq!(kind, RefusalKind::Usage);
+    cluster.change(Ask::RetireKey { key: name() });
+    assert_eq!(cluster.judged(&ticket), Ok(()));
+
+    cluster.change(Ask::RevokeKey { key: name() });
+    assert!(cluster.judged(&ticket).is_err());
+    assert_eq!(none().0, RefusalKind::NotFound);
+    let next = cluster.key(ANONYMOUS_NAME, &["read:films"]);
+    assert_ne!(next.id, shown.id);
+    assert!(cluster.judged(&ticket).is_err(), "a ticket is of one key");
+    assert_eq!(cluster.ticket_on_behalf(&gateway, ANONYMOUS).key, next.id);
+}

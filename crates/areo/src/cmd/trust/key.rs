@@ -8,6 +8,7 @@ use crate::exit::{Code, Failure, Outcome};
 use crate::output::columns;
 use crate::session::{self, Session, Target};
 use areo_client::cluster_file::{ClusterFile, Server};
+use areo_client::trust::ANONYMOUS_NAME;
 use areo_client::{Access, Client, limits};
 use areo_trust::id::KeyId;
 use areo_trust::key::AccessKey;
@@ -40,6 +41,15 @@ async fn perform(session: &Session, command: args::Key) -> Outcome {
             let grants = grants
                 .grants()
                 .map_err(|error| Failure::usage(error.to_string()))?;
+            if name == ANONYMOUS_NAME {
+                if file.is_some() {
+                    return Err(Failure::usage(
+                        "the key 'anonymous' stands for callers without a key, and has no secret: leave out --file",
+                    ));
+                }
+                let key = trust.create_key(&name, &grants).await.map_err(failure)?;
+                return of_anonymous(session, key.id);
+            }
             // What the file needs is asked for before there is a key that could be lost.
             let blank = blank(session, &client).await?;
             check_place(file.as_deref(), &blank)?;
@@ -176,6 +186,22 @@ fn deliver(
             Ok(())
         }
     }
+}
+
+/// Reports the key of callers without a key, which has no secret.
+fn of_anonymous(session: &Session, id: KeyId) -> Outcome {
+    if session.out.json {
+        return session.out.object(&json!({
+            "name": ANONYMOUS_NAME,
+            "id": id.to_string(),
+            "key": null,
+            "secret_access_key": null,
+        }));
+    }
+    session.out.note(&format!(
+        "key {id} ({ANONYMOUS_NAME}): requests of S3 without a signature have its grants, until `areo key revoke {ANONYMOUS_NAME}`"
+    ));
+    Ok(())
 }
 
 /// Says what clients of S3 take from the key, whose secret is not repeated.
