@@ -21,6 +21,7 @@ use std::time::Duration;
 
 pub(crate) mod conditional;
 mod coverable;
+mod documents;
 mod placement;
 mod records;
 #[cfg(test)]

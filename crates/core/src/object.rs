@@ -81,6 +81,11 @@ pub fn key_of_record(name: &str) -> &str {
     name.rsplit_once(SUFFIX).map_or(name, |(key, _)| key)
 }
 
+/// The key of the records that are documents of a domain. It may be the key of an object as well: a document is known by its suffix.
+const DOCUMENTS_KEY: &str = "domain";
+/// The beginning of the suffixes of documents of a domain. Those of records of uploads begin with 32 hexadecimal digits.
+const DOCUMENT_PREFIX: &str = "document/";
+
 /// The beginning of the keys of blocks of uploads, and of the names of their cells.
 pub const UPLOAD_PREFIX: &str = "upload-";
 
@@ -175,6 +180,21 @@ impl Name {
         let name = Name::new(Kind::Upload, &format!("{key}{SUFFIX}{suffix}"))?;
         assert_eq!(name.user_key(), key, "a suffix has no byte 0");
         Ok(name)
+    }
+
+    /// The name of a document of a domain (`[X-45 domain-documents]`).
+    ///
+    /// # Errors
+    /// [`InvalidKey`].
+    pub fn document(name: &str) -> Result<Name, InvalidKey> {
+        Name::record(DOCUMENTS_KEY, &format!("{DOCUMENT_PREFIX}{name}"))
+    }
+
+    /// True if it is that of a document of a domain, of any key: no record of an upload has such a suffix.
+    pub fn is_document(&self) -> bool {
+        let suffix = self.key().rsplit_once(SUFFIX).map(|(_, suffix)| suffix);
+        let is_of_document = suffix.is_some_and(|suffix| suffix.starts_with(DOCUMENT_PREFIX));
+        self.kind() == Kind::Upload && is_of_document
     }
 
     /// A name that was sent or stored: kind byte and key. Refuses what [`Name::new`] could not have made.
@@ -320,6 +340,23 @@ mod tests {
         );
         let without = Bytes::from_static(b"\x04key");
         assert_eq!(Name::from_bytes(without), refused(0));
+    }
+
+    #[test]
+    fn a_document_is_known_by_its_suffix() {
+        let document = Name::document("cors").unwrap();
+        assert!(document.is_document(), "{document:?}");
+        assert_ne!(document.user_key(), document.key());
+        assert!(Name::record("a", "document/cors").unwrap().is_document());
+        for name in [
+            Name::record("document/a", "0"),
+            Name::record("a", "document"),
+            Name::user("domain"),
+            Name::user("domain\0document/cors"),
+            Name::new(Kind::System, "domain\0document/cors"),
+        ] {
+            assert!(!name.clone().unwrap().is_document(), "{name:?}");
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! | `batch` | many deletions in one request |
 //! | `list` | pages of objects |
 //! | `tags` | tags of an object |
+//! | `cors` | pages of other origins |
 //! | `anonymous` | which of these a request without a signature may ask for |
 //! | `multipart` | objects in parts |
 
@@ -17,6 +18,7 @@ mod batch;
 mod buckets;
 mod callers;
 mod copy;
+mod cors;
 mod failure;
 mod health;
 mod incoming;
@@ -38,8 +40,9 @@ use crate::wire::{self, Addressing, Code, Operation, S3Error, S3Request, Target,
 use areo_client::trust::ANONYMOUS_NAME;
 use areo_client::{Client, DapKind, Domain};
 use callers::{CallerClient, Callers};
+use cors::{CorsRules, CrossOriginRequest};
 use health::Readiness;
-use http::header::HeaderValue;
+use http::header::{HeaderValue, ORIGIN};
 use http::request::Parts;
 use http::{HeaderName, Method, Request, Response};
 use hyper::body::Incoming;
@@ -101,6 +104,7 @@ impl Default for GatewayOptions {
 #[derive(Debug)]
 pub struct Gateway {
     callers: Callers,
+    cors: CorsRules,
     options: GatewayOptions,
     /// The first half of each request's id.
     process: u32,
@@ -116,6 +120,7 @@ impl Gateway {
         let process = now.map_or(0, |now| now.subsec_nanos()) ^ std::process::id();
         let metrics = Metrics::new();
         Gateway {
+            cors: CorsRules::new(client.clone()),
             callers: Callers::new(client.with_window(WINDOW_BYTES), metrics.clone()),
             options,
             process,
@@ -143,12 +148,18 @@ impl Gateway {
             }
             None => self.perform(&head, &mut body, &mut counted.operation).await,
         };
-        let reply = reply.unwrap_or_else(|error| {
+        let mut reply = reply.unwrap_or_else(|error| {
             let (method, path) = (&head.method, head.uri.path());
             tracing::debug!(%method, path, %error, "request refused");
             self.metrics.error(error.code);
             Reply::error(&error, path, &id)
         });
+        if head.headers.contains_key(ORIGIN)
+            && head.method != Method::OPTIONS
+            && let Some(bucket) = wire::parse::bucket_of(&head, &self.options.addressing)
+        {
+            self.cors.show(&bucket, &head, &mut reply).await;
+        }
         incoming::drain(&head, &mut body, &self.metrics.received).await;
         counted.answered(reply.status);
         let response = reply.into_response(head.method == Method::HEAD);
@@ -156,6 +167,25 @@ impl Gateway {
         let id = HeaderValue::from_str(&id).expect("hexadecimal digits");
         response.headers_mut().insert(REQUEST_ID, id);
         response
+    }
+
+    /// Answers a browser, which asks without a signature.
+    async fn preflight(&self, head: &Parts) -> Result<Reply, S3Error> {
+        let request = wire::parse(head, &self.options.addressing)?;
+        let Operation::Preflight {
+            origin,
+            method,
+            headers,
+        } = &request.operation
+        else {
+            unreachable!("OPTIONS is no other operation");
+        };
+        let asked = CrossOriginRequest {
+            origin,
+            method,
+            headers,
+        };
+        self.cors.preflight(request.target.bucket(), asked).await
     }
 
     async fn perform(
@@ -168,9 +198,8 @@ impl Gateway {
         let now_seconds = now.map_or(0, |now| now.as_secs());
         let region = &self.options.region;
         if head.method == Method::OPTIONS {
-            // A browser asks without a signature; no bucket lets pages of other origins in.
-            let sentence = "this bucket has no CORS configuration";
-            return Err(S3Error::new(Code::AccessDenied, sentence));
+            *operation = "Preflight";
+            return self.preflight(head).await;
         }
         let caller = auth::authenticate(head, region, &self.callers, now_seconds).await?;
         let request = wire::parse(head, &self.options.addressing)?;
@@ -183,6 +212,7 @@ impl Gateway {
         };
         let exchange = Exchange {
             options: &self.options,
+            cors: &self.cors,
             request: &request,
             name: request_name(&request, head, key_id),
             client,
@@ -222,6 +252,7 @@ impl Gateway {
 /// A request with everything that it is answered by.
 struct Exchange<'a> {
     options: &'a GatewayOptions,
+    cors: &'a CorsRules,
     request: &'a S3Request,
     /// The name by which the store knows a write that is repeated; 0: it has none.
     name: u128,
@@ -276,13 +307,31 @@ impl Exchange<'_> {
                 };
                 multipart::uploads(&domain, &wish, owner).await
             }
-            Operation::BucketCors(Change::Get) => Err(nothing(Code::NoSuchCORSConfiguration)),
+            Operation::BucketCors(change) => self.of_cors(&domain, *change, body).await,
             Operation::BucketLifecycle(Change::Get) => {
                 Err(nothing(Code::NoSuchLifecycleConfiguration))
             }
             Operation::BucketTagging(Change::Get) => Err(nothing(Code::NoSuchTagSet)),
             _ => Err(not_yet(operation)),
         }
+    }
+
+    async fn of_cors(
+        &self,
+        domain: &Domain,
+        change: Change,
+        body: CallerBody<'_>,
+    ) -> Result<Reply, S3Error> {
+        let changed = match change {
+            Change::Get => return cors::get(domain).await,
+            Change::Put => {
+                let document = body.document(&self.request.document).await?;
+                cors::put(domain, &document).await
+            }
+            Change::Delete => cors::delete(domain).await,
+        };
+        self.cors.forget(domain.name());
+        changed
     }
 
     async fn of_object(

@@ -285,7 +285,10 @@ impl Context {
             Kind::Block | Kind::Genesis | Kind::System => return Ok(()),
         };
         let need = |verb: &Verb| Need::keys(*verb, &domain, key);
-        let needs: Vec<Need<'_>> = verbs.iter().map(need).collect();
+        let needs: Vec<Need<'_>> = match self.name().is_document() {
+            true => vec![Need::domain(Verb::Admin, &domain)],
+            false => verbs.iter().map(need).collect(),
+        };
         let Some(sentence) = holder.lacks(&needs) else {
             return Ok(());
         };

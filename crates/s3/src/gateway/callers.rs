@@ -35,7 +35,7 @@ pub(super) struct CallerClient {
 }
 
 impl CallerClient {
-    fn new(client: Client) -> CallerClient {
+    pub(super) fn new(client: Client) -> CallerClient {
         let buckets = Arc::new(Mutex::new(Remembered::new(BUCKETS)));
         CallerClient { client, buckets }
     }
@@ -237,7 +237,7 @@ fn of_trust(error: &TrustError, key_id: &str) -> S3Error {
 
 /// Things by key, of which those that were used last are kept.
 #[derive(Debug)]
-struct Remembered<K, V> {
+pub(super) struct Remembered<K, V> {
     most: usize,
     /// Counts uses.
     clock: u64,
@@ -245,7 +245,7 @@ struct Remembered<K, V> {
 }
 
 impl<K: Hash + Eq + Clone, V> Remembered<K, V> {
-    fn new(most: usize) -> Remembered<K, V> {
+    pub(super) fn new(most: usize) -> Remembered<K, V> {
         Remembered {
             most,
             clock: 0,
@@ -253,14 +253,14 @@ impl<K: Hash + Eq + Clone, V> Remembered<K, V> {
         }
     }
 
-    fn get(&mut self, key: &K) -> Option<&V> {
+    pub(super) fn get(&mut self, key: &K) -> Option<&V> {
         self.clock += 1;
         let (used, value) = self.rows.get_mut(key)?;
         *used = self.clock;
         Some(value)
     }
 
-    fn keep(&mut self, key: K, value: V) {
+    pub(super) fn keep(&mut self, key: K, value: V) {
         self.clock += 1;
         if self.rows.len() >= self.most && !self.rows.contains_key(&key) {
             let oldest = self.rows.iter().min_by_key(|(_, (used, _))| *used);
@@ -270,7 +270,7 @@ impl<K: Hash + Eq + Clone, V> Remembered<K, V> {
         self.rows.insert(key, (self.clock, value));
     }
 
-    fn remove(&mut self, key: &K) -> bool {
+    pub(super) fn remove(&mut self, key: &K) -> bool {
         self.rows.remove(key).is_some()
     }
 }

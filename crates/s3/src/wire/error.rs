@@ -53,6 +53,8 @@ macro_rules! codes {
 codes! {
     /// The caller's grants do not have what the request needs, or a header is missing that they need.
     AccessDenied = 403,
+    /// No rule of the bucket lets a page of that origin send that request.
+    AccessForbidden = 403,
     /// A signature, a checksum or another header cannot be read.
     AuthorizationHeaderMalformed = 400,
     /// A query of a presigned URL cannot be read.

@@ -80,6 +80,12 @@ pub fn parse(head: &http::request::Parts, addressing: &Addressing) -> Result<S3R
     })
 }
 
+/// The bucket that a request is about, if its host or its path names one.
+pub(crate) fn bucket_of(head: &http::request::Parts, addressing: &Addressing) -> Option<String> {
+    let target = path::target(head, addressing).ok()?;
+    target.bucket().map(str::to_owned)
+}
+
 fn service(method: &Method, fields: &Fields) -> Result<Operation, S3Error> {
     match *method {
         Method::GET => Ok(Operation::ListBuckets),

@@ -197,12 +197,24 @@ impl Table {
 
     /// Blocks have no key of an object in their names: they need the verb for the domain.
     fn of_object(self, verbs: Verbs, domain: DomainId, name: &Name) -> Need<'_> {
+        if name.is_document() && domain != self.root {
+            return self.of_document(verbs, domain);
+        }
         let (verbs, key) = match name.kind() {
             Kind::User => (verbs, name.key()),
             Kind::Upload => (verbs_of_record(verbs), name.user_key()),
             Kind::Block | Kind::Genesis | Kind::System => (verbs, ""),
         };
         self.in_domain(verbs, domain, Keys::From(key))
+    }
+
+    /// The need of a document of a domain, where these verbs are enough for an object: any key may see it, and who may change the domain may change it
+    /// (`[X-45 domain-documents]`).
+    fn of_document<'a>(self, verbs: Verbs, domain: DomainId) -> Need<'a> {
+        match verbs.contains(&Verb::Read) {
+            true => Need::AnyKey,
+            false => self.in_domain(ADMIN, domain, Keys::From("")),
+        }
     }
 
     /// The need of each object that the server completes for a caller.

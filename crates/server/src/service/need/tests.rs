@@ -236,7 +236,13 @@ fn accesses() -> Vec<Row> {
         };
         let request = access_to(&Name::record("2024/a", "1").expect("short"), &asked);
         let record = row(request, &[of(of_record, KEY)]);
-        [user, record].into_iter().chain(others)
+        let request = access_to(&Name::document("cors").expect("short"), &asked);
+        let of_document = match verbs {
+            READ | LOOK => Need::AnyKey,
+            _ => of(ADMIN, WHOLE),
+        };
+        let document = row(request, &[of_document]);
+        [user, record, document].into_iter().chain(others)
     };
     let mut rows: Vec<Row> = verbs_of_accesses().into_iter().flat_map(row_of).collect();
     // Each part of a batch has its need.
@@ -250,6 +256,11 @@ fn accesses() -> Vec<Row> {
     rows.push(row(access(Kind::User, &[]), &[]));
     let query = (
         Name::user("a").expect("short"),
+        Access::query(Want::Tags, tag),
+    );
+    rows.push(row(asked(ROOT, Body::Access(vec![query])), &[RECONFIG]));
+    let query = (
+        Name::document("cors").expect("short"),
         Access::query(Want::Tags, tag),
     );
     rows.push(row(asked(ROOT, Body::Access(vec![query])), &[RECONFIG]));
