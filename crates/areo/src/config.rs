@@ -58,6 +58,7 @@ pub(crate) const KEYS: &[&str] = &[
     "s3.tls",
     "s3.tls-name",
     "s3.connections",
+    "s3.lifecycle-every",
 ];
 
 /// The prefix of every variable of this program.

@@ -48,7 +48,7 @@ fn variable(part: &[u8]) -> Option<(OsString, OsString)> {
 /// Asks for one key with the parser of the commands that use it.
 fn ask(settings: &Settings, key: &'static str) -> Outcome {
     match key {
-        "timeout" => settings.get(None, key, parse_timeout).map(drop),
+        "timeout" | "s3.lifecycle-every" => settings.get(None, key, parse_timeout).map(drop),
         "repair-rate" | "scrub-rate" => settings.get(None, key, parse_size).map(drop),
         "max-object" => settings.get(None, key, parse_max_object).map(drop),
         "block-size" => settings.get(None, key, parse_block_size).map(drop),

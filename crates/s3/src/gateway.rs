@@ -10,6 +10,7 @@
 //! | `list` | pages of objects |
 //! | `tags` | tags of an object |
 //! | `cors` | pages of other origins |
+//! | `lifecycle` | objects that expire, and uploads that are given up |
 //! | `anonymous` | which of these a request without a signature may ask for |
 //! | `multipart` | objects in parts |
 
@@ -19,10 +20,12 @@ mod buckets;
 mod callers;
 mod copy;
 mod cors;
+mod expiry;
 mod failure;
 mod health;
 mod incoming;
 mod kept;
+mod lifecycle;
 mod list;
 mod metrics;
 mod multipart;
@@ -41,18 +44,20 @@ use areo_client::trust::ANONYMOUS_NAME;
 use areo_client::{Client, DapKind, Domain};
 use callers::{CallerClient, Callers};
 use cors::{CorsRules, CrossOriginRequest};
+use expiry::KnownRules;
 use health::Readiness;
 use http::header::{HeaderValue, ORIGIN};
 use http::request::Parts;
 use http::{HeaderName, Method, Request, Response};
 use hyper::body::Incoming;
 use incoming::CallerBody;
+use lifecycle::Lifecycle;
 use metrics::Metrics;
 use multipart::UploadPlace;
 use reply::Reply;
 use ring::digest;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub use reply::{BrokenOff, CountedBody, GatewayBody};
 pub use serve::{ServeOptions, Stop, serve};
@@ -86,6 +91,8 @@ pub struct GatewayOptions {
     pub k: Option<u8>,
     /// The shortest part of an upload but for the last one, in bytes. Clients count on 5 MiB, which S3 demands.
     pub part_bytes: u64,
+    /// The pause between two passes over the lifecycle rules of all buckets.
+    pub lifecycle_every: Duration,
 }
 
 impl Default for GatewayOptions {
@@ -96,6 +103,7 @@ impl Default for GatewayOptions {
             kind: DapKind::Conditional,
             k: None,
             part_bytes: 5 << 20,
+            lifecycle_every: Duration::from_hours(1),
         }
     }
 }
@@ -105,6 +113,8 @@ impl Default for GatewayOptions {
 pub struct Gateway {
     callers: Callers,
     cors: CorsRules,
+    lifecycle: Lifecycle,
+    rules: KnownRules,
     options: GatewayOptions,
     /// The first half of each request's id.
     process: u32,
@@ -121,6 +131,8 @@ impl Gateway {
         let metrics = Metrics::new();
         Gateway {
             cors: CorsRules::new(client.clone()),
+            lifecycle: Lifecycle::new(client.clone()),
+            rules: KnownRules::new(),
             callers: Callers::new(client.with_window(WINDOW_BYTES), metrics.clone()),
             options,
             process,
@@ -213,6 +225,7 @@ impl Gateway {
         let exchange = Exchange {
             options: &self.options,
             cors: &self.cors,
+            rules: &self.rules,
             request: &request,
             name: request_name(&request, head, key_id),
             client,
@@ -253,6 +266,7 @@ impl Gateway {
 struct Exchange<'a> {
     options: &'a GatewayOptions,
     cors: &'a CorsRules,
+    rules: &'a KnownRules,
     request: &'a S3Request,
     /// The name by which the store knows a write that is repeated; 0: it has none.
     name: u128,
@@ -308,9 +322,7 @@ impl Exchange<'_> {
                 multipart::uploads(&domain, &wish, owner).await
             }
             Operation::BucketCors(change) => self.of_cors(&domain, *change, body).await,
-            Operation::BucketLifecycle(Change::Get) => {
-                Err(nothing(Code::NoSuchLifecycleConfiguration))
-            }
+            Operation::BucketLifecycle(change) => self.of_lifecycle(&domain, *change, body).await,
             Operation::BucketTagging(Change::Get) => Err(nothing(Code::NoSuchTagSet)),
             _ => Err(not_yet(operation)),
         }
@@ -334,6 +346,22 @@ impl Exchange<'_> {
         changed
     }
 
+    async fn of_lifecycle(
+        &self,
+        domain: &Domain,
+        change: Change,
+        body: CallerBody<'_>,
+    ) -> Result<Reply, S3Error> {
+        match change {
+            Change::Get => lifecycle::get(domain).await,
+            Change::Put => {
+                let document = body.document(&self.request.document).await?;
+                lifecycle::put(domain, &document, &self.owner.id).await
+            }
+            Change::Delete => lifecycle::delete(domain).await,
+        }
+    }
+
     async fn of_object(
         &self,
         (bucket, key): (&str, &str),
@@ -342,8 +370,13 @@ impl Exchange<'_> {
         let operation = &self.request.operation;
         let domain = self.client.bucket(bucket).await?;
         match operation {
-            Operation::GetObject(options) => read::get(&domain, key, options.clone()).await,
-            Operation::HeadObject(options) => read::head(&domain, key, options).await,
+            Operation::GetObject(options) => {
+                let rules = self.rules.of(&domain);
+                read::get(&domain, key, options.clone(), &rules).await
+            }
+            Operation::HeadObject(options) => {
+                read::head(&domain, key, options, &self.rules.of(&domain)).await
+            }
             Operation::GetObjectAttributes { attributes, .. } => {
                 read::attributes(&domain, key, attributes).await
             }

@@ -1,8 +1,10 @@
 //! The command line of the S3 gateway.
 
 use super::DapWord;
+use areo_client::units::parse_timeout;
 use clap::Args;
 use std::path::PathBuf;
+use std::time::Duration;
 
 #[derive(Args, Debug, Clone, Default)]
 pub(crate) struct S3 {
@@ -36,6 +38,9 @@ pub(crate) struct S3 {
     /// Connections at a time [default: 1024]
     #[arg(long, value_name = "N")]
     pub(crate) connections: Option<usize>,
+    /// Pause between two passes over the lifecycle rules of buckets [default: 1h]
+    #[arg(long, value_name = "TIME", value_parser = parse_timeout)]
+    pub(crate) lifecycle_every: Option<Duration>,
     /// Stop when standard input ends: `areo up` holds the other end, however it dies
     #[arg(long, hide = true)]
     pub(crate) supervised: bool,

@@ -12,6 +12,7 @@ use crate::metrics;
 use crate::output::say;
 use crate::session::Session;
 use admin::Admin;
+use areo_client::units::parse_timeout;
 use areo_s3::gateway::{Gateway, GatewayOptions, ServeOptions, serve};
 use areo_s3::wire::Addressing;
 use areo_server::StopSignals;
@@ -166,10 +167,12 @@ fn options(settings: &Settings, args: &args::S3) -> Outcome<GatewayOptions> {
     let region = settings.get(args.region.clone(), "s3.region", config::text)?;
     let kind = settings.get(args.default_dap, "s3.default-dap", config::word::<DapWord>)?;
     let k = settings.get(args.default_k, "s3.default-k", config::number)?;
+    let every = settings.get(args.lifecycle_every, "s3.lifecycle-every", parse_timeout)?;
     let domains = list(settings, &args.domain_name, "s3.domain-name")?;
     Ok(GatewayOptions {
         region: region.unwrap_or(usual.region),
         addressing: Addressing { domains },
+        lifecycle_every: every.unwrap_or(usual.lifecycle_every),
         kind: kind.map_or(usual.kind, Into::into),
         k,
         part_bytes: usual.part_bytes,

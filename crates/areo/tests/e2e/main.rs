@@ -39,6 +39,7 @@ mod s3;
 mod s3_anonymous;
 mod s3_client;
 mod s3_cors;
+mod s3_lifecycle;
 mod s3_listing;
 mod s3_many_parts;
 mod s3_memory;

@@ -1,8 +1,10 @@
 //! `GET` and `HEAD` of an object.
 
+use super::expiry;
 use super::failure;
 use super::kept::{Kept, etag_of};
 use super::reply::{Reply, ReplyBody};
+use crate::wire::xml::lifecycle::LifecycleRule;
 use crate::wire::xml::object::Attributes;
 use crate::wire::{ByteRange, Code, GetOptions, ReadConditions, S3Error, xml};
 use areo_client::{Domain, Error, Metadata, Version};
@@ -32,7 +34,12 @@ impl Found<'_> {
 ///
 /// # Errors
 /// Those of the store, and of conditions and ranges that do not hold.
-pub(super) async fn get(domain: &Domain, key: &str, options: GetOptions) -> Result<Reply, S3Error> {
+pub(super) async fn get(
+    domain: &Domain,
+    key: &str,
+    options: GetOptions,
+    rules: &[LifecycleRule],
+) -> Result<Reply, S3Error> {
     let wanted = options.clone();
     let choose = move |length: u64, metadata: &Metadata| {
         // Of what is refused no bytes are read; the version does not count here, because one without an `ETag` of its own is judged below.
@@ -46,6 +53,7 @@ pub(super) async fn get(domain: &Domain, key: &str, options: GetOptions) -> Resu
         length: stream.length(),
     };
     let mut reply = head_of(&found, &options)?;
+    show_expiry(&mut reply, key, &found, rules);
     let range = range_of(&options, found.length)?;
     let is_read = chosen(&options, found.length, found.metadata).is_ok();
     assert!(is_read, "what is shown was asked for");
@@ -61,6 +69,7 @@ pub(super) async fn head(
     domain: &Domain,
     key: &str,
     options: &GetOptions,
+    rules: &[LifecycleRule],
 ) -> Result<Reply, S3Error> {
     let info = domain.stat(key).await;
     let info = info.map_err(|error: Error| failure::of(&error))?;
@@ -71,6 +80,7 @@ pub(super) async fn head(
     };
     let range = range_of(options, found.length)?;
     let mut reply = head_of(&found, options)?;
+    show_expiry(&mut reply, key, &found, rules);
     let length = range.end - range.start;
     reply.headers.insert(CONTENT_LENGTH, length.into());
     Ok(reply)
@@ -166,6 +176,12 @@ pub(super) fn judge(
             "the caller's copy is current",
         )),
         false => Ok(()),
+    }
+}
+
+fn show_expiry(reply: &mut Reply, key: &str, found: &Found<'_>, rules: &[LifecycleRule]) {
+    if let Some(text) = expiry::header(rules, (key, found.length), found.metadata) {
+        reply.set(expiry::EXPIRATION, &text);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Connections: taken, bounded, and ended in order.
 
-use super::Gateway;
+use super::{Gateway, lifecycle};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -44,7 +44,7 @@ impl Default for ServeOptions {
 /// Tells a gateway to stop.
 pub type Stop = watch::Receiver<bool>;
 
-/// Takes connections until `stop` becomes true; requests under way are finished then, within [`ServeOptions::drain`].
+/// Takes connections, and carries lifecycle rules out, until `stop` becomes true; requests under way are finished then, within [`ServeOptions::drain`].
 ///
 /// `secure` makes a stream of a connection, with TLS or without: an error closes that connection.
 pub async fn serve<S, F>(
@@ -56,6 +56,7 @@ pub async fn serve<S, F>(
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     F: Future<Output = io::Result<S>> + Send + 'static,
 {
+    tokio::spawn(lifecycle::run(Arc::clone(&gateway), stop.clone()));
     let places = Arc::new(Semaphore::new(options.connections));
     loop {
         let place = Arc::clone(&places).acquire_owned();
@@ -128,7 +129,7 @@ where
 }
 
 /// Waits until the gateway is to stop.
-async fn stopped(stop: &mut Stop) {
+pub(super) async fn stopped(stop: &mut Stop) {
     // The sender may be gone: then the gateway is never stopped.
     if stop.wait_for(|stop| *stop).await.is_err() {
         std::future::pending::<()>().await;

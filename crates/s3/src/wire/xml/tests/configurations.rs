@@ -2,7 +2,9 @@
 
 use super::super::cors::{CorsRule, cors, read_cors};
 use super::super::delete::{DeleteFailure, deleted, read_delete};
-use super::super::lifecycle::{LifecycleRule, lifecycle, read_lifecycle};
+use super::super::lifecycle::{
+    Expiration, LifecycleFilter, LifecycleRule, days_after_ms, lifecycle, read_lifecycle,
+};
 use super::super::tagging::{read_tagging, tagging};
 use super::super::tree::read;
 use super::is;
@@ -168,9 +170,8 @@ fn rules_of_lifecycle_that_are_none_are_refused() {
 #[test]
 fn other_rules_of_lifecycle_are_not_implemented() {
     let contents = [
-        "<Expiration><Date>2027-01-01T00:00:00Z</Date></Expiration>".to_owned(),
         "<Expiration><ExpiredObjectDeleteMarker>true</ExpiredObjectDeleteMarker></Expiration>"
-            .into(),
+            .to_owned(),
         format!("{EXPIRES}<Transition/>"),
         format!("{EXPIRES}<NoncurrentVersionExpiration/>"),
     ];
@@ -178,11 +179,97 @@ fn other_rules_of_lifecycle_are_not_implemented() {
         let code = refused_rules(&rule(&content));
         assert_eq!(code, Code::NotImplemented, "{content}");
     }
-    let size = "<ObjectSizeGreaterThan>5</ObjectSizeGreaterThan>";
-    for filter in ["<Tag/>", "<And/>", size] {
-        let text = format!("<Rule><Filter>{filter}</Filter>{ENABLED}{EXPIRES}</Rule>");
-        assert_eq!(refused_rules(&text), Code::NotImplemented, "{filter}");
+}
+
+const LARGE: &str = "<ObjectSizeGreaterThan>5</ObjectSizeGreaterThan>";
+
+#[test]
+fn filters_of_lifecycle_are_given_back() {
+    let tag = "<Tag><Key>a</Key><Value>b</Value></Tag>";
+    let rules = |filter: &str| {
+        let rule = "<Expiration><Date>2027-01-01T00:00:00.000Z</Date></Expiration>";
+        let rule = format!("<Rule><Filter>{filter}</Filter>{ENABLED}{rule}</Rule>");
+        format!("<LifecycleConfiguration>{rule}</LifecycleConfiguration>")
+    };
+    let all = format!(
+        "<And><Prefix>p/</Prefix>{tag}<Tag><Key>c</Key><Value></Value></Tag>{LARGE}<ObjectSizeLessThan>7</ObjectSizeLessThan></And>"
+    );
+    for filter in [tag, LARGE, &all] {
+        let text = rules(filter);
+        is(&lifecycle(&read_lifecycle(text.as_bytes()).unwrap()), &text);
     }
+    let read = read_lifecycle(rules(&all).as_bytes()).unwrap();
+    assert_eq!(
+        read[0].expiration,
+        Some(Expiration::Date(1_798_761_600_000))
+    );
+    let filter = &read[0].filter;
+    assert!(filter.has("p/x", 6));
+    assert!(!filter.has("q/p/", 6) && !filter.has("p/x", 5) && !filter.has("p/x", 7));
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let tags = [pair("c", ""), pair("d", "e"), pair("a", "b")];
+    assert!(filter.has_tags(&tags) && !filter.has_tags(&tags[..2]));
+    assert!(!filter.has_tags(&[pair("c", ""), pair("a", "other")]));
+
+    let abort = "<AbortIncompleteMultipartUpload><DaysAfterInitiation>1</DaysAfterInitiation></AbortIncompleteMultipartUpload>";
+    for (filter, action, code) in [
+        (format!("{tag}{LARGE}"), EXPIRES, Code::MalformedXML),
+        (
+            format!("<And>{tag}</And>{LARGE}"),
+            EXPIRES,
+            Code::NotImplemented,
+        ),
+        ("<Tag/>".into(), EXPIRES, Code::MalformedXML),
+        (tag.into(), abort, Code::InvalidRequest),
+        (LARGE.into(), abort, Code::InvalidRequest),
+        (format!("<And>{tag}{tag}</And>"), EXPIRES, Code::InvalidTag),
+        (
+            "<ObjectSizeLessThan>-1</ObjectSizeLessThan>".into(),
+            EXPIRES,
+            Code::MalformedXML,
+        ),
+        (
+            format!("<And>{LARGE}<ObjectSizeLessThan>6</ObjectSizeLessThan></And>"),
+            EXPIRES,
+            Code::InvalidRequest,
+        ),
+    ] {
+        let rule = format!("<Rule><Filter>{filter}</Filter>{ENABLED}{action}</Rule>");
+        assert_eq!(refused_rules(&rule), code, "{rule}");
+    }
+    for (date, code) in [
+        ("2027-01-01T00:00:01Z", Code::InvalidArgument),
+        ("2027-01-01T00:00:00+01:00", Code::InvalidArgument),
+        ("1960-01-01T00:00:00Z", Code::InvalidArgument),
+        ("tomorrow", Code::MalformedXML),
+    ] {
+        let text = rule(&format!("<Expiration><Date>{date}</Date></Expiration>"));
+        assert_eq!(refused_rules(&text), code, "{date}");
+    }
+    let both = rule("<Expiration><Days>1</Days><Date>2027-01-01T00:00:00Z</Date></Expiration>");
+    assert_eq!(refused_rules(&both), Code::MalformedXML);
+}
+
+/// The example of the reference: written on the 15th at 10:30, three days, deleted at the beginning of the 19th.
+#[test]
+fn days_end_at_the_next_midnight() {
+    const DAY_MS: i64 = 86_400_000;
+    let (day, time) = (16_085 * DAY_MS, 10 * 3_600_000 + 30 * 60_000);
+    let written = u64::try_from(day + time).unwrap();
+    assert_eq!(days_after_ms(written, 3), day + 4 * DAY_MS);
+    assert_eq!(Expiration::Days(3).due_ms(written), day + 4 * DAY_MS);
+    assert_eq!(Expiration::Date(DAY_MS).due_ms(written), DAY_MS);
+    for (written, days) in [(day, 1), (day + DAY_MS - 1, 1), (day + 1, 400)] {
+        let due = days_after_ms(u64::try_from(written).unwrap(), days);
+        let age = due - written;
+        assert_eq!(due % DAY_MS, 0);
+        assert!(
+            age >= i64::from(days) * DAY_MS,
+            "never earlier than promised"
+        );
+        assert!(age <= i64::from(days + 1) * DAY_MS);
+    }
+    assert!(days_after_ms(u64::MAX, u32::MAX) > 0);
 }
 
 fn texts(count: impl Into<prop::collection::SizeRange>) -> impl Strategy<Value = Vec<String>> {
@@ -200,9 +287,10 @@ prop_compose! {
 
 prop_compose! {
     fn lifecycle_rule()(
-        is_enabled in any::<bool>(), prefix in "\\PC{0,60}|[\0- ]{0,5}", expiration_days in 1..u32::MAX, abort_days in of(1..u32::MAX),
+        is_enabled in any::<bool>(), prefix in "\\PC{0,60}|[\0- ]{0,5}", days in 1..u32::MAX, abort_days in of(1..u32::MAX),
     ) -> LifecycleRule {
-        LifecycleRule { id: None, is_enabled, prefix, expiration_days: Some(expiration_days), abort_days }
+        let filter = LifecycleFilter { prefix, ..LifecycleFilter::default() };
+        LifecycleRule { id: None, is_enabled, filter, expiration: Some(Expiration::Days(days)), abort_days }
     }
 }
 
