@@ -20,6 +20,7 @@ mod buckets;
 mod callers;
 mod copy;
 mod cors;
+mod exchange;
 mod expiry;
 mod failure;
 mod health;
@@ -37,13 +38,13 @@ mod window;
 mod write;
 
 use crate::auth;
-use crate::wire::request::Change;
 use crate::wire::xml::Owner;
-use crate::wire::{self, Addressing, Code, Operation, S3Error, S3Request, Target, xml};
+use crate::wire::{self, Addressing, Code, Operation, S3Error, S3Request};
 use areo_client::trust::ANONYMOUS_NAME;
-use areo_client::{Client, DapKind, Domain};
-use callers::{CallerClient, Callers};
+use areo_client::{Client, DapKind};
+use callers::Callers;
 use cors::{CorsRules, CrossOriginRequest};
+use exchange::Exchange;
 use expiry::KnownRules;
 use health::Readiness;
 use http::header::{HeaderValue, ORIGIN};
@@ -53,7 +54,6 @@ use hyper::body::Incoming;
 use incoming::CallerBody;
 use lifecycle::Lifecycle;
 use metrics::Metrics;
-use multipart::UploadPlace;
 use reply::Reply;
 use ring::digest;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -262,224 +262,6 @@ impl Gateway {
     }
 }
 
-/// A request with everything that it is answered by.
-struct Exchange<'a> {
-    options: &'a GatewayOptions,
-    cors: &'a CorsRules,
-    rules: &'a KnownRules,
-    request: &'a S3Request,
-    /// The name by which the store knows a write that is repeated; 0: it has none.
-    name: u128,
-    client: CallerClient,
-    owner: Owner,
-}
-
-impl Exchange<'_> {
-    async fn answer(&self, body: CallerBody<'_>) -> Result<Reply, S3Error> {
-        match &self.request.target {
-            Target::Service => buckets::list(&self.client.client, &self.owner).await,
-            Target::Bucket(bucket) => self.of_bucket(bucket, body).await,
-            Target::Object { bucket, key } => self.of_object((bucket, key), body).await,
-        }
-    }
-
-    async fn of_bucket(&self, bucket: &str, body: CallerBody<'_>) -> Result<Reply, S3Error> {
-        let (operation, owner) = (&self.request.operation, &self.owner);
-        if let Operation::CreateBucket { .. } = operation {
-            let document = body.document(&self.request.document).await?;
-            let with = (&document, self.options);
-            return buckets::create(&self.client.client, bucket, operation, with).await;
-        }
-        let domain = self.client.bucket(bucket).await?;
-        match operation {
-            Operation::HeadBucket => Ok(buckets::head(self.options)),
-            Operation::DeleteBucket => buckets::delete(&self.client, &domain).await,
-            Operation::GetBucketLocation => Ok(buckets::location(self.options)),
-            Operation::GetBucketVersioning => Ok(buckets::versioning()),
-            Operation::GetAcl => Ok(buckets::access_control(owner)),
-            Operation::ListObjects(list) => list::objects(&domain, list, owner).await,
-            Operation::ListObjectVersions(list) => list::versions(&domain, list, owner).await,
-            Operation::DeleteObjects => {
-                let document = body.document(&self.request.document).await?;
-                batch::delete(&domain, &document, self.name).await
-            }
-            Operation::ListMultipartUploads {
-                prefix,
-                delimiter,
-                key_marker,
-                upload_id_marker,
-                max_uploads,
-                url_encoding,
-            } => {
-                let wish = multipart::UploadsWish {
-                    prefix,
-                    delimiter,
-                    key_marker,
-                    upload_id_marker,
-                    max_uploads: *max_uploads,
-                    url_encoding: *url_encoding,
-                };
-                multipart::uploads(&domain, &wish, owner).await
-            }
-            Operation::BucketCors(change) => self.of_cors(&domain, *change, body).await,
-            Operation::BucketLifecycle(change) => self.of_lifecycle(&domain, *change, body).await,
-            Operation::BucketTagging(Change::Get) => Err(nothing(Code::NoSuchTagSet)),
-            _ => Err(not_yet(operation)),
-        }
-    }
-
-    async fn of_cors(
-        &self,
-        domain: &Domain,
-        change: Change,
-        body: CallerBody<'_>,
-    ) -> Result<Reply, S3Error> {
-        let changed = match change {
-            Change::Get => return cors::get(domain).await,
-            Change::Put => {
-                let document = body.document(&self.request.document).await?;
-                cors::put(domain, &document).await
-            }
-            Change::Delete => cors::delete(domain).await,
-        };
-        self.cors.forget(domain.name());
-        changed
-    }
-
-    async fn of_lifecycle(
-        &self,
-        domain: &Domain,
-        change: Change,
-        body: CallerBody<'_>,
-    ) -> Result<Reply, S3Error> {
-        match change {
-            Change::Get => lifecycle::get(domain).await,
-            Change::Put => {
-                let document = body.document(&self.request.document).await?;
-                lifecycle::put(domain, &document, &self.owner.id).await
-            }
-            Change::Delete => lifecycle::delete(domain).await,
-        }
-    }
-
-    async fn of_object(
-        &self,
-        (bucket, key): (&str, &str),
-        body: CallerBody<'_>,
-    ) -> Result<Reply, S3Error> {
-        let operation = &self.request.operation;
-        let domain = self.client.bucket(bucket).await?;
-        match operation {
-            Operation::GetObject(options) => {
-                let rules = self.rules.of(&domain);
-                read::get(&domain, key, options.clone(), &rules).await
-            }
-            Operation::HeadObject(options) => {
-                read::head(&domain, key, options, &self.rules.of(&domain)).await
-            }
-            Operation::GetObjectAttributes { attributes, .. } => {
-                read::attributes(&domain, key, attributes).await
-            }
-            Operation::GetAcl => Ok(buckets::access_control(&self.owner)),
-            Operation::PutObject(headers) => {
-                let body = body.reader(&headers.expected, headers.algorithm)?;
-                let written = write::put(&domain, key, headers, (self.name, body)).await?;
-                Ok(written.reply())
-            }
-            Operation::CopyObject {
-                source,
-                replaces_metadata,
-                replaces_tags,
-                headers,
-            } => {
-                let source = (source, *replaces_metadata, *replaces_tags);
-                let with = (headers, self.name);
-                copy::object(&self.client, (bucket, key), source, with).await
-            }
-            Operation::DeleteObject { condition } => {
-                write::delete(&domain, key, condition.as_ref(), self.name).await?;
-                Ok(Reply::no_content())
-            }
-            Operation::ObjectTagging(Change::Get) => tags::get(&domain, key).await,
-            Operation::ObjectTagging(Change::Put) => {
-                let document = body.document(&self.request.document).await?;
-                let tags = xml::tagging::read_tagging(&document, xml::tagging::OF_OBJECT)?;
-                tags::set(&domain, key, &tags, self.name).await?;
-                Ok(Reply::ok())
-            }
-            Operation::ObjectTagging(Change::Delete) => {
-                tags::set(&domain, key, &[], self.name).await?;
-                Ok(Reply::no_content())
-            }
-            Operation::CreateMultipartUpload {
-                headers,
-                full_object_checksum,
-            } => multipart::begin(&domain, key, headers, *full_object_checksum).await,
-            _ => self.of_upload((&domain, key), body).await,
-        }
-    }
-
-    async fn of_upload(
-        &self,
-        (domain, key): (&Domain, &str),
-        body: CallerBody<'_>,
-    ) -> Result<Reply, S3Error> {
-        let operation = &self.request.operation;
-        let place = |id| UploadPlace { domain, key, id };
-        match operation {
-            Operation::UploadPart {
-                upload_id,
-                part,
-                expected,
-            } => {
-                let sent = expected.checksum.as_ref().map(|it| it.algorithm);
-                let sent = sent.or(expected.trailer);
-                let read = |algorithm| body.reader(expected, algorithm);
-                multipart::part(place(upload_id), *part, sent, read).await
-            }
-            Operation::UploadPartCopy {
-                upload_id,
-                part,
-                source,
-                range,
-            } => {
-                let source = (source, *range);
-                multipart::copied_part(&self.client, place(upload_id), *part, source).await
-            }
-            Operation::CompleteMultipartUpload {
-                upload_id,
-                condition,
-                expected,
-                length,
-                ..
-            } => {
-                let document = body.document(&self.request.document).await?;
-                let completion = multipart::Completion {
-                    parts: xml::multipart::read_complete(&document)?,
-                    condition: condition.as_ref(),
-                    expected,
-                    length: *length,
-                    part_bytes: self.options.part_bytes,
-                };
-                multipart::complete(place(upload_id), completion).await
-            }
-            Operation::AbortMultipartUpload { upload_id } => {
-                multipart::abort(place(upload_id)).await
-            }
-            Operation::ListParts {
-                upload_id,
-                marker,
-                max_parts,
-                url_encoding,
-            } => {
-                let page = (*marker, *max_parts, *url_encoding);
-                multipart::parts(place(upload_id), page, &self.owner).await
-            }
-            _ => Err(not_yet(operation)),
-        }
-    }
-}
-
 /// The name by which the store knows a write: of the caller's id of the request and everything that the repeated request says again. 0: the caller has none, or it
 /// is no write.
 fn request_name(request: &S3Request, head: &Parts, caller: &str) -> u128 {
@@ -503,16 +285,4 @@ fn request_name(request: &S3Request, head: &Parts, caller: &str) -> u128 {
         .try_into()
         .expect("SHA-256 has 32 bytes");
     u128::from_le_bytes(bytes).max(1)
-}
-
-fn nothing(code: Code) -> S3Error {
-    S3Error::new(code, "the bucket has none")
-}
-
-fn not_yet(operation: &Operation) -> S3Error {
-    let name = operation.name();
-    S3Error::new(
-        Code::NotImplemented,
-        format!("{name} is not done by this gateway"),
-    )
 }

@@ -1,6 +1,4 @@
-//! Answers to requests about trust: who may ask what, and what is said to those that may not.
-//!
-//! Whether an address asks too often is the business of the server, before it asks a quorum for anything.
+//! Answers to requests about trust: who may ask what, and what is said to those that may not. The server bounds how often an address may ask.
 
 use areo_core::config::ServerId;
 use areo_core::env::Env;
