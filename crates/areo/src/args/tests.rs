@@ -43,10 +43,10 @@ fn the_help_names_every_command() {
             "repair",
             "domain",
             "reconfig",
+            "s3",
             "key",
             "status",
-            "trace",
-            "completion"
+            "trace"
         ]
     );
     for name in names {
