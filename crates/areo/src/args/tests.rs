@@ -31,22 +31,8 @@ fn the_help_names_every_command() {
     assert_eq!(
         names,
         [
-            "up",
-            "server",
-            "put",
-            "get",
-            "ls",
-            "stat",
-            "rm",
-            "file",
-            "sweep",
-            "repair",
-            "domain",
-            "reconfig",
-            "s3",
-            "key",
-            "status",
-            "trace"
+            "up", "server", "put", "get", "ls", "stat", "rm", "file", "sweep", "repair", "domain",
+            "reconfig", "s3", "key", "status", "trace"
         ]
     );
     for name in names {
