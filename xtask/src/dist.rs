@@ -1,7 +1,7 @@
 //! What is released: an archive with the program, its manual pages, completions, units, the licences of everything that it is built from and a list
 //! of that, a Debian package, and checksums.
 //!
-//! Two runs of one revision with one toolchain make the same bytes: paths are mapped, times are those of the commit, names are sorted.
+//! Two runs of one revision with one toolchain are to make the same bytes: paths are mapped, times are those of the commit, names are sorted.
 
 use crate::tools;
 use crate::workspace::Workspace;
