@@ -14,7 +14,7 @@ use std::time::Duration;
 pub(crate) struct Stores {
     pub(crate) names: Vec<TargetName>,
     wanted: TargetOptions,
-    /// Of each store behind S3 that runs already, the place of its bucket.
+    /// The bucket of each store behind S3 that runs already.
     buckets: Vec<(TargetName, BucketPlace)>,
     /// Nodes of clusters that run already.
     cassandra: Vec<String>,

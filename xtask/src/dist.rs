@@ -1,4 +1,4 @@
-//! What is released: an archive with the program, its manual pages, completions, units, the licences of everything that it is built from and a list
+//! The files of a release: an archive with the program, its manual pages, completions, units, the licences of everything that it is built from and a list
 //! of that, a Debian package, and checksums.
 //!
 //! Two runs of one revision with one toolchain are to make the same bytes: paths are mapped, times are those of the commit, names are sorted.
@@ -16,6 +16,8 @@ use std::process::Command;
 const CARGO_DEB: &str = "3.8.0";
 /// The folder of everything that is made here.
 const DIST: &str = "target/dist-files";
+/// The folder in it of the files that are packed.
+const FILES: &str = "files";
 const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 /// Files that are copied as they are, with their names in the archive.
 const COPIED: [(&str, &str); 6] = [
@@ -38,7 +40,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), String> {
     let version = env!("CARGO_PKG_VERSION");
     let name = format!("areo-{version}-{target}");
     let dist = root.join(DIST);
-    let folder = dist.join(&name);
+    // Its name is that which crates/areo/Cargo.toml has for the package, and knows no version.
+    let folder = dist.join(FILES);
     if dist.exists() {
         fs::remove_dir_all(&dist).map_err(cannot("empty", &dist))?;
     }
@@ -46,7 +49,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), String> {
     let archive = format!("{name}.tar.gz");
     pack(&dist, &name, &archive, &time)?;
     let mut files = vec![archive];
-    files.extend(debian(workspace, &folder, &time)?);
+    files.extend(debian(workspace, &time)?);
     let sums = ended(Command::new("sha256sum").args(&files).current_dir(&dist))?;
     write(&dist.join("SHA256SUMS"), &sums)?;
     println!("{DIST}:\n{sums}");
@@ -218,10 +221,11 @@ fn pack(dist: &Path, name: &str, archive: &str, time: &str) -> Result<(), String
         "--mode=u+rw,go=rX",
     ];
     let mut packing = Command::new("tar");
+    let renamed = format!("--transform=s,^{FILES},{name},");
     packing
         .current_dir(dist)
         .args(sorted)
-        .args([&*time, "-cf", &*tar, name]);
+        .args([&*time, &*renamed, "-cf", &*tar, FILES]);
     ended(&mut packing)?;
     let mut compressing = Command::new("gzip");
     ended(
@@ -234,15 +238,12 @@ fn pack(dist: &Path, name: &str, archive: &str, time: &str) -> Result<(), String
 }
 
 /// The Debian package; none where there is no `dpkg-deb`.
-fn debian(workspace: &Workspace, folder: &Path, time: &str) -> Result<Option<String>, String> {
+fn debian(workspace: &Workspace, time: &str) -> Result<Option<String>, String> {
     if Command::new("dpkg-deb").arg("--version").output().is_err() {
         println!("no Debian package: there is no dpkg-deb here");
         return Ok(None);
     }
     let program = tools::program(workspace, "cargo-deb", CARGO_DEB)?;
-    // cargo-deb takes the files from the places that crates/areo/Cargo.toml names, which know no version.
-    let fixed = workspace.root().join(DIST).join("files");
-    fs::rename(folder, &fixed).map_err(cannot("move", folder))?;
     let output = workspace.root().join(DIST);
     let mut packing = Command::new(program);
     packing
@@ -258,9 +259,7 @@ fn debian(workspace: &Workspace, folder: &Path, time: &str) -> Result<Option<Str
         "dist",
         "-o",
     ]);
-    let made = ended(packing.arg(&output));
-    fs::rename(&fixed, folder).map_err(cannot("move", &fixed))?;
-    let made = made?;
+    let made = ended(packing.arg(&output))?;
     let path = made.lines().last().unwrap_or_default();
     let name = Path::new(path)
         .file_name()

@@ -3,7 +3,7 @@
 use crate::workspace::Workspace;
 use std::path::PathBuf;
 
-/// Where they are built.
+/// The folder that they are built in.
 const TOOLS: &str = "target/tools";
 /// They run seldom: what makes them faster takes longer to compile than it saves.
 const QUICKLY: [(&str, &str); 3] = [

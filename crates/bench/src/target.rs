@@ -62,12 +62,12 @@ impl TargetName {
         is_other || self.is_s3() && !matches!(self, TargetName::Garage)
     }
 
-    /// Whether it is asked by S3.
+    /// True if it is asked by S3.
     pub const fn is_s3(self) -> bool {
         matches!(self, TargetName::AreoS3) || self.is_bucket()
     }
 
-    /// Whether it is an S3 endpoint that runs already.
+    /// True if it is an S3 endpoint that runs already.
     pub const fn is_bucket(self) -> bool {
         use TargetName::{Garage, Minio, S3, SeaweedFs};
         matches!(self, S3 | Minio | Garage | SeaweedFs)

@@ -142,7 +142,7 @@ impl Gateway {
         }
     }
 
-    /// What the gateway has counted, in the text format of Prometheus.
+    /// The metrics of the gateway, in the text format of Prometheus.
     pub fn metrics_text(&self) -> String {
         self.metrics.text()
     }

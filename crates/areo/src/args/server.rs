@@ -115,12 +115,12 @@ pub(crate) struct HealthQuestion {
     /// Address of the admin port [default: that of a server with the settings of this machine]
     #[arg(value_name = "HOST:PORT")]
     pub(crate) admin: Option<String>,
-    /// What to ask for [default: ready]
+    /// State to ask for [default: ready]
     #[arg(long, value_name = "WHAT")]
     pub(crate) of: Option<HealthOf>,
 }
 
-/// What is asked for of a server's health.
+/// The state of a server that is asked for.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum HealthOf {
     /// The process runs

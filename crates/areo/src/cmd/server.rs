@@ -185,7 +185,8 @@ impl Origin {
                     }
                     (true, None) if !has_identity(data) => Origin::Init,
                     (false, Some(join)) => {
-                        Origin::Join(join.split(',').map(str::to_owned).collect())
+                        let addresses = join.split(',').map(str::trim);
+                        Origin::Join(addresses.map(str::to_owned).collect())
                     }
                     (_, None) => Origin::Existing,
                 }

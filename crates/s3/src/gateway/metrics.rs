@@ -1,4 +1,4 @@
-//! What a gateway counts, as Prometheus reads it. Names, units and meanings stand in `docs/operations.md`.
+//! The metrics of a gateway, as Prometheus reads them. Names, units and meanings stand in `docs/operations.md`.
 //!
 //! No label names a bucket, a key or a caller: values come from closed lists.
 
@@ -38,7 +38,7 @@ impl Recall {
     }
 }
 
-/// The metrics of one gateway. Clones are the same.
+/// The metrics of one gateway. Clones count together.
 #[derive(Clone, Debug)]
 pub(super) struct Metrics {
     registry: Registry,

@@ -10,7 +10,7 @@ use axum::routing::get;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// What is known of a gateway. Clones are the same.
+/// The gateway as its metrics port knows it. Clones share it.
 #[derive(Clone)]
 pub(super) struct Admin(Arc<Known>);
 

@@ -32,9 +32,9 @@ const PAUSE: Duration = Duration::from_mins(1);
 pub(super) enum Encryption {
     /// None.
     None,
-    /// By a certificate in files.
+    /// A certificate in files.
     Files(TlsAcceptor),
-    /// By a certificate of the cluster's CA, for these names.
+    /// A certificate of the cluster's CA, for these names.
     Cluster(Hosts),
 }
 
