@@ -20,6 +20,7 @@ mod buckets;
 mod callers;
 mod copy;
 mod cors;
+mod documents;
 mod exchange;
 mod expiry;
 mod failure;

@@ -4,11 +4,12 @@
 //! seconds. They open nothing: each request is judged by the grants of its caller.
 
 use super::callers::{CallerClient, Remembered};
+use super::documents::BucketDocument;
 use super::failure;
 use super::reply::Reply;
 use crate::wire::xml::cors::{self, CorsRule};
 use crate::wire::{Code, S3Error};
-use areo_client::{Client, Domain, Error, PutOptions};
+use areo_client::{Client, Domain, PutOptions};
 use http::HeaderValue;
 use http::header::{
     ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
@@ -20,10 +21,13 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
-/// The name of the document.
-const DOCUMENT: &str = "cors";
-/// Bytes of a document, as it is sent and as it is kept.
-const DOCUMENT_BYTES: usize = 64 << 10;
+/// The rules of a bucket.
+pub(super) const RULES: BucketDocument = BucketDocument {
+    name: "cors",
+    words: "CORS",
+    most_bytes: 64 << 10,
+    missing: Code::NoSuchCORSConfiguration,
+};
 /// The time for which rules are used before they are read again.
 const LASTS: Duration = Duration::from_secs(3);
 /// Buckets whose rules are remembered at most.
@@ -151,9 +155,9 @@ impl CorsRules {
     }
 
     async fn read(&self, domain: &Domain) -> Result<Arc<[CorsRule]>, S3Error> {
-        let text = match domain.get_document(DOCUMENT).await {
-            Ok(document) => document.into_bytes(),
-            Err(Error::NotFound { key: Some(_), .. }) => return Ok(Arc::default()),
+        let text = match RULES.read(domain).await {
+            Ok(Some(document)) => document.into_bytes(),
+            Ok(None) => return Ok(Arc::default()),
             Err(error) => {
                 // There may be another domain of the name than the one that was remembered.
                 self.own.forget(domain.name());
@@ -185,50 +189,14 @@ fn set(reply: &mut Reply, rule: &CorsRule, request: CrossOriginRequest<'_>) {
     }
 }
 
-/// Answers a request for the rules of a bucket.
-///
-/// # Errors
-/// [`Code::NoSuchCORSConfiguration`], and those of the store.
-pub(super) async fn get(domain: &Domain) -> Result<Reply, S3Error> {
-    match domain.get_document(DOCUMENT).await {
-        Ok(document) => {
-            let text = String::from_utf8_lossy(&document.into_bytes()).into_owned();
-            Ok(Reply::document(text))
-        }
-        Err(Error::NotFound { key: Some(_), .. }) => Err(S3Error::new(
-            Code::NoSuchCORSConfiguration,
-            "the bucket has no CORS configuration",
-        )),
-        Err(error) => Err(failure::of(&error)),
-    }
-}
-
 /// Gives a bucket these rules in place of those that it has.
 ///
 /// # Errors
 /// The document cannot be read, or is too long; those of the store.
 pub(super) async fn put(domain: &Domain, document: &[u8]) -> Result<Reply, S3Error> {
     let text = cors::cors(&cors::read_cors(document)?);
-    let bytes = text.len().max(document.len());
-    if bytes > DOCUMENT_BYTES {
-        let sentence =
-            format!("the CORS configuration has {bytes} bytes: at most {DOCUMENT_BYTES} are kept");
-        return Err(S3Error::new(Code::InvalidRequest, sentence));
-    }
-    let written = domain.put_document(DOCUMENT, text, PutOptions::default());
-    written.await.map_err(|error| failure::of(&error))?;
-    Ok(Reply::ok())
-}
-
-/// Removes the rules of a bucket.
-///
-/// # Errors
-/// Those of the store.
-pub(super) async fn delete(domain: &Domain) -> Result<Reply, S3Error> {
-    match domain.delete_document(DOCUMENT).await {
-        Ok(_) | Err(Error::NotFound { key: Some(_), .. }) => Ok(Reply::no_content()),
-        Err(error) => Err(failure::of(&error)),
-    }
+    let options = PutOptions::default();
+    RULES.put(domain, (text, document.len()), options).await
 }
 
 #[cfg(test)]

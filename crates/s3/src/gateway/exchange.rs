@@ -87,12 +87,12 @@ impl Exchange<'_> {
         body: CallerBody<'_>,
     ) -> Result<Reply, S3Error> {
         let changed = match change {
-            Change::Get => return cors::get(domain).await,
+            Change::Get => return cors::RULES.get(domain).await,
             Change::Put => {
                 let document = body.document(&self.request.document).await?;
                 cors::put(domain, &document).await
             }
-            Change::Delete => cors::delete(domain).await,
+            Change::Delete => cors::RULES.delete(domain).await,
         };
         self.cors.forget(domain.name());
         changed
@@ -105,12 +105,12 @@ impl Exchange<'_> {
         body: CallerBody<'_>,
     ) -> Result<Reply, S3Error> {
         match change {
-            Change::Get => lifecycle::get(domain).await,
+            Change::Get => lifecycle::RULES.get(domain).await,
             Change::Put => {
                 let document = body.document(&self.request.document).await?;
                 lifecycle::put(domain, &document, &self.owner.id).await
             }
-            Change::Delete => lifecycle::delete(domain).await,
+            Change::Delete => lifecycle::RULES.delete(domain).await,
         }
     }
 

@@ -11,6 +11,7 @@
 
 use super::callers::{CallerClient, Callers};
 use super::copy::now_ms;
+use super::documents::BucketDocument;
 use super::kept::Kept;
 use super::multipart::UploadPlace;
 use super::reply::Reply;
@@ -24,12 +25,15 @@ use areo_client::{
 use std::sync::Arc;
 use tokio::time::sleep;
 
-/// The name of the document.
-const DOCUMENT: &str = "lifecycle";
+/// The rules of a bucket.
+pub(super) const RULES: BucketDocument = BucketDocument {
+    name: "lifecycle",
+    words: "lifecycle",
+    most_bytes: 256 << 10,
+    missing: Code::NoSuchLifecycleConfiguration,
+};
 /// The name of metadata of the document: the key that put it.
 const KEY_KEPT: &str = "key";
-/// Bytes of a document, as it is sent and as it is kept.
-const DOCUMENT_BYTES: usize = 256 << 10;
 /// Objects or records that are listed at a time.
 const PAGE: usize = 1000;
 
@@ -41,24 +45,6 @@ struct KeptRules {
     /// The key on whose behalf they are carried out.
     key: String,
     rules: Vec<LifecycleRule>,
-}
-
-/// Answers a request for the rules of a bucket.
-///
-/// # Errors
-/// [`Code::NoSuchLifecycleConfiguration`], and those of the store.
-pub(super) async fn get(domain: &Domain) -> Result<Reply, S3Error> {
-    match domain.get_document(DOCUMENT).await {
-        Ok(document) => {
-            let text = String::from_utf8_lossy(&document.into_bytes()).into_owned();
-            Ok(Reply::document(text))
-        }
-        Err(Error::NotFound { key: Some(_), .. }) => Err(S3Error::new(
-            Code::NoSuchLifecycleConfiguration,
-            "the bucket has no lifecycle configuration",
-        )),
-        Err(error) => Err(failure::of(&error)),
-    }
 }
 
 /// Gives a bucket these rules in place of those that it has, to be carried out on behalf of this key.
@@ -76,31 +62,11 @@ pub(super) async fn put(domain: &Domain, document: &[u8], key: &str) -> Result<R
         return Err(S3Error::new(Code::NotImplemented, sentence));
     }
     let text = lifecycle::lifecycle(&rules);
-    let bytes = text.len().max(document.len());
-    if bytes > DOCUMENT_BYTES {
-        let sentence = format!(
-            "the lifecycle configuration has {bytes} bytes: at most {DOCUMENT_BYTES} are kept"
-        );
-        return Err(S3Error::new(Code::InvalidRequest, sentence));
-    }
     let options = PutOptions {
         user_metadata: vec![(KEY_KEPT.into(), key.into())],
         ..PutOptions::default()
     };
-    let written = domain.put_document(DOCUMENT, text, options);
-    written.await.map_err(|error| failure::of(&error))?;
-    Ok(Reply::ok())
-}
-
-/// Removes the rules of a bucket.
-///
-/// # Errors
-/// Those of the store.
-pub(super) async fn delete(domain: &Domain) -> Result<Reply, S3Error> {
-    match domain.delete_document(DOCUMENT).await {
-        Ok(_) | Err(Error::NotFound { key: Some(_), .. }) => Ok(Reply::no_content()),
-        Err(error) => Err(failure::of(&error)),
-    }
+    RULES.put(domain, (text, document.len()), options).await
 }
 
 /// Carries the rules of all buckets out, again and again, until the gateway stops.
@@ -189,10 +155,9 @@ pub(super) async fn rules(domain: &Domain) -> Result<Vec<LifecycleRule>, S3Error
 
 /// The rules of a bucket. `None`: it has none.
 async fn read(domain: &Domain) -> Result<Option<KeptRules>, S3Error> {
-    let document = match domain.get_document(DOCUMENT).await {
-        Ok(document) => document,
-        Err(Error::NotFound { key: Some(_), .. }) => return Ok(None),
-        Err(error) => return Err(failure::of(&error)),
+    let document = RULES.read(domain).await;
+    let Some(document) = document.map_err(|error| failure::of(&error))? else {
+        return Ok(None);
     };
     let mut pairs = document.metadata.user.iter();
     let key = pairs.find(|(name, _)| name == KEY_KEPT);
