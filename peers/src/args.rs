@@ -29,7 +29,7 @@ pub(crate) struct Cli {
 #[derive(Args, Debug)]
 pub(crate) struct Compare {
     /// The stores: areo; areo-keys, which encrypts and judges grants; areo-conditional, whose writes have one winner; areo-s3, such a domain behind the gateway of S3; etcd, redis, redis-wait, whose puts wait for a majority (WAIT); and of what runs already:
-    /// s3=http://HOST:PORT/BUCKET, or minio=, garage=, seaweedfs= that, with the credentials of the AWS_* variables, cassandra=HOST:PORT,HOST:PORT,..., also Scylla,
+    /// s3=http://HOST:PORT/BUCKET, or minio= that, with the credentials of the AWS_* variables, cassandra=HOST:PORT,HOST:PORT,..., also Scylla,
     /// asked at QUORUM, and cassandra-serial=HOST:PORT,..., with lightweight transactions
     #[arg(
         long,

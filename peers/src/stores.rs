@@ -103,7 +103,7 @@ impl Stores {
             TargetName::Etcd => Box::new(etcd::start(wanted).await?),
             TargetName::Redis => Box::new(redis::start(wanted, false).await?),
             TargetName::RedisWait => Box::new(redis::start(wanted, true).await?),
-            TargetName::S3 | TargetName::Minio | TargetName::Garage | TargetName::SeaweedFs => {
+            TargetName::S3 | TargetName::Minio => {
                 let mut buckets = self.buckets.iter();
                 let place = buckets.find(|(of, _)| *of == name);
                 let (_, place) = place.expect("its word says where it is");

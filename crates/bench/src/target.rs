@@ -43,10 +43,6 @@ words! {
         S3 => "s3",
         /// `MinIO`, by its S3 endpoint.
         Minio => "minio",
-        /// Garage, by its S3 endpoint.
-        Garage => "garage",
-        /// `SeaweedFS`, by its S3 endpoint.
-        SeaweedFs => "seaweedfs",
         /// Cassandra, writes and reads at a quorum: the latest timestamp wins.
         Cassandra => "cassandra",
         /// Cassandra with lightweight transactions: linearizable.
@@ -57,9 +53,7 @@ words! {
 impl TargetName {
     /// Whether its callers can [`Caller::put_if`] and [`Caller::increment`].
     pub const fn compares_and_sets(self) -> bool {
-        let is_other = matches!(self, TargetName::AreoConditional | TargetName::Etcd);
-        // Garage writes without looking at a condition.
-        is_other || self.is_s3() && !matches!(self, TargetName::Garage)
+        self.is_s3() || matches!(self, TargetName::AreoConditional | TargetName::Etcd)
     }
 
     /// True if it is asked by S3.
@@ -69,8 +63,7 @@ impl TargetName {
 
     /// True if it is an S3 endpoint that runs already.
     pub const fn is_bucket(self) -> bool {
-        use TargetName::{Garage, Minio, S3, SeaweedFs};
-        matches!(self, S3 | Minio | Garage | SeaweedFs)
+        matches!(self, TargetName::S3 | TargetName::Minio)
     }
 }
 

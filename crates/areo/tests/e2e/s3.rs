@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::cluster::{Cluster, wait_until};
-use crate::s3_client::{Caller, Gateway, call, read};
+use crate::s3_client::{Caller, EndMark, Gateway, call, read};
 use rustix::process::Signal;
 use std::io::BufRead;
 use std::path::Path;
@@ -268,6 +268,7 @@ fn a_bucket_is_changed_while_it_is_used() {
     assert_eq!(create.send().status, 200);
     let (ended, requests) = (AtomicBool::new(false), AtomicUsize::new(0));
     thread::scope(|scope| {
+        let end = EndMark(&ended);
         for number in 0..4 {
             let (ended, requests) = (&ended, &requests);
             scope.spawn(move || {
@@ -298,7 +299,7 @@ fn a_bucket_is_changed_while_it_is_used() {
             let start = [&["reconfig", "start", "moving"][..], change].concat();
             served.cluster.run(&start).done();
         }
-        ended.store(true, Ordering::Relaxed);
+        drop(end);
     });
 }
 

@@ -10,9 +10,19 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::Child;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const REGION: &str = "us-east-1";
+
+/// Sets a mark when it is dropped: threads that go on until then end where a comparison fails, too.
+pub(crate) struct EndMark<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for EndMark<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
 
 /// A gateway process.
 pub(crate) struct Gateway {

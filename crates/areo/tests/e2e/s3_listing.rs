@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::s3::{Served, served};
-use crate::s3_client::{Response, call};
+use crate::s3_client::{EndMark, Response, call};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -215,15 +215,6 @@ fn all_pages_together_are_the_keys_that_there_are() {
     }
 }
 
-/// Sets the mark when it is dropped, so that others end where a comparison fails.
-struct End<'a>(&'a AtomicBool);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 /// Puts and deletes keys, until the mark is set.
 fn come_and_go(served: &Served, passing: &BTreeSet<String>, is_done: &AtomicBool) {
     while !is_done.load(Ordering::Relaxed) {
@@ -245,7 +236,7 @@ fn keys_that_stay_are_listed_once_while_others_come_and_go_and_the_bucket_change
     put(&served, &staying);
     let (is_done, mut numbers) = (AtomicBool::new(false), Numbers(7));
     thread::scope(|scope| {
-        let end = End(&is_done);
+        let end = EndMark(&is_done);
         let others = scope.spawn(|| come_and_go(&served, &passing, &is_done));
         let changes = scope.spawn(|| {
             let kinds = [["--k", "1"], ["--k", "3"]].into_iter().cycle();

@@ -3,19 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::s3::{Served, served};
-use crate::s3_client::{Gateway, Response, call};
+use crate::s3_client::{EndMark, Gateway, Response, call};
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-
-/// Says that the test ends, however it does.
-struct Ending<'a>(&'a AtomicBool);
-
-impl Drop for Ending<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
 
 /// The document with these tags.
 fn tagging(tags: &[(&str, &str)]) -> String {
@@ -188,8 +179,7 @@ fn a_change_of_tags_undoes_no_write() {
                     changed
                 })
             });
-            // Also where a comparison fails: the taggers would go on for ever.
-            let ends = Ending(&ended);
+            let ends = EndMark(&ended);
             for round in 1..=rounds {
                 put(round);
                 for _ in 0..2 {
