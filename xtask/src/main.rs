@@ -9,10 +9,12 @@
 //! | `advisories` | known vulnerabilities of dependencies; fetches the list of them | never |
 //! | `mutants` | plants bugs in a copy of the tree: simulator or tests must catch each | never |
 //! | `dist` | archive and Debian package of a release, with manual pages, licences and a list of what it is built from | `target/dist` |
+//! | `deploy` | reads the files of `deploy/compose` and `deploy/kubernetes` by the tools that they are for | `target/deploy-tools` |
 //! | `clients` | runs real clients of S3 against a cluster on this machine | `clients/.venv-*` |
 
 mod clients;
 mod deny;
+mod deploy;
 mod dist;
 mod findings;
 mod fix;
@@ -43,6 +45,7 @@ Usage: cargo xtask <command>
   mutants  plant bugs in a copy of the tree and require that simulator or tests catch each; takes long
            (--only NAME[,NAME]: those whose names contain one of these)
   dist     build what is released into target/dist: archive, Debian package, checksums
+  deploy   read the files of deploy/compose and deploy/kubernetes by the tools that they are for; go and pip install those
   clients  run real clients of S3 against a cluster on this machine; pip installs them
            (--only NAME[,NAME]: these alone)
 ";
@@ -62,6 +65,7 @@ fn command_named(name: &str) -> Option<Command> {
         "advisories" => Some(|workspace, _| deny::advisories(workspace)),
         "mutants" => Some(mutants::run),
         "dist" => Some(|workspace, _| dist::run(workspace)),
+        "deploy" => Some(|workspace, _| deploy::run(workspace)),
         "clients" => Some(clients::run),
         _ => None,
     }
@@ -119,6 +123,7 @@ mod tests {
             "advisories",
             "mutants",
             "dist",
+            "deploy",
             "clients",
         ];
         assert_eq!(listed, expected);

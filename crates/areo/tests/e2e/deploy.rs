@@ -6,6 +6,7 @@
 use crate::cluster::{CommandOutput, wait_until};
 use crate::command::{command, ended};
 use crate::keyed::KeyedCluster;
+use areo_client::Shape;
 use areo_fuzzing::not_run;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -117,6 +118,18 @@ fn the_units_are_right_and_expose_little() {
         let (is_below, said) = by_tool("systemd-analyze", &most).unwrap();
         assert!(is_below, "{name}: exposed more than 2.0 of 10: {said}");
     }
+}
+
+#[test]
+fn as_many_pods_may_be_away_as_the_usual_code_tolerates() {
+    let text = std::fs::read_to_string(deploy("kubernetes/cluster/servers.yaml")).unwrap();
+    let number = |key: &str| -> usize {
+        let (_, after) = text.split_once(key).expect(key);
+        after.lines().next().unwrap().parse().unwrap()
+    };
+    let (servers, away) = (number(" replicas: "), number(" maxUnavailable: "));
+    let k = usize::from(Shape::default_k(servers));
+    assert_eq!(away, (servers - k) / 2);
 }
 
 #[test]
