@@ -161,4 +161,36 @@ mod tests {
             assert!(scraped.contains(&format!("\"{address}\"")), "{address}");
         }
     }
+
+    #[test]
+    fn each_alert_says_what_to_do_and_names_codes_that_exist() {
+        let rules = read("deploy/prometheus/alerts.yml");
+        let alerts: BTreeSet<&str> = rules
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("- alert: "))
+            .collect();
+        let document = read("docs/operations.md");
+        let rows = document
+            .lines()
+            .filter_map(|line| line.strip_prefix("| `Areo")?.split_once('`'));
+        let rows: BTreeSet<String> = rows.map(|(name, _)| format!("Areo{name}")).collect();
+        assert!(
+            alerts.len() >= 20 && rows.iter().map(String::as_str).eq(alerts.clone()),
+            "{alerts:?} {rows:?}"
+        );
+
+        let codes = read("crates/s3/src/wire/error.rs");
+        let mut named = 0;
+        for rest in rules.split("code=~\"").skip(1) {
+            let (list, _) = rest.split_once('"').unwrap();
+            for code in list.split('|') {
+                assert!(
+                    codes.contains(&format!("    {code} = ")),
+                    "there is no code {code}"
+                );
+                named += 1;
+            }
+        }
+        assert_eq!(named, 7);
+    }
 }

@@ -245,6 +245,7 @@ fn what_is_deployed_speaks_of_metrics_that_exist() {
     for file in [
         "deploy/prometheus/alerts.yml",
         "deploy/grafana/areo.json",
+        "docs/metrics.md",
         "docs/operations.md",
     ] {
         let text = std::fs::read_to_string(format!("{root}/{file}")).expect("it is there");

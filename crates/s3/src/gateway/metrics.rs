@@ -1,4 +1,4 @@
-//! The metrics of a gateway, as Prometheus reads them. Names, units and meanings stand in `docs/operations.md`.
+//! The metrics of a gateway, as Prometheus reads them. Names, units and meanings stand in `docs/metrics.md`.
 //!
 //! No label names a bucket, a key or a caller: values come from closed lists.
 
