@@ -31,13 +31,14 @@ pub(crate) async fn name(
     (seeds, tls): (&[String], Option<&Tls>),
 ) -> Result<String, ServeError> {
     let network = Network::with_tls(Role::Server, identity.server.0, tls.cloned());
-    let client = Client::new(network.env(ATTEMPT));
+    let mut seeds = seeds.to_vec();
     loop {
-        match find_cluster(seeds, &network).await {
+        match find_cluster(&seeds, &network).await {
             Ok(found) if found.cluster == identity.cluster => {
                 network.learn(found.cluster, found.directory.servers);
-                let root = &found.directory.root;
-                let root = client.root(root);
+                // Its deadline begins here.
+                let client = Client::new(network.env(ATTEMPT));
+                let root = client.root(&found.directory.root);
                 let named = match root.name_server(record, wanted).await {
                     Ok(named) => mark_replaced(&root, identity).await.map(|()| named),
                     unavailable => unavailable,
@@ -55,6 +56,10 @@ pub(crate) async fn name(
             }
             Ok(_) => tracing::warn!("a server of another cluster answers at the address to join"),
             Err(error) => tracing::info!(%error, "waiting for the root domain to get a name"),
+        }
+        // The server that answered may be this one, or another one that has no name yet: such a server does not know where the others are.
+        if !seeds.is_empty() {
+            seeds.rotate_left(1);
         }
         tokio::time::sleep(PAUSE).await;
     }

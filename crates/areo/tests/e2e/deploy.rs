@@ -63,6 +63,16 @@ fn settings_that_stay_begin_a_cluster_once_and_join_it_once() {
     }
 }
 
+/// A list of servers to join is the same for all of them, so that it names the one that joins, too, as the others call it.
+#[test]
+fn a_server_that_is_first_in_the_list_of_those_to_join_asks_the_next_one() {
+    let mut cluster = KeyedCluster::start();
+    let listed = format!("localhost:{},{}", cluster.port() + 1, cluster.address(0));
+    let token = cluster.token();
+    cluster.serve("s2", 1, &["--join", &listed], Some(&token));
+    wait_until(|| cluster.serving() == 2);
+}
+
 #[test]
 fn a_server_cannot_both_begin_a_cluster_and_join_one() {
     let folder = tempfile::tempdir().unwrap();
