@@ -248,7 +248,7 @@ impl Gateway {
             // There may be another domain of the name than the one that was remembered.
             Some(bucket) if is_gone && exchange.client.forget(bucket) => {
                 if incoming::has_body(head) {
-                    return answered;
+                    return Err(removed(bucket));
                 }
                 let again = CallerBody {
                     head,
@@ -261,6 +261,14 @@ impl Gateway {
             _ => answered,
         }
     }
+}
+
+/// The answer to a request whose body has come in vain: SDKs send it again, and the bucket is looked for then.
+fn removed(bucket: &str) -> S3Error {
+    let sentence = format!(
+        "bucket {bucket} was removed, and there may be another one of its name: send the request again"
+    );
+    S3Error::new(Code::ServiceUnavailable, sentence)
 }
 
 /// The name by which the store knows a write: of the caller's id of the request and everything that the repeated request says again. 0: the caller has none, or it

@@ -362,6 +362,36 @@ fn a_gateway_that_dies_leaves_nothing_half_done() {
     assert!(get.text() == "before", "{} bytes", get.body.len());
 }
 
+/// Writes with a body, and copies from such a bucket, were refused with `NoSuchBucket`: the second for as long as the gateway ran.
+#[test]
+fn a_bucket_that_was_made_anew_through_another_gateway_is_found() {
+    let served = served(&["--servers", "3", "--durability", "memory"]);
+    let second = Gateway::start(&served.cluster);
+    let at_second = |target| call(&second, &served.caller, "PUT", target).body(b"value");
+    for (bucket, key) in [("/from", "/from/key"), ("/into", "/into/key")] {
+        served.status("PUT", bucket, 200);
+        assert_eq!(at_second(key).send().status, 200, "it knows the bucket");
+        served.status("DELETE", key, 204);
+        served.status("DELETE", bucket, 204);
+        served.status("PUT", bucket, 200);
+    }
+    served.status("PUT", "/from/new", 200);
+    let put = at_second("/into/key").send();
+    assert_eq!((put.status, put.header("retry-after")), (503, Some("1")));
+    assert_eq!(at_second("/into/key").send().status, 200);
+    let copy = call(&second, &served.caller, "PUT", "/into/copy");
+    let copy = copy.header("x-amz-copy-source", "/from/new").send();
+    assert_eq!(copy.status, 200, "{}", copy.text());
+    let none = call(&second, &served.caller, "PUT", "/into/copy");
+    let none = none.header("x-amz-copy-source", "/none/key").send();
+    assert_eq!((none.status, none.element("Code")), (404, "NoSuchBucket"));
+    served.status("DELETE", "/into/key", 204);
+    served.status("DELETE", "/into/copy", 204);
+    served.status("DELETE", "/into", 204);
+    assert_eq!(at_second("/into/key").send().status, 503);
+    assert_eq!(at_second("/into/key").send().status, 404, "there is none");
+}
+
 #[test]
 fn a_gateway_says_what_it_lacks() {
     let cluster = Cluster::start(&["--servers", "3", "--durability", "memory"]);

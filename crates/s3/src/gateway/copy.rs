@@ -33,7 +33,14 @@ impl Opened {
         let domain = client.bucket(&source.bucket).await?;
         let choose = move |length: u64, _: &Metadata| read::part_of(range, length).unwrap_or(0..0);
         let stream = domain.get_chosen(&source.key, choose).await;
-        let stream = stream.map_err(|error| failure::of(&error))?;
+        let stream = stream.map_err(|error| {
+            let error = failure::of(&error);
+            if error.code == Code::NoSuchBucket {
+                // There may be another domain of the name than the one that was remembered.
+                client.forget(&source.bucket);
+            }
+            error
+        })?;
         let found = Found {
             version: stream.version(),
             metadata: stream.metadata(),

@@ -132,7 +132,8 @@ fn data_bytes(frame: &Frame<Bytes>) -> u64 {
 
 /// True if the head says that a body follows.
 pub(super) fn has_body(head: &Parts) -> bool {
-    head.headers.contains_key(CONTENT_LENGTH) || head.headers.contains_key(TRANSFER_ENCODING)
+    let length = head.headers.get(CONTENT_LENGTH);
+    length.is_some_and(|length| length != "0") || head.headers.contains_key(TRANSFER_ENCODING)
 }
 
 /// Reads what is left of a body, so that the caller comes to read the response. One that waits for a word before it sends has nothing to be read.
