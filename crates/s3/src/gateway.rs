@@ -35,6 +35,7 @@ mod read;
 mod reply;
 mod serve;
 mod tags;
+mod timed;
 mod window;
 mod write;
 

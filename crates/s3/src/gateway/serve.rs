@@ -1,5 +1,6 @@
 //! Connections: taken, bounded, and ended in order.
 
+use super::timed::TimedWrites;
 use super::{Gateway, lifecycle};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -16,6 +17,8 @@ use tokio::time::{sleep, timeout};
 
 /// The time for the head of a request, also of the first one of a connection.
 const HEAD: Duration = Duration::from_secs(30);
+/// The longest time for which a caller reads nothing of a response.
+const UNREAD: Duration = Duration::from_mins(5);
 /// Bytes of a head at most.
 const HEAD_BYTES: usize = 64 << 10;
 /// Headers of a request at most.
@@ -114,7 +117,8 @@ where
         .max_buf_size(HEAD_BYTES)
         .max_headers(HEADERS)
         .half_close(true);
-    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    let stream = TokioIo::new(TimedWrites::new(stream, UNREAD));
+    let connection = builder.serve_connection(stream, service);
     tokio::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
