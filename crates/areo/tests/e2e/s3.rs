@@ -71,6 +71,12 @@ fn objects_of_a_bucket_are_those_of_its_domain() {
     let etag = head.etag();
     let current = call(gateway, caller, "GET", "/photos/native").header("if-none-match", &etag);
     assert_eq!(current.send().status, 304);
+    // Conditions come before the range, for both methods.
+    for method in ["GET", "HEAD"] {
+        let current = call(gateway, caller, method, "/photos/native").header("range", "bytes=10-");
+        let current = current.header("if-none-match", &etag).send();
+        assert_eq!((current.status, current.etag()), (304, etag.clone()));
+    }
     let other = call(gateway, caller, "GET", "/photos/native").header("if-match", "\"x\"");
     assert_eq!(other.send().status, 412);
 

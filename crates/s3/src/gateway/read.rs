@@ -53,6 +53,9 @@ pub(super) async fn get(
         length: stream.length(),
     };
     let mut reply = head_of(&found, &options)?;
+    if reply.status == StatusCode::NOT_MODIFIED {
+        return Ok(reply);
+    }
     show_expiry(&mut reply, key, &found, rules);
     let range = range_of(&options, found.length)?;
     let is_read = chosen(&options, found.length, found.metadata).is_ok();
@@ -78,9 +81,12 @@ pub(super) async fn head(
         metadata: &info.metadata,
         length: info.length,
     };
-    let range = range_of(options, found.length)?;
     let mut reply = head_of(&found, options)?;
+    if reply.status == StatusCode::NOT_MODIFIED {
+        return Ok(reply);
+    }
     show_expiry(&mut reply, key, &found, rules);
+    let range = range_of(options, found.length)?;
     let length = range.end - range.start;
     reply.headers.insert(CONTENT_LENGTH, length.into());
     Ok(reply)
@@ -185,25 +191,31 @@ fn show_expiry(reply: &mut Reply, key: &str, found: &Found<'_>, rules: &[Lifecyc
     }
 }
 
-/// Status and headers of an object that is shown.
+/// Status and headers of an object that is shown, or of one of which the caller's copy is current.
 fn head_of(found: &Found<'_>, options: &GetOptions) -> Result<Reply, S3Error> {
     let etag = found.etag();
-    judge(&options.conditions, &etag, found.metadata.written_at_ms)?;
-    refuse_part(options, &etag)?;
-    let range = range_of(options, found.length)?;
     let mut reply = Reply::ok();
-    if options.range.is_some() {
-        reply.status = StatusCode::PARTIAL_CONTENT;
-        let (first, last, length) = (range.start, range.end - 1, found.length);
-        reply.set(CONTENT_RANGE, &format!("bytes {first}-{last}/{length}"));
+    match judge(&options.conditions, &etag, found.metadata.written_at_ms) {
+        Err(error) if error.code == Code::NotModified => reply.status = StatusCode::NOT_MODIFIED,
+        judged => judged?,
     }
     reply.set(ETAG, &quoted(&etag));
-    reply.set(ACCEPT_RANGES, "bytes");
     reply.set(
         LAST_MODIFIED,
         &httpdate::fmt_http_date(time_of(found.metadata.written_at_ms)),
     );
     reply.set(VERSION, &found.version.to_string());
+    if reply.status == StatusCode::NOT_MODIFIED {
+        return Ok(reply);
+    }
+    refuse_part(options, &etag)?;
+    let range = range_of(options, found.length)?;
+    if options.range.is_some() {
+        reply.status = StatusCode::PARTIAL_CONTENT;
+        let (first, last, length) = (range.start, range.end - 1, found.length);
+        reply.set(CONTENT_RANGE, &format!("bytes {first}-{last}/{length}"));
+    }
+    reply.set(ACCEPT_RANGES, "bytes");
     describe(&mut reply, found, options);
     Ok(reply)
 }
