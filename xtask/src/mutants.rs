@@ -14,6 +14,7 @@
 //! A patch is applied to a copy of the tree, never to the tree itself. The copy and its build stay in `target/mutants`, so that cargo
 //! compiles again only the crate that a bug is in and the crates that use it.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 use std::io;
@@ -27,6 +28,8 @@ const PATCHES: &[(&str, Option<&str>)] = &[
     ("crates/sim/mutants", None),
     ("crates/store/mutants", Some("areo-store")),
 ];
+/// Where the run that caught a bug is recorded.
+const RECORD: &str = "docs/track-record.md";
 /// A bug that so many seeds do not show counts as not caught.
 const SEEDS: &str = "1000";
 const OPERATIONS: &str = "300";
@@ -97,15 +100,22 @@ pub(crate) fn run(workspace: &Workspace, only: Option<&str>) -> Result<(), Strin
     }
 }
 
-/// Requires that every bug can still be planted: what is compiled and hunted by hand only must not rot meanwhile. Nothing
-/// but a Rust toolchain may be needed to verify: who has the tree without git does not change it for others.
+/// Requires that every bug was seen caught, and can still be planted: what is compiled and hunted by hand only must not rot meanwhile.
+/// Nothing but a Rust toolchain may be needed to verify: who has the tree without git does not change it for others.
 pub(crate) fn can_be_planted(workspace: &Workspace) -> Result<(), String> {
+    let mutants = all(workspace)?;
+    let record = fs::read_to_string(workspace.root().join(RECORD));
+    let record = record.map_err(|error| format!("cannot read {RECORD}: {error}"))?;
+    let names = mutants.iter().map(|mutant| mutant.name.as_str());
+    let unseen = without_row(names, &record);
+    if !unseen.is_empty() {
+        return Err(format!("no row in {RECORD}: {}", unseen.join(", ")));
+    }
     let git = Command::new("git").arg("--version").output();
     if git.is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
         println!("not run: `git` is not installed");
         return Ok(());
     }
-    let mutants = all(workspace)?;
     let failures: Vec<String> = mutants
         .iter()
         .filter_map(|mutant| {
@@ -118,6 +128,15 @@ pub(crate) fn can_be_planted(workspace: &Workspace) -> Result<(), String> {
         return Ok(());
     }
     Err(failures.join("\n"))
+}
+
+/// The bugs that no row of a table begins with.
+fn without_row<'a>(names: impl Iterator<Item = &'a str>, record: &str) -> Vec<&'a str> {
+    let lines = record.lines();
+    let rows: BTreeSet<&str> = lines
+        .filter_map(|line| Some(line.strip_prefix("| ")?.split_once(" |")?.0))
+        .collect();
+    names.filter(|name| !rows.contains(*name)).collect()
 }
 
 fn all(workspace: &Workspace) -> Result<Vec<Mutant>, String> {

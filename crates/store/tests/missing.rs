@@ -98,3 +98,24 @@ fn a_segment_that_outlived_its_removal_counts_again() {
     disk.lose(FIRST);
     assert_eq!(open(&disk, SEGMENT).report.missing_segments, [1]);
 }
+
+/// A record that is longer than a segment gets one of its own, behind the spare. Nothing looks after the store, so that only the mark beside the
+/// log that is made with a segment says that it is there.
+#[test]
+fn a_segment_is_missed_from_its_first_batch_on() {
+    let disk = MemoryDisk::new();
+    let mut log = open(&disk, SEGMENT).log;
+    for key in 0..10 {
+        let length = if key % 3 == 0 { 40_000 } else { 9000 };
+        append(&mut log, key, length);
+        log.commit().unwrap();
+        for name in disk.list().unwrap() {
+            let copy = disk.duplicate();
+            copy.lose(&name);
+            let opened = open(&copy, SEGMENT);
+            let is_whole = opened.readable().len() as u64 == key + 1;
+            let is_missed = opened.report.unknown_damaged > 0;
+            assert!(is_whole || is_missed, "{name} after {key}");
+        }
+    }
+}

@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use super::{Harness, Verdict, caught, copy_tree, failed_tests, harness, table};
+use super::{Harness, Verdict, caught, copy_tree, failed_tests, harness, table, without_row};
 
 #[test]
 fn the_last_line_of_a_hunt_is_understood() {
@@ -34,6 +34,14 @@ fn a_patch_names_what_must_show_it() {
     assert_eq!(second("", None), Harness::Seeds { then: None });
     let tested = second("", Some("areo-store"));
     assert_eq!(tested, tests("areo-store", &[]));
+}
+
+#[test]
+fn a_bug_that_was_never_seen_caught_is_named() {
+    let record = "| planted bug | by |\n|---|---|\n| sim/1-a | x |\nsim/2-b: | sim/3-c | x |\n";
+    let names = ["sim/1-a", "sim/2-b", "sim/3-c", "sim/1"];
+    let unseen = without_row(names.into_iter(), record);
+    assert_eq!(unseen, ["sim/2-b", "sim/3-c", "sim/1"]);
 }
 
 #[test]

@@ -23,6 +23,7 @@ use areo_trust::id::KeyId;
 use areo_trust::roots::Roots;
 use areo_trust::ticket::{Holder, Signer, Ticket, Verifier};
 use areo_trust::tls::{Credentials, DefaultTimeProvider, Endpoint};
+use areo_wire::hello::Channel;
 use tokio::task::{LocalSet, spawn_local};
 
 mod names;
@@ -38,6 +39,15 @@ use crate::worker;
 
 const CLUSTER: u128 = 0xc1;
 const ATTEMPT: Duration = Duration::from_secs(10);
+
+/// How a server presents itself.
+fn wire(id: ServerId) -> Identity {
+    Identity {
+        cluster: CLUSTER,
+        server: id.0,
+        incarnation: 1,
+    }
+}
 
 fn now() -> u64 {
     let since = SystemTime::UNIX_EPOCH.elapsed();
@@ -104,16 +114,11 @@ impl Cluster {
             least: [].into(),
         });
         let worker = worker::tests::in_memory(id, &root);
-        let wire = Identity {
-            cluster: CLUSTER,
-            server: id.0,
-            incarnation: 1,
-        };
         let config = ListenerConfig {
             tls: Some(tls.clone()),
             ..ListenerConfig::new(Pool::new(pool::IDLE_BYTES))
         };
-        let service = Rc::new(NodeService::new(wire, &worker, ROOT, None));
+        let service = Rc::new(NodeService::new(wire(id), &worker, ROOT, None));
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
         let listener = Listener::bind(address, config, service).await;
         let listener = listener.expect("a port is free");
@@ -308,6 +313,21 @@ fn each_key_does_what_its_grants_say_and_hears_what_it_lacks() {
         let made_up = all.domain(&configuration(DomainId(77), 0));
         let written = made_up.write(&name(), &value("z")).await;
         refused(&all, &written, "no domain of this cluster");
+    });
+}
+
+/// Places of servers are for servers: neither clients nor strangers may use them up.
+#[test]
+fn a_caller_has_the_place_of_a_server_once_that_is_registered() {
+    run(async {
+        let cluster = Cluster::start(3).await;
+        let worker = &cluster.servers[0].worker;
+        worker.turn();
+        let service = NodeService::new(wire(ServerId(1)), worker, ROOT, None);
+        let class = |role, id| service.class_of(&Hello::new(role, Channel::Calls, id));
+        assert_eq!(class(Role::Server, 2), Class::Server);
+        assert_eq!(class(Role::Client, 2), Class::Client);
+        assert_eq!(class(Role::Server, 0x44), Class::Client, "not registered");
     });
 }
 

@@ -233,6 +233,22 @@ mod tests {
         assert_eq!(read(&path, grown), Ok((Some(3), Ok(8))));
     }
 
+    /// A value that was typed at a terminal needed Ctrl-D twice.
+    #[test]
+    fn nothing_is_read_behind_the_end() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("value");
+        fs::write(&path, "seven..").unwrap();
+        let read = session::run_until(async |interrupt| {
+            let stage = StageCell::default();
+            let mut source = Source::open(OUT, Some(&path), &interrupt, &stage).await?;
+            let first = source.read_all().await.unwrap();
+            fs::write(&path, "seven.. and more").unwrap();
+            Ok((first, source.read_all().await.unwrap()))
+        });
+        assert_eq!(read, Ok((b"seven..".to_vec(), Vec::new())));
+    }
+
     #[test]
     fn a_closed_input_is_no_empty_value() {
         let null = |read, write| {
