@@ -2,9 +2,11 @@
 
 mod global;
 mod large;
+mod many;
 mod trace;
 
 pub(crate) use large::{ByteRange, Repair, Sweep};
+pub(crate) use many::{Backup, Cp, Restore};
 
 use areo_client::units::{parse_size, parse_timeout};
 use areo_client::{Decider, Version};
@@ -86,6 +88,24 @@ pub(crate) enum Command {
     /// Delete objects
     #[command(aliases = ["delete", "del", "remove"])]
     Rm(Rm),
+    /// Copy folders to objects and back; also: backup, restore
+    ///
+    /// An object that has the length and the checksum of its file is not copied: run a copy again that was interrupted, and it goes on. A file appears
+    /// complete or not at all. A symbolic link to a file is copied as that file, one to a folder is refused. Folders without files, times and modes of
+    /// files, and metadata of objects are not copied: `areo backup` keeps metadata.
+    Cp(Cp),
+    /// Back up domains into a directory, what has changed since the last run
+    ///
+    /// Each run reads what has changed since the last one. Each object is read by itself, at one version of it: the run is no snapshot of all objects at one
+    /// moment. A run that was interrupted goes on when it is run again. `docs/backup.md` describes the directory.
+    #[command(hide = true)]
+    Backup(Backup),
+    /// Restore domains from a backup, or verify it
+    ///
+    /// Into this cluster or another one, also with other servers and another [n,k]. A domain that is not there is created as it was. What is
+    /// there and equal is not written, so that a restore that was interrupted goes on when it is run again. What is there and not in the backup stays.
+    #[command(hide = true)]
+    Restore(Restore),
     /// Push, pull and compare files that many people edit
     ///
     /// A file is a list of blocks: edits of different parts are all kept, and only changed blocks travel.
@@ -94,8 +114,10 @@ pub(crate) enum Command {
     /// Remove blocks that are no longer needed
     ///
     /// Such blocks remain of replaced or deleted large objects, of removed files, and of writes that never ended.
+    // The screen has room for one line about upkeep: that of `repair` names it.
+    #[command(hide = true)]
     Sweep(Sweep),
-    /// Bring objects to servers that lack them
+    /// Bring objects to servers that lack them; also: sweep
     ///
     /// Servers do so themselves: a server that was away begins a second after its start. This shows where a domain stands, and does
     /// it at once for all servers.

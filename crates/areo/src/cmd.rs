@@ -1,12 +1,17 @@
 //! One file per command.
 
+mod archive;
+mod backup;
+mod cp;
 mod domain;
 mod file;
 mod get;
 mod ls;
+mod many;
 mod put;
 mod reconfig;
 mod repair;
+mod restore;
 mod rm;
 mod s3;
 mod server;
@@ -81,6 +86,15 @@ fn check_domain(session: &Session, command: &Command) -> Outcome {
         (Command::Domain(_), Some(_)) => Err(Failure::usage(
             "`areo domain` takes no --domain, which names the domain of objects: name the domain after the command, as `areo domain show NAME`",
         )),
+        (Command::Cp(_), Some(_)) => Err(Failure::usage(
+            "`areo cp` takes no --domain: name the domain in areo://DOMAIN/KEY",
+        )),
+        (Command::Backup(_), Some(_)) => Err(Failure::usage(
+            "`areo backup` takes no --domain: name the domain, as `areo backup photos DIR`",
+        )),
+        (Command::Restore(_), Some(_)) => Err(Failure::usage(
+            "`areo restore` takes no --domain: --only DOMAIN chooses one of the backup, --as DOMAIN gives it another name",
+        )),
         _ => Ok(()),
     }
 }
@@ -95,6 +109,9 @@ fn perform(session: &Session, command: Command, recorder: &Recorder) -> Outcome 
         Command::Ls(args) => ls::run(session, &args),
         Command::Stat(args) => stat::run(session, &args),
         Command::Rm(args) => rm::run(session, &args),
+        Command::Backup(args) => backup::run(session, &args),
+        Command::Restore(args) => restore::run(session, &args),
+        Command::Cp(args) => cp::run(session, &args),
         Command::File(command) => file::run(session, command),
         Command::Sweep(args) => sweep::run(session, &args),
         Command::Repair(args) => repair::run(session, args),

@@ -52,6 +52,13 @@ impl Interrupt {
         NOTICED.store(true, Ordering::Relaxed);
     }
 
+    /// Waits for a signal, also after a local file took its value: for a command that writes many, and ends between two of them.
+    pub(crate) async fn came(&mut self) {
+        let came = self.0.wait_for(|came| *came).await;
+        came.expect("the thread that watches ends with the process");
+        NOTICED.store(true, Ordering::Relaxed);
+    }
+
     /// True if a signal came.
     pub(crate) fn is_asked(&self) -> bool {
         *self.0.borrow()

@@ -4,6 +4,31 @@ use crate::error::Damage;
 use crate::{Metadata, Version};
 use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, Digest};
+use std::io::{self, Read};
+
+/// Bytes that are read at once.
+const READ_BYTES: usize = 256 << 10;
+
+/// The length and the checksum of a value outside of the store, to be compared with [`Metadata::checksum`] of an object: CRC-32C of all
+/// bytes.
+///
+/// # Errors
+/// Those of the source.
+pub fn checksum_of(mut source: impl Read) -> io::Result<(u64, u32)> {
+    let (mut digest, mut bytes) = (Digest::new(CrcAlgorithm::Crc32Iscsi), 0);
+    let mut piece = vec![0; READ_BYTES];
+    loop {
+        match source.read(&mut piece) {
+            Ok(0) => return Ok((bytes, finish(&digest))),
+            Ok(read) => {
+                digest.update(&piece[..read]);
+                bytes += read as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
 
 /// CRC-32C of the pieces one after another.
 pub(crate) fn of(pieces: &[Bytes]) -> u32 {
@@ -58,6 +83,18 @@ mod tests {
             assert_eq!(of(&pieces), 0xe306_9283, "{split}");
         }
         assert_eq!(of(&[]), 0);
+    }
+
+    #[test]
+    fn a_source_has_the_checksum_of_its_value() {
+        assert_eq!(checksum_of(&b"123456789"[..]).unwrap(), (9, 0xe306_9283));
+        let long = vec![7; READ_BYTES + 1];
+        let expected = of(&[Bytes::from(long.clone())]);
+        assert_eq!(
+            checksum_of(&long[..]).unwrap(),
+            (READ_BYTES as u64 + 1, expected)
+        );
+        assert_eq!(checksum_of(io::empty()).unwrap(), (0, 0));
     }
 
     #[test]

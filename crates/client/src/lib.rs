@@ -29,6 +29,7 @@
 //! | stream large values | [`Domain::put_stream`], [`Domain::get_stream`], [`Domain::get_range`], [`Domain::get_to`] |
 //! | write a value in parts, by several clients | [`Domain::begin_parts`], [`Domain::put_part`], [`Domain::publish_parts`], [`Domain::abort_parts`] |
 //! | keep records of uploads in progress | [`Domain::put_record`], [`Domain::get_record`], [`Domain::delete_record`], [`Domain::list_records`] |
+//! | compare a local value with an object | [`checksum_of`] and [`Metadata::checksum`] of [`Domain::stat`] |
 //! | list | [`Domain::list`], [`Domain::list_with`] with common prefixes |
 //! | edit files that many people share | [`Domain::file`], [`Domain::files`] |
 //! | see where elements are, and what an operation costs | [`Domain::inspect`], [`Domain::measured`] |
@@ -82,6 +83,7 @@ pub use areo_core::tag::{InvalidVersion, Tag as Version};
 pub use areo_net::outside::{DecideOutside, Decision, Question};
 pub use areo_net::trace::TraceSource;
 pub use areo_net::{Counts, TraceContext, Traffic};
+pub use checksum::checksum_of;
 pub use choice::InvalidChoice;
 pub use client::Client;
 pub use cluster::{

@@ -97,7 +97,7 @@ fn advise(error: &mut clap::Error, words: &[String]) {
     };
     tips.retain(|tip| is_key || !tip.to_string().contains("as a value"));
     if is_recursive && takes_key {
-        let tip = "an object holds one file: name files and keys one by one";
+        let tip = "an object holds one file: `areo cp -r` copies folders";
         tips.push(StyledStr::from(tip));
     }
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
@@ -127,8 +127,8 @@ fn tip(error: &clap::Error) -> Option<&'static str> {
         return None;
     }
     Some(match name.as_str() {
-        "cp" | "copy" | "sync" | "upload" | "download" => {
-            "`areo put KEY FILE` writes a file, `areo get KEY FILE` reads one"
+        "copy" | "sync" | "upload" | "download" => {
+            "`areo cp -r FOLDER areo://DOMAIN/PREFIX` copies a folder, `areo put KEY FILE` writes a file, `areo get KEY FILE` reads one"
         }
         "mv" | "rename" => "`areo get` it, `areo put` it under the other key, then `areo rm` it",
         "cat" => "`areo get KEY` prints a value",

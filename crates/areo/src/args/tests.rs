@@ -24,14 +24,14 @@ fn the_help_names_every_command() {
     let commands = Cli::command();
     let names: Vec<&str> = commands
         .get_subcommands()
-        // Those of which the screen has no room: of `version` people try `--version`, and `key` names the others.
+        // Those of which the screen has no room: of `version` people try `--version`, and `key`, `cp` and `repair` name the others.
         .filter(|command| !command.is_hide_set())
         .map(clap::Command::get_name)
         .collect();
     assert_eq!(
         names,
         [
-            "up", "server", "put", "get", "ls", "stat", "rm", "file", "sweep", "repair", "domain",
+            "up", "server", "put", "get", "ls", "stat", "rm", "cp", "file", "repair", "domain",
             "reconfig", "s3", "key", "status", "trace"
         ]
     );
@@ -98,7 +98,9 @@ fn errors_are_one_sentence() {
     for (line, why) in [
         ("put", "required arguments were not provided: <KEY>"),
         ("pit a", "there is no command 'pit'"),
-        ("cp a b", "there is no command 'cp': `areo put KEY FILE`"),
+        ("sync a b", "there is no command 'sync': `areo cp -r FOLDER"),
+        ("cp a", "<TARGET>"),
+        ("cp a areo://b/c --delete", "--recursive"),
         ("man", "`areo help`"),
         ("rm", "<KEY>"),
         ("get a f -o g", "cannot be used with"),

@@ -39,7 +39,7 @@ async fn open(session: &Session, name: &str) -> Outcome<(Client, Domain, File)> 
 }
 
 /// The failure of the process for an error of a file.
-fn file_failure(error: FileError) -> Failure {
+pub(super) fn file_failure(error: FileError) -> Failure {
     let sentence = error.to_string();
     match error {
         FileError::Error(error) => failure(error),

@@ -173,7 +173,7 @@ fn check_text(piece: &[u8], length: u64) -> Outcome {
 }
 
 /// The file for the value of this key: `path`, or in the directory `path` the last part of the key.
-fn file_for(path: &Path, key: &str) -> Outcome<PathBuf> {
+pub(super) fn file_for(path: &Path, key: &str) -> Outcome<PathBuf> {
     let refused = |why: &str| Failure::other(format!("cannot write {}: {why}", path.display()));
     if !path.is_dir() {
         return Ok(path.into());

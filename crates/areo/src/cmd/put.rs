@@ -1,7 +1,7 @@
 //! `areo put`: writes an object.
 
-mod content_type;
-mod source;
+pub(super) mod content_type;
+pub(super) mod source;
 pub(super) mod stage;
 
 use super::statistics;
@@ -179,7 +179,7 @@ pub(super) fn applied(printed: Outcome, (what, key): (&str, &str), version: Vers
 }
 
 /// Writers of large values remove what earlier ones left, as far as that is quickly done: `areo sweep` does all of it.
-async fn sweep_a_little(domain: &Domain) {
+pub(super) async fn sweep_a_little(domain: &Domain) {
     let sweep = domain.sweep(SweepOptions {
         aside: true,
         ..SweepOptions::default()
@@ -232,7 +232,7 @@ fn report(out: Output, written: &PutReport, version: Version) -> Outcome {
 }
 
 /// The length of blocks: as flag or configuration say, and never more than the servers of the cluster file take.
-fn block_bytes(session: &Session, flag: Option<usize>) -> Outcome<u32> {
+pub(super) fn block_bytes(session: &Session, flag: Option<usize>) -> Outcome<u32> {
     let chosen = session.settings.get(flag, "block-size", parse_block_size)?;
     let most = match session.target()? {
         Target::File(_, file) => file.max_object,

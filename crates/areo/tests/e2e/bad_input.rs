@@ -190,7 +190,7 @@ fn configuration_that_cannot_be() {
     assert!(version.text().starts_with("areo ") && version.text().contains(revision));
     let help = areo(&["help", "put"], b"").done();
     assert!(help.text().contains("areo put"), "{}", help.text());
-    areo(&["cp", "a", "b"], b"").refused(2, &["no command 'cp'", "areo put KEY FILE"]);
+    areo(&["copy", "a", "b"], b"").refused(2, &["no command 'copy'", "areo cp -r FOLDER"]);
     let idle: [&[&str]; 4] = [
         &["trace", "summary", "--html", "page"],
         &["trace", "summary", "--list"],

@@ -3,12 +3,14 @@
 //! Every test starts its own cluster in a directory of its own, and does what a user does. Nothing here
 //! asserts how long something takes; the deadlines that are given to commands are asserted by their exit codes.
 
+mod backup;
 mod bad_input;
 mod certificates;
 mod clocks;
 mod cluster;
 mod command;
 mod conditional;
+mod cp;
 mod crashes;
 mod deploy;
 mod disks;

@@ -43,7 +43,7 @@ const TYPES: &[(&str, &str)] = &[
 ];
 
 /// The type of the file; `None` if its extension tells nothing.
-pub(super) fn of(file: &Path) -> Option<&'static str> {
+pub(in crate::cmd) fn of(file: &Path) -> Option<&'static str> {
     let extension = file.extension()?.to_str()?.to_ascii_lowercase();
     let found = TYPES.binary_search_by_key(&extension.as_str(), |(extension, _)| extension);
     found.ok().map(|position| TYPES[position].1)

@@ -5,6 +5,7 @@ use crate::exit::{Failure, Outcome, plain};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use areo_client::{limits, place};
+use indicatif::ProgressBar;
 use rustix::fs::{OFlags, fcntl_getfl};
 use std::fs;
 use std::io::{self, IsTerminal, Seek};
@@ -18,22 +19,24 @@ use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 
 /// The source of a value. It fails once the command is interrupted, so that the blocks sent so far are removed, as they are when a
 /// source fails by itself.
-pub(super) struct Source {
-    pub(super) name: String,
+pub(in crate::cmd) struct Source {
+    pub(in crate::cmd) name: String,
     reader: File,
     /// A second handle of `reader` if that is a regular file, and the offset at which the value ends.
     file: Option<(fs::File, u64)>,
     /// Bytes that came.
-    pub(super) bytes: u64,
+    pub(in crate::cmd) bytes: u64,
+    /// Moves with them.
+    pub(in crate::cmd) bar: ProgressBar,
     interrupt: Interrupt,
-    interrupted: Pin<Box<dyn Future<Output = ()>>>,
+    interrupted: Pin<Box<dyn Future<Output = ()> + Send>>,
     stage: StageCell,
     /// True once the end was read: another read would make a terminal wait for more input.
     is_at_end: bool,
 }
 
 impl Source {
-    pub(super) async fn open(
+    pub(in crate::cmd) async fn open(
         out: Output,
         path: Option<&Path>,
         interrupt: &Interrupt,
@@ -66,6 +69,7 @@ impl Source {
             reader: File::from_std(reader),
             file,
             bytes: 0,
+            bar: ProgressBar::hidden(),
             interrupt: interrupt.clone(),
             interrupted: Box::pin(async move { waiting.asked().await }),
             stage: stage.clone(),
@@ -74,7 +78,7 @@ impl Source {
     }
 
     /// Bytes that are to come, if that is known.
-    pub(super) fn expected(&self) -> Option<u64> {
+    pub(in crate::cmd) fn expected(&self) -> Option<u64> {
         let (file, end) = self.file.as_ref()?;
         // Standard input may have been read before.
         let begin = (&*file).stream_position().unwrap_or(0);
@@ -82,12 +86,12 @@ impl Source {
     }
 
     /// True if the value is typed at a terminal, where progress would be written over it.
-    pub(super) fn is_typed(&self) -> bool {
+    pub(in crate::cmd) fn is_typed(&self) -> bool {
         rustix::termios::isatty(&self.reader)
     }
 
     /// All of it, or one byte more than a coverable write takes.
-    pub(super) async fn read_all(&mut self) -> io::Result<Vec<u8>> {
+    pub(in crate::cmd) async fn read_all(&mut self) -> io::Result<Vec<u8>> {
         let mut value = Vec::new();
         let most = limits::DEFAULT_VALUE_BYTES + 1;
         self.take(most).read_to_end(&mut value).await?;
@@ -133,6 +137,7 @@ impl AsyncRead for Source {
         let before = out.filled().len();
         ready!(Pin::new(&mut self.reader).poll_read(context, out))?;
         let read = out.filled().len() - before;
+        self.bar.inc(read as u64);
         if read == 0 && out.remaining() > 0 {
             self.check_end()?;
             self.end();
