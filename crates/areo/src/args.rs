@@ -99,6 +99,9 @@ pub(crate) enum Command {
     /// Each run reads what has changed since the last one. Each object is read by itself, at one version of it: the run is no snapshot of all objects at one
     /// moment. A run that was interrupted goes on when it is run again. `docs/backup.md` describes the directory.
     #[command(hide = true)]
+    #[command(
+        override_usage = "areo backup [OPTIONS] <DOMAIN> <DIR>\n       areo backup [OPTIONS] --all <DIR>"
+    )]
     Backup(Backup),
     /// Restore domains from a backup, or verify it
     ///
