@@ -1,6 +1,7 @@
-//! Says which commit this is built from, so that a seed can be run again on the same source. Without git it is unknown.
+//! Says which commit this is built from, of which day it is, and with which profile, so that a seed can be run again on the same source. Without git it is unknown.
 
 use std::path::Path;
+use std::process::Command;
 
 fn main() {
     let git = Path::new("../../.git");
@@ -10,6 +11,31 @@ fn main() {
         "cargo::rustc-env=BUILD_COMMIT={}",
         commit(git, &head).unwrap_or("unknown".into())
     );
+    println!(
+        "cargo::rustc-env=BUILD_DATE={}",
+        date().unwrap_or("unknown".into())
+    );
+    println!(
+        "cargo::rustc-env=BUILD_PROFILE={}",
+        profile().unwrap_or("unknown".into())
+    );
+}
+
+/// The day of the commit.
+fn date() -> Option<String> {
+    let git = Command::new("git")
+        .args(["log", "-1", "--format=%cs"])
+        .output();
+    let shown = git.ok().filter(|git| git.status.success())?;
+    let date = String::from_utf8(shown.stdout).ok()?;
+    Some(date.trim().into())
+}
+
+/// The profile. Cargo says its name nowhere but in the path of what it builds: `<target>/<profile>/build/<package>/out`, and `debug` is `dev`.
+fn profile() -> Option<String> {
+    let out = std::env::var("OUT_DIR").ok()?;
+    let name = Path::new(&out).ancestors().nth(3)?.file_name()?.to_str()?;
+    Some(name.into())
 }
 
 fn commit(git: &Path, head: &Path) -> Option<String> {

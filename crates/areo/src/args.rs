@@ -42,8 +42,21 @@ pub const SCREEN: &str = "{about-with-newline}{usage-heading} {usage}\n{subcomma
 
 /// The revision of the source that this is built from; `unknown` without git.
 pub const REVISION: &str = env!("BUILD_COMMIT");
-/// The version, and the revision.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BUILD_COMMIT"), ")");
+/// The day of that revision; `unknown` without git.
+pub const REVISION_DATE: &str = env!("BUILD_DATE");
+/// The profile of Cargo that this is built with; `debug` is `dev`.
+pub const PROFILE: &str = env!("BUILD_PROFILE");
+/// The version, and of what and how it is built.
+pub const VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    " (",
+    env!("BUILD_COMMIT"),
+    ", ",
+    env!("BUILD_DATE"),
+    ", ",
+    env!("BUILD_PROFILE"),
+    ")"
+);
 
 /// Atomic, reconfigurable, erasure-coded objects on your servers.
 #[derive(Parser, Debug)]

@@ -1,6 +1,6 @@
 //! What a program does before and after a command, and running this program once more.
 
-use crate::args::{Common, Global, REVISION, VERSION};
+use crate::args::{Common, Global, PROFILE, REVISION, REVISION_DATE, VERSION};
 use crate::cmd::trace;
 use crate::config::{Places, Settings};
 use crate::exit::{Failure, Outcome};
@@ -107,6 +107,8 @@ pub fn version(name: &str, json: bool) -> Outcome {
             "program": name,
             "version": env!("CARGO_PKG_VERSION"),
             "revision": REVISION,
+            "date": REVISION_DATE,
+            "profile": PROFILE,
         })),
         false => out.line(&format!("{name} {VERSION}")),
     }
