@@ -36,6 +36,7 @@ mod reply;
 mod serve;
 mod tags;
 mod timed;
+mod turns;
 mod window;
 mod write;
 
@@ -60,6 +61,7 @@ use reply::Reply;
 use ring::digest;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use turns::Turns;
 
 pub use reply::{BrokenOff, CountedBody, GatewayBody};
 pub use serve::{ServeOptions, Stop, serve};
@@ -117,6 +119,7 @@ pub struct Gateway {
     cors: CorsRules,
     lifecycle: Lifecycle,
     rules: KnownRules,
+    turns: Turns,
     options: GatewayOptions,
     /// The first half of each request's id.
     process: u32,
@@ -135,6 +138,7 @@ impl Gateway {
             cors: CorsRules::new(client.clone()),
             lifecycle: Lifecycle::new(client.clone()),
             rules: KnownRules::new(),
+            turns: Turns::new(),
             callers: Callers::new(client.with_window(WINDOW_BYTES), metrics.clone()),
             options,
             process,
@@ -228,6 +232,7 @@ impl Gateway {
             options: &self.options,
             cors: &self.cors,
             rules: &self.rules,
+            turns: &self.turns,
             request: &request,
             name: request_name(&request, head, key_id),
             client,

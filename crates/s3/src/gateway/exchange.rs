@@ -6,19 +6,22 @@ use super::expiry::KnownRules;
 use super::incoming::CallerBody;
 use super::multipart::UploadPlace;
 use super::reply::Reply;
+use super::turns::Turns;
 use super::{
     GatewayOptions, batch, buckets, copy, cors, lifecycle, list, multipart, read, tags, write,
 };
 use crate::wire::request::Change;
 use crate::wire::xml::Owner;
-use crate::wire::{Code, Operation, S3Error, S3Request, Target, xml};
+use crate::wire::{Code, Operation, S3Error, S3Request, Target, WriteCondition, xml};
 use areo_client::Domain;
+use tokio::sync::MutexGuard;
 
 /// A request with everything that it is answered by.
 pub(super) struct Exchange<'a> {
     pub(super) options: &'a GatewayOptions,
     pub(super) cors: &'a CorsRules,
     pub(super) rules: &'a KnownRules,
+    pub(super) turns: &'a Turns,
     pub(super) request: &'a S3Request,
     /// The name by which the store knows a write that is repeated; 0: it has none.
     pub(super) name: u128,
@@ -135,6 +138,7 @@ impl Exchange<'_> {
             Operation::GetAcl => Ok(buckets::access_control(&self.owner)),
             Operation::PutObject(headers) => {
                 let body = body.reader(&headers.expected, headers.algorithm)?;
+                let _turn = self.turn((bucket, key), headers.condition.as_ref()).await;
                 let written = write::put(&domain, key, headers, (self.name, body)).await?;
                 Ok(written.reply())
             }
@@ -149,6 +153,7 @@ impl Exchange<'_> {
                 copy::object(&self.client, (bucket, key), source, with).await
             }
             Operation::DeleteObject { condition } => {
+                let _turn = self.turn((bucket, key), condition.as_ref()).await;
                 write::delete(&domain, key, condition.as_ref(), self.name).await?;
                 Ok(Reply::no_content())
             }
@@ -169,6 +174,16 @@ impl Exchange<'_> {
             } => multipart::begin(&domain, key, headers, *full_object_checksum).await,
             _ => self.of_upload((&domain, key), body).await,
         }
+    }
+
+    /// Waits until no other conditional write of the object is under way here.
+    async fn turn(
+        &self,
+        (bucket, key): (&str, &str),
+        condition: Option<&WriteCondition>,
+    ) -> Option<MutexGuard<'_, ()>> {
+        condition?;
+        self.turns.of(bucket, key).await
     }
 
     async fn of_upload(
