@@ -37,6 +37,8 @@ pub const ROOM_GRACE: Duration = Duration::from_millis(50);
 pub const TRANSFER_PAUSE: Duration = Duration::from_millis(25);
 /// The time that a proposer pauses, at most, after a first short attempt that met a larger ballot.
 pub const PROPOSER_PAUSE: Duration = Duration::from_millis(5);
+/// The time that a read that meets a proposal under way pauses, at most, before it asks again; twice as long before it asks the last time (`[W-9 one-round-read]`).
+pub const READER_PAUSE: Duration = Duration::from_millis(2);
 /// A longer attempt waited for members that were away: it says nothing of how far they are.
 pub const ATTEMPT_MOST: Duration = Duration::from_millis(500);
 /// The time that a proposal that one member refused waits for the others: what they say may be all that is ever known of it

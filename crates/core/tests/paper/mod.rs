@@ -11,6 +11,7 @@ mod chains;
 mod coded_storage;
 mod conditional;
 mod conditional_cap;
+mod contention;
 mod coverable;
 mod damage;
 mod durability;

@@ -181,7 +181,7 @@ impl<'a, E: Env> Proposer<'a, E> {
 
     /// The current version, and where it comes from. `None`: the domain has ceased to be conditional.
     pub(super) async fn read(mut self) -> Result<Option<(FoundVersion, Lineage)>, Unavailable> {
-        if let Some(found) = self.read_at_once().await? {
+        if let Some(found) = self.read_patiently().await? {
             return Ok(Some(found));
         }
         match self.run().await? {

@@ -1,6 +1,8 @@
 //! What became of the versions that an operation has put or proposed, as far as others say (`[W-6 ancestors]`), and what it waits
 //! for where they do not say it yet.
 
+use super::base::Base;
+use super::looking::Looked;
 use super::{Aim, Condition, OwnVersion, ProposalEnd, Proposer};
 use crate::config::Configuration;
 use crate::dap::conditional::{self, CurrentVersion, SurveyOutcome};
@@ -52,12 +54,16 @@ impl<E: Env> Proposer<'_, E> {
             between = between.max(self.env().now().since(begun));
         }
         self.env().sleep(self.left(until)).await;
-        if !matches!(self.aim, Aim::Read { .. }) {
-            return Ok(None);
+        match self.aim {
+            // A reader needs no ballot where a quorum shows by now what is chosen: writers do not overtake it for ever.
+            Aim::Read { .. } => Ok(match self.read_at_once().await? {
+                Looked::Found(found) => Some(ProposalEnd::Found(found.0, found.1)),
+                Looked::Undecided | Looked::Elsewhere => None,
+            }),
+            // Nor does a write whose condition does not hold any more: it would overtake the writer that is next.
+            Aim::Write(wish) if wish.condition != Condition::Always => self.look().await,
+            Aim::Write(_) | Aim::Again => Ok(None),
         }
-        // A reader needs no ballot where a quorum shows by now what is chosen: writers do not overtake it for ever.
-        let found = self.read_at_once().await?;
-        Ok(found.map(|(found, lineage)| ProposalEnd::Found(found, lineage)))
     }
 
     fn left(&self, until: Instant) -> Duration {
@@ -65,26 +71,34 @@ impl<E: Env> Proposer<'_, E> {
     }
 
     /// Asks what is chosen where it proposed last, and promises nothing. What is chosen at the ballot of its own versions, or above it, says
-    /// what became of them (`[W-6 ancestors]`): none may be left that is chosen yet. Returns the end if one was.
+    /// what became of them (`[W-6 ancestors]`): none may be left that is chosen yet. Returns the end if one was, or if none was and the condition of its write does
+    /// not hold.
     async fn look(&mut self) -> Result<Option<ProposalEnd>, Unavailable> {
-        let Some(at) = self.last.as_ref().map(|last| Visit::new(last.c())) else {
+        let at = match &self.last {
+            Some(last) => Visit::new(last.c()),
+            None if self.own.is_empty() => Visit::new(&self.domain.start()),
+            // It was put before the domain became conditional ([W-12 becoming-conditional]).
+            None => return Ok(None),
+        };
+        let Aim::Write(wish) = self.aim else {
             return Ok(None);
         };
+        if !at.c().is_ranked(self.name) {
+            return Ok(None);
+        }
         let asked = conditional::survey(self.env(), &at, self.name, (None, false), self.wanted());
-        let current = match asked.await {
-            Ok(SurveyOutcome::Answered(answers)) => answers.current,
+        let answers = match asked.await {
+            Ok(SurveyOutcome::Answered(answers)) => answers,
             // Others decide there, or elsewhere: the next attempt hears of it.
             Ok(_) | Err(CallError::Moved) => return Ok(None),
             Err(CallError::Unavailable(failed)) => return Err(failed),
         };
+        let current = &answers.current;
         let is_chosen = current.chosen.is_some_and(|at| at >= self.proposed_at());
-        let Aim::Write(wish) = self.aim else {
-            return Ok(None);
-        };
         if !is_chosen || current.tag.is_initial() {
             return Ok(None);
         }
-        match self.fate(&current, wish.request, at.c()) {
+        match self.fate(current, wish.request, at.c()) {
             Fate::Applied(tag) => {
                 let replaced = current.before(tag);
                 return Ok(Some(ProposalEnd::Written { tag, replaced }));
@@ -93,9 +107,17 @@ impl<E: Env> Proposer<'_, E> {
                 self.own.clear();
                 self.sent = false;
             }
-            Fate::Unknown => {}
+            Fate::Unknown => return Ok(None),
         }
-        Ok(None)
+        if wish.condition.holds(current) {
+            return Ok(None);
+        }
+        let mut base = Base::of(answers);
+        match self.found(&at, &mut base).await {
+            Ok(found) => Ok(found.map(|found| ProposalEnd::Found(found, base.current.lineage))),
+            Err(CallError::Moved) => Ok(None),
+            Err(CallError::Unavailable(failed)) => Err(failed),
+        }
     }
 
     /// What became of the versions that it proposed, as far as the current version of this configuration says (`[W-6 ancestors]`).

@@ -8,6 +8,24 @@ use crate::env::Env;
 use crate::error::{CallError, Unavailable};
 use crate::gather::Visit;
 use crate::message::Lineage;
+use crate::timing;
+use std::time::Duration;
+
+/// Questions of a read without a ballot before it takes one.
+const LOOKS: u32 = 3;
+
+/// A version that was read, and where it comes from.
+pub(super) type FoundRead = (FoundVersion, Lineage);
+
+/// The answer to a question without a ballot.
+pub(super) enum Looked {
+    /// This version is chosen.
+    Found(Box<FoundRead>),
+    /// A proposal is under way, or was left by a proposer that is gone.
+    Undecided,
+    /// Not here, or not by such a question.
+    Elsewhere,
+}
 
 impl<E: Env> Proposer<'_, E> {
     /// Fails if too few elements of the current version are left. Nothing is promised for that (`[W-18 lost-version]`).
@@ -36,21 +54,46 @@ impl<E: Env> Proposer<'_, E> {
         Ok(())
     }
 
+    /// The current version, if a question without a ballot shows that it is chosen. A version that is not decided has a proposer, which is about to end: a ballot
+    /// would overtake it, so that the question is asked again after a pause, twice at most (`[W-9 one-round-read]`).
+    pub(super) async fn read_patiently(&self) -> Result<Option<FoundRead>, Unavailable> {
+        for look in 0..LOOKS {
+            let begun = self.env().now();
+            match self.read_at_once().await? {
+                Looked::Found(found) => return Ok(Some(*found)),
+                Looked::Elsewhere => return Ok(None),
+                Looked::Undecided if look + 1 < LOOKS => {
+                    let took = self.env().now().since(begun).min(timing::ATTEMPT_MOST);
+                    let most = took.max(timing::READER_PAUSE) * (1 << look);
+                    self.pause(most).await;
+                }
+                Looked::Undecided => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Pauses a random while.
+    async fn pause(&self, most: Duration) {
+        let most = u64::try_from(most.as_micros()).expect("a pause is short");
+        let pause = Duration::from_micros(self.env().random() % most);
+        self.env().sleep(pause).await;
+    }
+
     /// The current version, if one round shows that it is chosen. A value of which too few elements come is asked for once more, so that no ballot is
     /// taken for one that is lost (`[W-18 lost-version]`).
-    pub(super) async fn read_at_once(
-        &self,
-    ) -> Result<Option<(FoundVersion, Lineage)>, Unavailable> {
+    pub(super) async fn read_at_once(&self) -> Result<Looked, Unavailable> {
         for attempt in [self.attempts, self.attempts + 1] {
             let at = Visit::new(&self.domain.start());
             if !at.c().is_ranked(self.name) {
-                return Ok(None);
+                return Ok(Looked::Elsewhere);
             }
             let (asked, wanted) = ((None, false), self.wanted().again(attempt));
             let asked = conditional::survey(self.env(), &at, self.name, asked, wanted);
             let answers = match asked.await {
                 Ok(SurveyOutcome::Answered(answers)) if answers.current.chosen.is_some() => answers,
-                Ok(_) | Err(CallError::Moved) => return Ok(None),
+                Ok(SurveyOutcome::Answered(_)) => return Ok(Looked::Undecided),
+                Ok(_) | Err(CallError::Moved) => return Ok(Looked::Elsewhere),
                 Err(CallError::Unavailable(unavailable)) => return Err(unavailable),
             };
             if answers.unaware && !answers.current.tag.is_initial() {
@@ -59,13 +102,15 @@ impl<E: Env> Proposer<'_, E> {
             self.domain.client.remember_ballot(answers.promised);
             let mut base = Base::of(answers);
             match self.found(&at, &mut base).await {
-                Ok(Some(found)) => return Ok(Some((found, base.current.lineage))),
+                Ok(Some(found)) => {
+                    return Ok(Looked::Found(Box::new((found, base.current.lineage))));
+                }
                 Ok(None) => {}
-                Err(CallError::Moved) => return Ok(None),
+                Err(CallError::Moved) => return Ok(Looked::Elsewhere),
                 Err(CallError::Unavailable(unavailable)) => return Err(unavailable),
             }
         }
-        Ok(None)
+        Ok(Looked::Elsewhere)
     }
 
     /// The current version of a configuration after one that is closed, if a question without a ballot shows that it is chosen. `inherited`:
