@@ -94,6 +94,8 @@ struct Watch {
     invariants: Vec<Box<dyn Invariant>>,
     objects: Objects,
     shapes: BTreeMap<ConfigurationId, Arc<Configuration>>,
+    /// Configurations of the root domain from which servers have begun to change its members.
+    grown: BTreeSet<ConfigurationId>,
     /// The numbers of the fences that servers have shown, by object.
     fences: BTreeMap<ObjectId, BTreeSet<u64>>,
     violation: Option<String>,
@@ -208,6 +210,7 @@ impl World {
                 invariants: invariant::all(),
                 objects: Objects::default(),
                 shapes: BTreeMap::new(),
+                grown: BTreeSet::new(),
                 fences: BTreeMap::new(),
                 violation: None,
                 is_arbitrary: false,

@@ -236,10 +236,10 @@ impl<E: Env, F: Fn() -> E> Grower<E, F> {
         }
     }
 
-    /// The members that the last round found should be, and that the next one proposes if it finds them, too.
-    pub fn due(&self) -> Option<&[ServerId]> {
+    /// The members that the last round found should be, after this configuration, and that the next one proposes if it finds them, too.
+    pub fn due(&self) -> Option<(ConfigurationId, &[ServerId])> {
         match &self.due {
-            Some(Due::Change(_, members)) => Some(members),
+            Some(Due::Change(base, members)) => Some((*base, members)),
             Some(Due::Finish(_)) | None => None,
         }
     }

@@ -8,7 +8,7 @@ use crate::fault::Fault;
 use crate::invariant;
 use crate::random::Random;
 use crate::truth::domain_of;
-use areo_core::config::{Configuration, ServerId};
+use areo_core::config::{Configuration, ConfigurationId, ServerId};
 use areo_core::dsm::Client;
 use areo_core::env::Env;
 use areo_core::gather;
@@ -81,13 +81,13 @@ impl World {
         loop {
             clock.sleep(pause).await;
             let may_be = |members: &[_]| self.want(members) && !self.is_any_leaving(members);
-            if grower.due().is_some_and(|members| !may_be(members)) {
+            if grower.due().is_some_and(|(_, members)| !may_be(members)) {
                 grower.put_off();
             }
-            let due = grower.due().map(<[ServerId]>::to_vec);
-            if due.is_some() {
-                self.begin_change(server, life);
-            }
+            let due = grower.due().map(|(base, members)| {
+                self.begin_change(server, life, base);
+                members.to_vec()
+            });
             let growth = grower.round().await;
             self.end_change(server, due.as_deref(), &growth);
             pause = match growth {
@@ -98,7 +98,8 @@ impl World {
     }
 
     /// A server is about to change the members of the root domain, and is killed before it has, or is not.
-    fn begin_change(&self, server: usize, life: u64) {
+    fn begin_change(&self, server: usize, life: u64, base: ConfigurationId) {
+        self.0.watch.borrow_mut().grown.insert(base);
         {
             let list = &mut self.0.machines.borrow_mut().list;
             if list.iter().any(|machine| machine.growing.at_it > 0) {
@@ -111,6 +112,11 @@ impl World {
             let time = Duration::from_millis(self.random().between(0, most));
             self.at(time, Happening::Trouble(Trouble::GrowerEnds(server, life)));
         }
+    }
+
+    /// True if a server has begun to change the members of the root domain from this configuration on.
+    pub(crate) fn is_grown(&self, base: ConfigurationId) -> bool {
+        self.0.watch.borrow().grown.contains(&base)
     }
 
     /// A server that changes the members of the root domain ends where it stands.

@@ -211,7 +211,9 @@ impl World {
                 StartOutcome::Confirmed(_) => {
                     world.confirm(server, life, &started);
                     world.perhaps_lose_log(server, life);
-                    if process.position.is_some() {
+                    // The process of a copy may have ended with that: the next one has a log and a start of its own.
+                    let goes_on = world.0.machines.borrow().list[server].life == life;
+                    if goes_on && process.position.is_some() {
                         world.hold(server, life, &started).await;
                     }
                 }

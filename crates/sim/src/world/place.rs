@@ -92,6 +92,7 @@ impl World {
             self.until_at_work(server, &env).await;
             let (position, standstills) = {
                 let machine = &self.0.machines.borrow().list[server];
+                assert_eq!(machine.life, life, "the task ends with its life");
                 (machine.position(), machine.standstills())
             };
             let record = ServerRecord {
