@@ -42,10 +42,10 @@ struct Run<'a> {
     client: Client,
     archive: Arc<Archive>,
     writer: Writer,
-    /// What the runs before say, and this one up to now.
+    /// The state after all earlier runs and the lines of this one so far.
     state: State,
     report: Report,
-    /// Why some objects are not in it.
+    /// The failures of objects that are not in the run.
     unreadable: Vec<Failure>,
 }
 

@@ -1,6 +1,6 @@
 //! `areo cp`: copies files to objects and objects to files, one or a folder of them.
 //!
-//! What is there with its length and its checksum is not copied, so that a copy that was interrupted goes on when it is run again.
+//! An object or a file that has the length and the checksum of its source is not copied, so that an interrupted copy goes on when it is run again.
 
 mod download;
 mod ends;
@@ -86,7 +86,7 @@ enum Action {
     Delete,
 }
 
-/// What became of one object.
+/// The result of copying one object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Copied {
     /// It was copied, so many bytes; or would be.

@@ -28,7 +28,7 @@ pub(super) struct Job<W> {
     pub(super) bytes: u64,
 }
 
-/// How work on many objects ended.
+/// The end of work on many objects.
 #[derive(Default, Debug)]
 pub(super) struct Ending {
     pub(super) failures: Vec<Failure>,

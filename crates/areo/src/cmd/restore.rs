@@ -27,7 +27,7 @@ struct Report {
     restored: u64,
     bytes: u64,
     unchanged: u64,
-    /// Those that are there and differ.
+    /// Objects that were there and differ from the backup.
     kept: u64,
 }
 

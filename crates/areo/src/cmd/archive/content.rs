@@ -73,7 +73,7 @@ pub(in crate::cmd) fn verify(path: &Path) -> Outcome<u64> {
     }
 }
 
-/// What is said of a value whose bytes were changed.
+/// The sentence about a value whose bytes were changed.
 const OTHER_BYTES: &str = "its bytes do not have the hash that is its name";
 
 fn is_named(path: &Path, hasher: &blake3::Hasher) -> bool {

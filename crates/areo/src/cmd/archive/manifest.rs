@@ -45,7 +45,7 @@ pub(in crate::cmd) struct Begin {
     pub(in crate::cmd) begun_at_ms: u64,
 }
 
-/// What an object or a file is named by.
+/// The name of an object or a file in a backup.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(in crate::cmd) struct ItemName {
     pub(in crate::cmd) domain: String,
@@ -65,7 +65,7 @@ pub(in crate::cmd) enum Kind {
 pub(in crate::cmd) struct Item {
     #[serde(flatten)]
     pub(in crate::cmd) name: ItemName,
-    /// Of a file the hash of the versions of its blocks.
+    /// The version of an object; the hash of the versions of its blocks for a file.
     pub(in crate::cmd) version: String,
     pub(in crate::cmd) bytes: u64,
     /// The hash of the value.
@@ -112,7 +112,7 @@ pub(in crate::cmd) struct End {
 #[derive(Debug)]
 pub(super) struct Manifest {
     pub(super) begin: Begin,
-    /// Those between the first and the last one.
+    /// The lines between the first and the last one.
     pub(super) lines: Vec<Line>,
 }
 
@@ -146,7 +146,7 @@ impl Manifest {
         Ok(Manifest { begin, lines })
     }
 
-    /// What is left of a run that has not ended; nothing if it is another run.
+    /// The lines of a run that has not ended; none if the manifest is of another run.
     pub(super) fn read_unfinished(path: &Path, run: u64, cluster: &str) -> Vec<Line> {
         let Ok(text) = fs::read(path) else {
             return Vec::new();

@@ -13,7 +13,7 @@ pub(in crate::cmd) struct State {
 }
 
 impl State {
-    /// What is different after this line.
+    /// Changes the state as this line says.
     pub(in crate::cmd) fn apply(&mut self, line: Line) {
         match line {
             Line::Put(item) => {

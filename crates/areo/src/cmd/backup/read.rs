@@ -24,7 +24,7 @@ pub(super) struct Found {
     pub(super) bytes: u64,
 }
 
-/// What became of it.
+/// The result of reading an object or a file.
 pub(super) enum Read {
     Item(Item),
     /// It is as it was.
@@ -35,7 +35,7 @@ pub(super) enum Read {
     Unreadable(ItemName, Failure),
 }
 
-/// What all reads of a domain share.
+/// The parts that all reads of a domain share.
 #[derive(Clone)]
 pub(super) struct Reading {
     pub(super) domain: Domain,
@@ -181,7 +181,7 @@ fn is_gone(error: &FileError) -> bool {
     )
 }
 
-/// Why a version was not read.
+/// The reason that a version was not read.
 enum Why {
     Store(Error),
     Local(io::Error),

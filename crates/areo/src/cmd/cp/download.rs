@@ -162,7 +162,7 @@ async fn copy(domain: Domain, pair: Pair, bar: ProgressBar) -> Outcome<(Pair, Co
     }
 }
 
-/// Why an object was not read.
+/// The reason that an object was not read.
 enum Read {
     WrittenOver,
     Failed(Failure),

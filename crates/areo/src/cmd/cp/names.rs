@@ -10,7 +10,7 @@ const NAME_BYTES: usize = 255;
 /// The path below a folder that a key stands for.
 ///
 /// # Errors
-/// Why no file can have it.
+/// A sentence that says why no file can have this name.
 pub(super) fn path_of(key: &str) -> Result<PathBuf, String> {
     for part in key.split('/') {
         match part {

@@ -1,4 +1,4 @@
-//! What is in a local folder.
+//! The files of a local folder.
 
 use super::{cannot_copy, cannot_read};
 use crate::exit::{Failure, Outcome};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 #[derive(Default, Debug)]
 pub(super) struct Tree {
     pub(super) files: Vec<LocalFile>,
-    /// What no object can be made of.
+    /// The entries of which no object can be made, with the reasons.
     pub(super) refused: Vec<Failure>,
 }
 

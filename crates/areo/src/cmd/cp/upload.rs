@@ -25,7 +25,7 @@ struct Pair {
     compare: bool,
 }
 
-/// What all uploads of a copy share.
+/// The parts that all uploads of a copy share.
 #[derive(Clone)]
 struct Shared {
     out: Output,

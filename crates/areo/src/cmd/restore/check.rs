@@ -22,7 +22,7 @@ struct Report {
     domains: u64,
     objects: u64,
     files: u64,
-    /// Those of all runs, each once.
+    /// The values of all runs, each once.
     values: u64,
     bytes: u64,
     damaged: u64,

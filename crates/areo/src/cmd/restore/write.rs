@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tokio::task::spawn_blocking;
 
-/// What became of an object or a file.
+/// The result of restoring an object or a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Restored {
     /// So many bytes.
@@ -24,7 +24,7 @@ pub(super) enum Restored {
     Kept,
 }
 
-/// What all writes into a domain share.
+/// The parts that all writes into a domain share.
 #[derive(Clone)]
 pub(super) struct Writing {
     pub(super) archive: Arc<Archive>,
@@ -105,7 +105,7 @@ fn unreadable(item: &Item, path: &Path, error: &std::io::Error) -> Failure {
     named(item, &damaged(path, &crate::exit::plain(error)))
 }
 
-/// Which object is damaged, and how.
+/// A failure that names the damaged object.
 fn named(item: &Item, failure: &Failure) -> Failure {
     let (key, domain) = (&item.name.key, &item.name.domain);
     let sentence = format!("'{key}' of '{domain}' is not restored: {}", failure.message);
