@@ -176,7 +176,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// Waits until no other conditional write of the object is under way here.
+    /// Waits until no other conditional put or deletion of the object is under way here.
     async fn turn(
         &self,
         (bucket, key): (&str, &str),

@@ -1,4 +1,4 @@
-//! Conditional writes of one object, one after the other.
+//! Conditional puts and deletions of one object, one after the other.
 //!
 //! Writers of one object that meet at the servers overtake each other, and each pauses for that. Those that come through one gateway need not meet there: each waits
 //! for its turn. The servers decide all the same. A write that has waited for [`PATIENCE`] goes on, because the one before it may receive its body slowly.
