@@ -39,9 +39,7 @@ impl<E: Env> Proposer<'_, E> {
         &mut self,
         back_off: &mut BackOff,
     ) -> Result<Option<ProposalEnd>, Unavailable> {
-        let most = back_off.failed(self.env().now()).as_micros();
-        let most = u64::try_from(most).expect("a pause is short");
-        let pause = Duration::from_micros(self.env().random() % most);
+        let pause = self.draw_pause(back_off.failed(self.env().now()));
         let until = self.env().now().plus(pause);
         // An answer may take long: it waits as long before it asks again.
         let mut between = timing::FATE_PAUSE;

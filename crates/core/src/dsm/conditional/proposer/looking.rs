@@ -65,7 +65,7 @@ impl<E: Env> Proposer<'_, E> {
                 Looked::Undecided if look + 1 < LOOKS => {
                     let took = self.env().now().since(begun).min(timing::ATTEMPT_MOST);
                     let most = took.max(timing::READER_PAUSE) * (1 << look);
-                    self.pause(most).await;
+                    self.env().sleep(self.draw_pause(most)).await;
                 }
                 Looked::Undecided => {}
             }
@@ -73,11 +73,10 @@ impl<E: Env> Proposer<'_, E> {
         Ok(None)
     }
 
-    /// Pauses a random while.
-    async fn pause(&self, most: Duration) {
+    /// A random time below this one.
+    pub(super) fn draw_pause(&self, most: Duration) -> Duration {
         let most = u64::try_from(most.as_micros()).expect("a pause is short");
-        let pause = Duration::from_micros(self.env().random() % most);
-        self.env().sleep(pause).await;
+        Duration::from_micros(self.env().random() % most)
     }
 
     /// The current version, if one round shows that it is chosen. A value of which too few elements come is asked for once more, so that no ballot is
