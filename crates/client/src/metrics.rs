@@ -1,4 +1,4 @@
-//! What the operations of a program come to, for Prometheus. Names, units and meanings stand in `docs/metrics.md`.
+//! The metrics of a program that uses the client, for Prometheus. Names, units and meanings stand in `docs/metrics.md`.
 //!
 //! No label names a key, an object or a writer: they come from closed lists, or name a server. Operations add to atomics, and lock nothing.
 

@@ -1,4 +1,4 @@
-//! What a server counts, as Prometheus reads it. Names, units and meanings stand in `docs/metrics.md`.
+//! The metrics of a server, as Prometheus reads them. Names, units and meanings stand in `docs/metrics.md`.
 //!
 //! Nothing here names a key, an object or a writer: the labels come from closed lists, or name a server or a domain, so that the
 //! number of series does not grow with what is stored.

@@ -18,6 +18,8 @@ const MOST_PLACES: u64 = 16;
 pub(super) const WINDOW_BYTES: u64 = 8 << 20;
 /// The time after a signal in which blocks that were sent are taken back.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// Reads of an object that is written over during each of them.
+pub(super) const READS: usize = 10;
 /// Failures that are quoted.
 const QUOTED: usize = 3;
 

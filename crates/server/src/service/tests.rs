@@ -40,7 +40,7 @@ use crate::worker;
 const CLUSTER: u128 = 0xc1;
 const ATTEMPT: Duration = Duration::from_secs(10);
 
-/// How a server presents itself.
+/// The identity that a server shows to its callers.
 fn wire(id: ServerId) -> Identity {
     Identity {
         cluster: CLUSTER,

@@ -3,6 +3,7 @@
 use super::is_lost;
 use crate::cmd::archive::{Archive, ContentWriter, Item, ItemName, Kind};
 use crate::cmd::file::file_failure;
+use crate::cmd::many::READS;
 use crate::exit::{Failure, Outcome};
 use crate::session::failure;
 use areo_client::file::{BlockInfo, FileError};
@@ -11,9 +12,6 @@ use indicatif::ProgressBar;
 use std::io;
 use std::sync::{Arc, Mutex};
 use tokio::task::spawn_blocking;
-
-/// Reads of an object that is written over meanwhile.
-const READS: usize = 10;
 
 /// An object or a file of a listing.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use super::names::{folders, path_of};
 use super::tree::Tree;
 use super::{Copied, Copying, cannot_copy, is_same};
 use crate::cmd::get::file_for;
-use crate::cmd::many::{Ending, Job, concerns_all, each};
+use crate::cmd::many::{Ending, Job, READS, concerns_all, each};
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::visible;
 use crate::progress;
@@ -16,9 +16,6 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tokio::task::spawn_blocking;
-
-/// Reads of an object that is written over meanwhile.
-const READS: usize = 10;
 
 /// An object, and the file that it becomes.
 struct Pair {
@@ -145,21 +142,17 @@ async fn copy(domain: Domain, pair: Pair, bar: ProgressBar) -> Outcome<(Pair, Co
         let bytes = pair.bytes;
         return Ok((pair, Copied::Bytes(bytes)));
     }
-    for _ in 1..READS {
+    for _ in 0..READS {
         match read(&domain, &pair, &bar).await {
             Err(Read::WrittenOver) => {}
             Err(Read::Failed(failure)) => return Err(failure),
             Ok(copied) => return Ok((pair, copied)),
         }
     }
-    match read(&domain, &pair, &bar).await {
-        Ok(copied) => Ok((pair, copied)),
-        Err(Read::Failed(failure)) => Err(failure),
-        Err(Read::WrittenOver) => Err(cannot_copy(
-            &format!("'{}'", pair.key),
-            &format!("it was written over during each of {READS} reads"),
-        )),
-    }
+    Err(cannot_copy(
+        &format!("'{}'", pair.key),
+        &format!("it was written over during each of {READS} reads"),
+    ))
 }
 
 /// The reason that an object was not read.
