@@ -42,6 +42,8 @@
 //! `serde::Serialize` with the keys of `areo --json`. The algorithms are those of `areo_core`: `dsm::atomic` for objects,
 //! `dsm::listing` for listings, `consensus::paxos` for the names of domains.
 
+#![warn(missing_docs)] // Programs outside of this workspace use it.
+
 pub mod blocking;
 mod checksum;
 mod choice;
