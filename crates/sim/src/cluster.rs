@@ -10,7 +10,6 @@ pub(crate) const SERVERS_MAX: usize = 9;
 /// The servers of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cluster {
-    /// How many there are.
     pub(crate) servers: usize,
     /// Crashes that every configuration of the run tolerates.
     tolerated: usize,
@@ -62,7 +61,7 @@ impl Cluster {
         }
     }
 
-    /// So many servers that keep their records in memory.
+    /// A cluster of `servers` servers that all keep their records in memory.
     pub(crate) fn in_memory(servers: usize) -> Cluster {
         assert!(servers <= u32::BITS as usize, "each has a bit");
         Cluster {
@@ -98,7 +97,7 @@ impl Cluster {
         self.grows
     }
 
-    /// How many members every configuration of the run may lose.
+    /// Members that every configuration of the run may lose.
     pub(crate) fn tolerated(&self) -> usize {
         self.tolerated
     }
@@ -124,7 +123,8 @@ impl Cluster {
         (0..self.servers).take(n).collect()
     }
 
-    /// How many servers may hold a configuration, of so many, and how.
+    /// Draws the number of members of a configuration, at most `most`, and its kind, so that it tolerates the crashes
+    /// of the run.
     pub(crate) fn shape(&self, random: &Random, most: usize, is_coded: bool) -> (usize, Dap) {
         let fewest = 2 * self.tolerated + 1;
         assert!(fewest <= most, "the cluster tolerates so many crashes");
@@ -149,7 +149,8 @@ impl Cluster {
         }
     }
 
-    /// So many servers of these, in a random order; often others than those in use, as far as there are some.
+    /// Draws `n` of these servers, in random order. Servers outside `in_use` come first now and then, if there are
+    /// any.
     pub(crate) fn members(
         random: &Random,
         mut servers: Vec<usize>,

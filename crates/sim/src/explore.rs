@@ -51,31 +51,32 @@ use std::task::Poll;
 
 /// A small case to be explored.
 pub struct Case {
-    /// Its name.
     pub name: &'static str,
-    /// What happens in it, in one line.
+    /// One line on the events of the case.
     pub description: String,
-    /// What was left out to keep it small; empty if every schedule is followed.
+    /// Schedules that are left out to keep the case small; empty if every schedule is followed.
     pub bound: String,
     /// The servers; every member of a configuration is one.
     pub servers: Vec<ServerId>,
-    /// What the servers know from the start.
+    /// Configurations that every server knows from the start.
     pub configurations: Vec<Arc<Configuration>>,
-    /// What single servers were asked before.
+    /// Requests that single servers have handled before the exploration begins.
     pub before: Vec<(ServerId, Request)>,
     /// The objects, and where they are kept. By these a server's state is told.
     pub subjects: Vec<(Arc<Configuration>, Name)>,
-    /// What else to ask a server to tell its state. It is not gone on with afterwards, so that this may change it.
+    /// Further requests whose answers describe a server's state. A probe may change the server: the probed copy is
+    /// discarded.
     pub probes: Vec<Request>,
-    /// By client: what it does, one operation after the other.
+    /// The operations of each client, in order.
     pub clients: Vec<Rc<[Operation]>>,
     /// Servers that may stop for ever, at any moment.
     pub crashes: usize,
-    /// How often the patience of one operation may run out while answers are still to come. When none are, it always may.
+    /// Times that a client may stop waiting during one operation although answers are still to come. It always may
+    /// when none are.
     pub ticks: usize,
-    /// Whether notes such as CONFIRM arrive, each at any moment or never; otherwise all are lost.
+    /// True if notes such as CONFIRM arrive, each at any moment or never; otherwise all are lost.
     pub notes: bool,
-    /// Whether servers speak of their own accord. What they say arrives at any moment or never.
+    /// True if servers send notes without a request. Each arrives at any moment or never.
     pub speaks: bool,
     /// Servers that gossip, each once, at any moment or never; the others never do.
     pub gossips: Vec<ServerId>,
@@ -83,61 +84,61 @@ pub struct Case {
     pub max_unconfirmed: usize,
     /// Versions of a ranked register that a server takes (`[W-4 cap]`).
     pub max_ranked: usize,
-    /// Whether servers may let superseded versions go at any moment, as they do after a quiet time
-    /// (`[X-3 unconfirmed-cap]`).
+    /// True if servers may drop superseded versions at any moment, as they do after a quiet time (`[X-3
+    /// unconfirmed-cap]`).
     pub quiet: bool,
     /// Servers whose disks are full, for good: they take no put, not even one that completes a version.
     pub full: Vec<ServerId>,
     /// Servers whose disks may become so at any moment.
     pub fills: Vec<ServerId>,
-    /// What distinguishes two states of a server.
+    /// The part of a server that distinguishes two of its states.
     pub digest: Digest,
-    /// What distinguishes two states of a client at least.
+    /// The least that distinguishes two states of a client.
     pub identity: Identity,
-    /// What must hold.
     pub judge: Judge,
 }
 
-/// What a server answers.
+/// The answer of a server.
 pub type Answers = Result<Reply, Refusal>;
 
-/// What distinguishes two states of a server.
+/// The part of a server that distinguishes two of its states.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Digest {
     /// Its answers about every subject, and to the probes.
     #[default]
     Answers,
-    /// What it has recorded, too: probes are not needed.
+    /// Its durable records as well: probes are not needed.
     Records,
 }
 
-/// What must hold in every schedule. A sentence says what does not.
+/// The rules that must hold in every schedule. Each function returns a sentence if its rule is broken.
 pub struct Judge {
-    /// Of what the clients saw, whenever an operation has ended. More operations that precede each other must never make
-    /// more acceptable: linearizability is so, and so is everything that speaks of single operations.
+    /// Judges the results that the clients saw, whenever an operation has ended. If one history is acceptable, a
+    /// history in which fewer operations precede each other must be acceptable, too: this is true of linearizability,
+    /// and of every rule about single operations.
     pub seen: fn(&[ObservedOperation]) -> Option<String>,
-    /// Of the operation that has just ended and what each server answers at that moment to a query of every subject, to
-    /// a fetch of everything that it lists there, and to the probes.
+    /// Judges the operation that has just ended, by each server's answers at that moment: to a query of every
+    /// subject, to a fetch of every version listed there, and to the probes.
     pub held: fn(&Case, &ObservedOperation, &[&[Answers]]) -> Option<String>,
 }
 
-/// What a future of a client's operation is.
+/// The future that runs a client's operation.
 pub type OperationFuture = Pin<Box<dyn Future<Output = Outcome>>>;
 
 /// An operation of a client.
 pub struct Operation {
-    /// What people read: `write x`.
+    /// The operation in a schedule that people read: `write x`.
     pub label: String,
-    /// What the judge makes of it.
+    /// The operation as the judge sees it.
     pub kind: Kind,
     /// Runs it.
     pub run: Box<dyn Fn(Client<ExploreEnv>) -> OperationFuture>,
 }
 
-/// What an operation does to a register.
+/// The effect of an operation on a register.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// It reads.
+    /// A read.
     Read,
     /// It writes this value.
     Write(String),
@@ -147,7 +148,7 @@ pub enum Kind {
     Other,
 }
 
-/// How an operation ended. Everything that others can learn by it.
+/// The result of an operation: everything that others can learn from it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// It read this version, with this value.
@@ -276,7 +277,7 @@ impl Operation {
         }
     }
 
-    /// The production read.
+    /// A read by the production client.
     pub fn read(c: &Arc<Configuration>, name: &Name) -> Operation {
         let (c, name) = (c.clone(), name.clone());
         Operation::new("read", Kind::Read, move |client| {
@@ -303,15 +304,15 @@ fn text_of(value: &Value) -> String {
     String::from_utf8_lossy(&value.contiguous()).into_owned()
 }
 
-/// What tells two states of a client apart.
+/// The part of a client that distinguishes two of its states.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Identity {
-    /// What it said, and what the quorum calls that are open were fed: whatever else it was fed, it has answered by what
-    /// it said. Checked while exploring, by following several pasts of each state; an exploration in which two of them
-    /// differ begins again with the next one.
+    /// The messages that it sent, and the inputs of its open quorum calls. All other inputs are assumed to show in
+    /// its messages. The exploration checks this by following several pasts of each state; if two of them differ it
+    /// begins again with the next identity.
     #[default]
     Said,
-    /// And what its last quorum calls were fed, until its operation ends.
+    /// In addition the inputs of its last quorum calls, until its operation ends.
     Recent,
     /// Everything that it was fed, in order.
     Fed,

@@ -8,17 +8,16 @@ use std::fmt;
 
 macro_rules! faults {
     ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
-        /// What can go wrong.
+        /// A fault that the simulator injects.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
         pub enum Fault {
             $($(#[$doc])* $name,)*
         }
 
         impl Fault {
-            /// All of them.
             pub const ALL: &[Fault] = &[$(Fault::$name,)*];
 
-            /// What it is called.
+            /// The name in reports and options.
             pub fn name(self) -> &'static str {
                 match self { $(Fault::$name => $text,)* }
             }
@@ -49,7 +48,7 @@ faults! {
     OneSidedPartition = "one-sided partition",
     /// Some clients and some servers hear nothing of each other for longer than an operation may take.
     LongPartition = "long partition",
-    /// As many servers as may fail are out of everybody's reach.
+    /// A set of servers, as large as the cluster tolerates, cannot be reached by any process.
     IsolateFew = "isolate f",
     /// A majority is out of everybody's reach.
     IsolateMajority = "isolate majority",
@@ -67,7 +66,7 @@ faults! {
     CrashInRecovery = "crash in recovery",
     /// Writes that were not synced are lost.
     LostWrites = "lost writes",
-    /// Of a write that was not synced a part survives.
+    /// A part of an unsynced write survives.
     TornWrite = "torn write",
     /// A sync fails; the process ends.
     SyncError = "sync error",
@@ -202,7 +201,7 @@ impl Default for FaultCounts {
 }
 
 impl FaultCounts {
-    /// How often this one fired.
+    /// Number of times that this fault fired.
     pub fn count(&self, fault: Fault) -> u64 {
         self.0[fault as usize]
     }
@@ -229,7 +228,7 @@ impl fmt::Display for FaultCounts {
     }
 }
 
-/// What a run leaves out, so that what is left shows what a violation needs.
+/// Faults that a run leaves out, to find the ones that a violation needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Restriction {
     /// Faults that never strike.
@@ -245,11 +244,11 @@ const SNAPSHOTS: u64 = 0x54a9;
 /// Tells the draw of how often descriptors run out apart from others.
 const DESCRIPTORS: u64 = 0xde5c;
 
-/// Which faults a seed draws, how often, and what has fired so far.
+/// The faults that a seed draws, their rates, and the faults that have fired so far.
 pub(crate) struct Plan {
-    /// Of each fault its own, so that one that is left out does not move the others.
+    /// A random source for each fault, so that leaving one fault out does not change the others.
     sources: Vec<Random>,
-    /// By fault: how often it was drawn, whether it then happened or not.
+    /// For each fault the number of times that it was drawn, whether or not it then happened.
     drawn: RefCell<Vec<u64>>,
     restriction: Restriction,
     /// Per mille per opportunity, by fault; 0: never.
@@ -308,12 +307,12 @@ impl Plan {
         }
     }
 
-    /// From now on nothing goes wrong.
+    /// Stops all faults.
     pub(crate) fn end(&self) {
         self.rates.borrow_mut().fill(0);
     }
 
-    /// Whether it happens now; counted if it does.
+    /// Draws whether the fault happens now, and counts it if it does.
     pub(crate) fn strikes(&self, fault: Fault) -> bool {
         let strikes = self.draws(fault);
         if strikes {
@@ -322,7 +321,7 @@ impl Plan {
         strikes
     }
 
-    /// Whether it is to happen now, if it can; whoever makes it happen counts it.
+    /// Draws whether the fault is to happen now. The caller counts it once it has happened.
     pub(crate) fn draws(&self, fault: Fault) -> bool {
         let place = fault as usize;
         if !self.sources[place].chance(self.rates.borrow()[place]) {
@@ -388,7 +387,7 @@ fn is_drawn_beside(fault: Fault) -> bool {
     )
 }
 
-/// Whether the cluster may lose by it what the fault takes.
+/// True if the cluster tolerates the loss that the fault causes.
 fn may_strike(fault: Fault, cluster: &Cluster) -> bool {
     match fault {
         Fault::DiskWiped

@@ -47,7 +47,7 @@ pub(crate) struct Operation {
     client: usize,
     pub(crate) kind: Kind,
     object: Object,
-    /// Of a write: the hash of its value.
+    /// Hash of the value of a write.
     value: Option<u64>,
     /// The largest tag of all operations that had ended when it began.
     floor: Tag,
@@ -452,7 +452,7 @@ impl History {
     }
 }
 
-/// As JSON.
+/// A JSON string, or `null`.
 fn quoted(text: Option<impl Display>) -> String {
     text.map_or("null".to_owned(), |text| format!("\"{text}\""))
 }

@@ -94,7 +94,7 @@ pub(crate) enum Observation<'a> {
     },
 }
 
-/// What invariants compare observations with.
+/// State of the run that invariants compare observations with.
 pub(crate) struct Context<'a> {
     pub(crate) truths: &'a [Truth],
     pub(crate) objects: &'a Objects,
@@ -113,8 +113,8 @@ impl Context<'_> {
         truth.is_of(id).then_some(truth)
     }
 
-    /// Whether the server may lack a version that it had: it was decided that the version is dropped
-    /// (`[X-3 unconfirmed-cap]`).
+    /// True if the server may lack a version that it had, because a quorum decided to drop it (`[X-3
+    /// unconfirmed-cap]`).
     fn is_dropped(&self, server: usize, object: ObjectId, tag: Tag) -> bool {
         if self.is_forgotten(server, object) {
             return true;
@@ -125,8 +125,8 @@ impl Context<'_> {
         truth::is_dropped(self.truths, server, (object, tag), home)
     }
 
-    /// Whether the object is a block of an upload whose tombstone the server dropped (`[X-30 dropped-tombstones]`): nothing is remembered
-    /// of it.
+    /// True if the object is a block of an upload whose tombstone the server dropped (`[X-30 dropped-tombstones]`):
+    /// the server remembers nothing of the block.
     fn is_forgotten(&self, server: usize, object: ObjectId) -> bool {
         let name = Name::from_bytes(Bytes::copy_from_slice(self.objects.name(object)));
         let is_block = name.is_ok_and(|name| name.is_upload_block());
@@ -140,7 +140,7 @@ pub(crate) fn final_index(truths: &[Truth], domain: Domain) -> u32 {
     known.max().unwrap_or(0)
 }
 
-/// One rule.
+/// A rule that every observation is checked against.
 pub(crate) trait Invariant {
     /// The file it stands in, without its ending.
     fn name(&self) -> &'static str;

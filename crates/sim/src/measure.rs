@@ -25,22 +25,21 @@ use std::str::FromStr;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// How large.
+/// The size of a measurement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scale {
     /// One or two runs.
     Quick,
     /// A quarter of the runs, and changes all the time for a second (LAN) or a minute (WAN).
     Default,
-    /// As published.
+    /// The runs and durations of the published study.
     Full,
 }
 
 impl Scale {
-    /// All of them.
     pub const ALL: [Scale; 3] = [Scale::Quick, Scale::Default, Scale::Full];
 
-    /// As people call it.
+    /// The name in reports and options.
     pub fn name(self) -> &'static str {
         match self {
             Scale::Quick => "quick",
@@ -59,12 +58,11 @@ impl FromStr for Scale {
     }
 }
 
-/// What a way to reconfigure came to with so many reconfigurers. Times are milliseconds.
+/// Results of one way to reconfigure with one number of reconfigurers. Times are milliseconds.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Row {
-    /// The way.
     pub way: &'static str,
-    /// How many changed the configuration at the same time.
+    /// Clients that change the configuration at the same time.
     pub reconfigurers: usize,
     /// Reads in a second.
     pub reads_per_s: f64,
@@ -76,9 +74,9 @@ pub struct Row {
     pub read_max_p95_ms: f64,
     /// Reads that met several configurations: what they took longer than others, summed for each client and run.
     pub overhead_ms: f64,
-    /// From the begin of the first of these reads to the end of the last one.
+    /// Time from the begin of the first of these reads to the end of the last one.
     pub noticed_ms: f64,
-    /// A change, mean.
+    /// Mean duration of a change.
     pub change_ms: f64,
     /// The longest change of a run, mean over the runs.
     pub change_max_ms: f64,
@@ -88,14 +86,13 @@ pub struct Row {
     pub configurations: f64,
 }
 
-/// What came of an experiment.
+/// The result of an experiment.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Report {
     /// Runs of each row.
     pub runs: usize,
-    /// The rows.
     pub rows: Vec<Row>,
-    /// Of everything that happened: equal for equal seeds.
+    /// Hash of all events: equal for equal seeds.
     pub hash: u64,
 }
 
@@ -106,7 +103,7 @@ impl Experiment {
         EXPERIMENTS.iter().find(is_it)
     }
 
-    /// How many rows its report has.
+    /// Number of rows in its report.
     pub fn rows(&self) -> usize {
         WAYS.len() * self.reconfigurers.len()
     }

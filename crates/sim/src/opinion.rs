@@ -3,7 +3,7 @@
 
 use areo_check::{History, Verdict, judge};
 
-/// What the judge says against the history (JSON lines); nothing if everything in it was judged and holds.
+/// Returns the judge's objection to the history (JSON lines); `None` if everything in it was judged and holds.
 pub(crate) fn against(lines: &str) -> Option<String> {
     let history = match History::read(lines.as_bytes()) {
         Ok(history) => history,

@@ -24,7 +24,7 @@ impl Random {
         mix(mix(name) ^ self.0.get())
     }
 
-    /// From 0 to `limit` - 1.
+    /// Draws a number from 0 to `limit` - 1.
     pub(crate) fn below(&self, limit: u64) -> u64 {
         assert!(limit > 0, "there is something to choose from");
         self.draw() % limit
@@ -34,7 +34,7 @@ impl Random {
         usize::try_from(self.below(length as u64)).expect("below a length")
     }
 
-    /// From `low` to `high`, both included.
+    /// Draws a number from `low` to `high`, both included.
     pub(crate) fn between(&self, low: u64, high: u64) -> u64 {
         assert!(low <= high, "a range");
         low + self.below(high - low + 1)

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Who decides what happens next.
+/// The rule by which the next event is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scheduler {
     /// Each seed draws one of the others.
@@ -25,7 +25,7 @@ pub enum Scheduler {
     Random,
     /// Probabilistic concurrency testing, with this depth or one that each seed draws.
     Pct {
-        /// How many events have to be ordered for a bug to show.
+        /// The number of events that must be ordered for a bug to show; `None`: each seed draws one.
         depth: Option<u64>,
     },
 }
@@ -42,7 +42,7 @@ impl Scheduler {
     }
 }
 
-/// What clients do, and where.
+/// The operations of clients, and their domains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Work {
     /// Everything, as much of each as the seed says.
@@ -61,20 +61,17 @@ pub enum Work {
     Losing,
 }
 
-/// What to run.
+/// Options of a run over many seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The first seed.
     pub first_seed: u64,
-    /// How many seeds.
+    /// Number of seeds.
     pub seeds: u64,
     /// Operations of each, before everything is mended.
     pub operations: u64,
-    /// Whether anything goes wrong.
+    /// True if faults are injected.
     pub faults: bool,
-    /// What clients do.
     pub work: Work,
-    /// Who decides what happens next.
     pub scheduler: Scheduler,
     /// A fault whose first strike is called a violation: proof that violations are found, replayed and shrunk.
     pub planted: Option<Fault>,
@@ -103,14 +100,13 @@ impl Default for Options {
     }
 }
 
-/// What one seed came to.
+/// The result of one seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// Which.
     pub seed: u64,
     /// The hash of everything that happened: equal for equal seeds and options.
     pub hash: u64,
-    /// Operations that began.
+    /// Operations that began, by all clients.
     pub operations: u64,
     /// Configurations that were installed.
     pub reconfigurations: u64,
@@ -134,18 +130,17 @@ pub struct Outcome {
     pub strikes: Vec<(Fault, u64)>,
     /// The rule that was broken, if one was.
     pub violation: Option<String>,
-    /// What clients saw, as JSON lines.
+    /// The results that clients saw, as JSON lines.
     pub history: String,
     /// The last events as people read them; empty unless it was a replay.
     pub schedule: Vec<String>,
 }
 
-/// What many seeds came to.
+/// The summed results of many seeds.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Seeds that ran.
+    /// Number of seeds that ran.
     pub seeds: u64,
-    /// Their operations.
     pub operations: u64,
     /// Configurations that were installed.
     pub reconfigurations: u64,
@@ -159,9 +154,7 @@ pub struct Report {
     pub cross_checked: u64,
     /// Tombstones of blocks that servers dropped (`[X-30 dropped-tombstones]`).
     pub tombstones_dropped: u64,
-    /// Their events.
     pub events: u64,
-    /// All their faults.
     pub fired: FaultCounts,
     /// The seeds that broke a rule, in order.
     pub violations: Vec<Outcome>,
@@ -235,8 +228,8 @@ fn once_or_twice(seed: u64, options: &Options) -> Outcome {
 /// few seeds servers end so often, and disks are full for so long, that a domain is hardly ever created.
 const STALLED_AFTER: Duration = Duration::from_mins(5);
 
-/// How long servers may take to fetch the elements that they lack when all is at rest: some rounds, and the wait after an attempt
-/// that failed.
+/// Time that servers may take at rest to fetch the elements that they lack: some rounds, and the wait after a failed
+/// attempt.
 const MENDED_AFTER: Duration = Duration::from_mins(2);
 
 /// Sweeps after which every server must have been heard by one.

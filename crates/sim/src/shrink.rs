@@ -15,7 +15,7 @@ pub struct Shrunk {
     pub outcome: Outcome,
     /// Operations that it was given.
     pub operations: u64,
-    /// What it does without.
+    /// The faults that the shrunk run leaves out.
     pub restriction: Restriction,
     /// Runs that the search took.
     pub runs: u64,
@@ -71,7 +71,7 @@ struct Search<P: FnMut()> {
     /// The smallest run so far: its options, and what it leaves out.
     options: Options,
     restriction: Restriction,
-    /// Its strikes.
+    /// Strikes of the smallest run so far.
     strikes: Vec<(Fault, u64)>,
     rule: String,
     runs: u64,

@@ -54,7 +54,6 @@ impl Objects {
         self.names.len() - 1
     }
 
-    /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.names.len()
     }
@@ -89,10 +88,9 @@ impl Objects {
     }
 }
 
-/// What became of a disk for good.
+/// Lasting damage of a disk.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(crate) enum Harm {
-    /// Nothing.
     #[default]
     None,
     /// Hints were lost, so that an unfinished batch cannot always be told from rot.
@@ -101,7 +99,7 @@ pub(crate) enum Harm {
     Rotten,
 }
 
-/// One durable element.
+/// A durable element of one version.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct DurableElement {
     tag: Tag,
@@ -117,21 +115,22 @@ type Versions = Vec<DurableElement>;
 /// The records of one server: on its disk, or in its memory.
 #[derive(Default)]
 pub(crate) struct Truth {
-    /// Which of the servers of its machine it is.
+    /// The generation of the server: 0 for the first server of its machine, random for later ones.
     generation: u128,
-    /// By the server's handle.
+    /// Records by the handle that the server gave them.
     records: Vec<Option<KeptRecord>>,
     /// Durable elements by object.
     elements: Vec<Versions>,
-    /// Of each object the largest tag on record as being at a quorum, and as being known there to be.
+    /// For each object the largest tag recorded as being at a quorum, and the largest one recorded as known to be
+    /// there.
     marks: BTreeMap<ObjectId, (Tag, Tag)>,
-    /// Of each domain the highest configuration that was ever known here to be final.
+    /// For each domain the highest configuration that was ever known here to be final.
     finals: BTreeMap<Domain, u32>,
     /// Final configurations of the servers that were on the machine before.
     finals_before: BTreeMap<Domain, u32>,
-    /// Of each object the last fence that was ever durable here.
+    /// For each object the last fence that was ever durable here.
     fences: BTreeMap<ObjectId, Fence>,
-    /// What was ever accepted or decided here of the fates of versions.
+    /// Acceptances and decisions about dropped versions that were ever durable here.
     fates: Fates,
     /// Blocks of which the tombstone was dropped.
     dropped: DroppedTombstones,
@@ -139,7 +138,7 @@ pub(crate) struct Truth {
     pending: Vec<(u32, Option<KeptRecord>)>,
     /// A copy is in the place of the server's own disk, which is this.
     aside: Option<Box<Truth>>,
-    /// What lasting fault it had.
+    /// Lasting damage of the disk.
     harm: Harm,
     /// It knows that records are missing of which not even the key is known.
     pub(crate) unreadable: bool,
@@ -308,7 +307,7 @@ impl Truth {
         self.final_index(domain).max(before)
     }
 
-    /// Whether these are the records of this server, and not those of a later one of its machine.
+    /// True if these are the records of this server, and not of a later one of its machine.
     pub(crate) fn is_of(&self, id: ServerId) -> bool {
         self.generation == generation_of(id)
     }
@@ -318,7 +317,7 @@ impl Truth {
         self.records.iter().flatten()
     }
 
-    /// Whether that start, or one that replaces it, is on record.
+    /// True if this start of the server, or a later record that replaces it, is durable.
     pub(crate) fn knows(&self, record: &ServerRecord) -> bool {
         let (of, least) = (record.key(), record.rank());
         let is_of = |kept: &KeptRecord| matches!(kept, KeptRecord::Server { key, rank } if *key == of && *rank >= least);
@@ -340,12 +339,12 @@ impl Truth {
         self.marks.get(&object).map_or(Tag::INITIAL, |mark| mark.0)
     }
 
-    /// Whether it says that the version is finalized: one of which records may be missing abstains.
+    /// True if the server shows the version as finalized. A server that may lack records abstains.
     pub(crate) fn finalizes(&self, object: ObjectId, tag: Tag) -> bool {
         !self.is_harmed() && self.mark(object) >= tag
     }
 
-    /// Whether all that a server says about the object is durable.
+    /// True if everything that the server's gossip says about the object is durable.
     pub(crate) fn says(&self, object: ObjectId, said: &GossipMarks) -> bool {
         let (mark, complete) = self.marks.get(&object).copied().unwrap_or_default();
         let fence = self
@@ -375,27 +374,28 @@ impl Truth {
         objects.filter_map(|(object, copies)| Some((object, copies.last()?.tag)))
     }
 
-    /// Whether the largest durable version is a tombstone.
+    /// True if the largest durable version is a tombstone.
     pub(crate) fn is_deleted(&self, object: ObjectId) -> bool {
         self.versions(object)
             .last()
             .is_some_and(|newest| newest.deleted)
     }
 
-    /// Whether a tombstone up to this version is durable.
+    /// True if a tombstone up to this version is durable.
     pub(crate) fn has_tombstone(&self, object: ObjectId, upto: Tag) -> bool {
         let mut versions = self.versions(object).iter();
         versions.any(|copy| copy.deleted && copy.tag <= upto)
     }
 
-    /// Whether its own pointer says that what comes after the configuration is final.
+    /// True if the server's own pointer shows that the configuration's successor is final.
     pub(crate) fn is_left(&self, left: &ConfigurationId) -> bool {
         self.records().any(
             |kept| matches!(kept, KeptRecord::Pointer { key, pointer } if key == left && pointer.is_final()),
         )
     }
 
-    /// Whether the version is behind the object's fence and not here, as one that was dropped (`[X-3 unconfirmed-cap]`).
+    /// True if the version is below the object's fence and the fence does not list it, as for a dropped version
+    /// (`[X-3 unconfirmed-cap]`).
     fn is_fenced_off(&self, object: ObjectId, tag: Tag) -> bool {
         let fence = self.fences.get(&object);
         fence.is_some_and(|fence| tag <= fence.upto && !fence.held.contains(&tag))
@@ -470,7 +470,7 @@ impl Truth {
         self.aside.as_deref().unwrap_or(self)
     }
 
-    /// What it once had may be gone.
+    /// True if records that the server once had may be gone.
     pub(crate) fn is_harmed(&self) -> bool {
         self.harm >= Harm::Rotten || self.unreadable
     }

@@ -34,38 +34,38 @@ mod trusting;
 use operation::One;
 use shape::{conditional, drawn_conditional, drawn_members, drawn_options, options_of};
 
-/// Client processes.
+/// Number of client processes.
 pub(crate) const PROCESSES: usize = 3;
 /// Tasks of each process, which share its identity.
 const TASKS: usize = 2;
-/// The domains.
+/// Names of the domains.
 const DOMAINS: [&str; 3] = ["copies", "coded", "conditional"];
-/// How long a reconfiguration may take.
+/// Timeout of a reconfiguration.
 const MOVING: Duration = Duration::from_secs(5);
-/// How long an operation may take when nothing is wrong any more.
+/// Timeout of an operation when all faults have ended.
 const PATIENT: Duration = Duration::from_secs(30);
 
-/// What the clients of one run share.
+/// State that the clients of one run share.
 pub(crate) struct Workload {
     pub(crate) world: World,
     pub(crate) history: Rc<RefCell<History>>,
     root: Arc<Configuration>,
     shape: Shape,
-    /// What each name was decided to.
+    /// The decided root configuration of each domain name.
     decided: RefCell<BTreeMap<String, Arc<Configuration>>>,
     operations: u64,
     started: Cell<u64>,
-    /// By task: the operation under way.
+    /// The operation that each task runs.
     running: RefCell<Vec<Option<Operation>>>,
     /// Lives of processes so far: each is another client to the history.
     lives: Cell<usize>,
-    /// By process: the tasks of the executor.
+    /// The executor's tasks of each process.
     tasks: RefCell<Vec<Vec<usize>>>,
     /// Tasks that have not ended.
     busy: Cell<usize>,
     /// Configurations that were installed.
     reconfigurations: Cell<u64>,
-    /// Changes under way.
+    /// Reconfigurations that are under way.
     changing: Cell<u64>,
     merging: merging::Merging,
     files: files::Files,
@@ -73,19 +73,19 @@ pub(crate) struct Workload {
     trusting: trusting::Trusting,
 }
 
-/// What a seed draws about its clients.
+/// The parameters of the clients, drawn by the seed.
 struct Shape {
     /// The servers of the coded domain, and how they keep it.
     coded: (Vec<usize>, Dap),
     /// The servers of the domain with copies.
     copied: Vec<usize>,
-    /// How successors of its configurations are established, if they are a lattice.
+    /// The decider that establishes successors of the domain with copies; `None`: configurations are a sequence.
     lattice: Option<Decider>,
-    /// How long reconfigurers wait for a leader.
+    /// Time for which reconfigurers wait for a leader.
     leader_patience: Duration,
     /// Half of the reads of a lattice are regular.
     regular: bool,
-    /// So many tasks of each process read with a key that may only read.
+    /// Tasks of each process that read with a key that may only read.
     readers: usize,
     /// Each start of a process takes the number of its hardware (`[CASSS-8 new-number]`), of which two processes have the same.
     reincarnates: bool,
@@ -100,19 +100,19 @@ struct Shape {
     least_conditional: Duration,
     think_us: u64,
     large_per_mille: u64,
-    /// Writes in blocks.
+    /// Share of writes of values in blocks, per mille.
     blocks_per_mille: u64,
     /// Sweeps wait for as long as the product does before they give an upload up.
     patient_sweeps: bool,
     idle_per_mille: u64,
-    /// Reconfigurations.
+    /// Share of reconfigurations, per mille.
     moves_per_mille: u64,
-    /// Operations on files.
+    /// Share of operations on files, per mille.
     files_per_mille: u64,
     /// Operations on the trust of the cluster.
     trust_per_mille: u64,
-    /// Of the reconfigurations of `abd` and `ec`, those after which the domain is conditional. Unless there are none, conditional domains
-    /// become others, too.
+    /// Share of the reconfigurations of `abd` and `ec` after which the domain is conditional. Unless it is 0,
+    /// conditional domains become others, too.
     becoming_per_mille: u64,
     options: config::Options,
 }
@@ -146,7 +146,7 @@ const HARDWARE: u64 = 0xca55;
 /// Drawn beside all else, so that other draws stay: whether a seed has operations on the trust of the cluster.
 const TRUST: u64 = 0x7245;
 
-/// What an operation came to.
+/// The end of an operation.
 enum End {
     Done,
     /// No quorum in time: it may be tried again.

@@ -64,13 +64,13 @@ struct Inner {
     /// Given, and not drawn.
     costs: Option<Costs>,
     queue: RefCell<Queue>,
-    /// By caller (clients, then servers): how far its clock is ahead of the world's.
+    /// For each caller (clients, then servers) the time by which its clock is ahead of the world's.
     clocks: RefCell<Vec<Duration>>,
     tasks: Tasks,
     calls: RefCell<Table<u64, OpenCall>>,
     links: RefCell<Links>,
     readers: Readers,
-    /// By caller: where servers are, as far as it knows.
+    /// For each caller the addresses of servers that it knows.
     books: RefCell<Vec<Book>>,
     machines: RefCell<Machines>,
     watch: RefCell<Watch>,
@@ -124,7 +124,7 @@ enum Event {
 }
 
 impl Event {
-    /// Where an asynchronous system may choose what comes first: the direction of a link, or a disk.
+    /// The channel of the event, if an asynchronous system may reorder it: a direction of a link, or a disk.
     fn channel(&self) -> Option<usize> {
         match self {
             Event::Deliver(message) | Event::Worked(message) => Some(message.channel()),
@@ -142,20 +142,20 @@ impl Event {
     }
 }
 
-/// What a world is made of beside its seed.
+/// The parameters of a world beside its seed.
 pub(crate) struct Setup {
     pub(crate) faults: bool,
     pub(crate) restriction: Restriction,
     pub(crate) scheduler: Scheduler,
     pub(crate) clients: usize,
     pub(crate) cluster: Cluster,
-    /// What messages cost, if that is not drawn. Then servers do not repair themselves, either.
+    /// Fixed costs of messages; `None`: costs are drawn. With fixed costs servers do not repair themselves.
     pub(crate) costs: Option<Costs>,
-    /// Whether somebody is going to read the schedule.
+    /// True if the schedule is written down for a reader.
     pub(crate) traced: bool,
 }
 
-/// Of an id, the bits that say on which machine its server is. The others tell later servers of that machine apart.
+/// Low bits of a server's id that name its machine. The other bits distinguish later servers of that machine.
 const MACHINE_BITS: u32 = 16;
 
 /// The number of a server's machine, from 0.
@@ -164,7 +164,7 @@ pub(crate) fn server_of(id: ServerId) -> usize {
     usize::try_from(place - 1).expect("machines of the world are numbered from 1")
 }
 
-/// Which of the servers of its machine it is: 0 is the first, later ones are random.
+/// The generation of a server on its machine: 0 is the first server, later ones are random.
 pub(crate) fn generation_of(id: ServerId) -> u128 {
     id.0 >> MACHINE_BITS
 }
@@ -248,7 +248,7 @@ impl World {
         &self.0.plan
     }
 
-    /// Whether the clock of a server has jumped.
+    /// True if the clock of a server has jumped.
     pub(crate) fn has_fast_server(&self) -> bool {
         let clocks = self.0.clocks.borrow();
         clocks[self.caller_of(0)..]
@@ -256,7 +256,7 @@ impl World {
             .any(|ahead| !ahead.is_zero())
     }
 
-    /// What the clock of a caller says.
+    /// The time on the clock of a caller.
     fn clock(&self, caller: usize) -> Instant {
         self.now().plus(self.0.clocks.borrow()[caller])
     }
@@ -267,7 +267,7 @@ impl World {
         callers - servers + server
     }
 
-    /// Whether the fault happens now.
+    /// Draws whether the fault happens now.
     fn strikes(&self, fault: Fault) -> bool {
         self.0.plan.strikes(fault)
     }
@@ -283,7 +283,7 @@ impl World {
         watch.shapes.insert(c.id(), c.clone());
     }
 
-    /// How many members make a quorum of a configuration that the run knows.
+    /// Size of a quorum of a configuration that the run knows.
     pub(crate) fn quorum(&self, c: &ConfigurationId) -> usize {
         let watch = self.0.watch.borrow();
         let known = watch
@@ -371,7 +371,7 @@ impl World {
         }
     }
 
-    /// As [`World::record`], for things that have no number of their own.
+    /// Calls [`World::record`] for an event without a number of its own.
     pub(crate) fn remark(&self, text: &str) {
         let hash = digest(text.as_bytes());
         self.record([0, hash, 0, 0], || text.to_owned());

@@ -6,7 +6,7 @@ use areo_sim::fault::Fault;
 use areo_sim::{Options, Work, run};
 
 const VARIABLE: &str = "AREO_ARBITRARY_SEEDS";
-/// On every change.
+/// Seeds that are run on every change.
 const USUAL: u64 = 300;
 
 #[test]

@@ -45,7 +45,7 @@ fn with(history: &str, at: usize, lie: impl Fn(&str) -> String) -> String {
     told.collect::<Vec<_>>().join("\n")
 }
 
-/// What stands between two texts of a line.
+/// The part of a line between two texts.
 fn between<'a>(line: &'a str, before: &str, after: &str) -> &'a str {
     let (_, rest) = line.split_once(before).unwrap();
     rest.split_once(after).unwrap().0

@@ -33,7 +33,7 @@ fn is_write(line: &str) -> bool {
     line.contains("\"event\":\"invoke\",\"kind\":\"cvr_write\"")
 }
 
-/// What comes of one lie in each history.
+/// The violations that the judge finds after one lie in each history.
 fn lies(histories: &[String], lie: impl Fn(&mut Vec<String>) -> bool) -> Vec<String> {
     let mut found = Vec::new();
     for history in histories {

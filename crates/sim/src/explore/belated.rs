@@ -10,24 +10,23 @@ type Whose = (usize, u16, u32);
 /// A server after messages on their way to it.
 #[derive(Clone)]
 pub(super) struct Passage {
-    /// Its state.
     pub(super) at: u32,
-    /// What it took: of whom, and which.
+    /// The messages that the server took: client, and number of the message.
     pub(super) taken: Vec<(usize, u16)>,
     /// The answers that clients wait for.
     pub(super) answers: BTreeSet<(usize, (u16, u32))>,
-    /// What it said.
+    /// Notes that the server sent: recipient, and message.
     pub(super) said: BTreeSet<(usize, u32)>,
     /// Its state before the last of them, if that is of a client, and what that says.
     last: Option<(u32, u32)>,
 }
 
-/// What a server takes on the way.
+/// A message or another event that a server takes on the way.
 struct Passing {
     word: u32,
-    /// Of whom, and which; it may be no message.
+    /// The client and the number of its message; `None` if the event is no message of a client.
     whose: Option<(usize, u16)>,
-    /// The same, if its client waits for the answer.
+    /// Equal to `whose` if the client waits for the answer, else `None`.
     answers: Option<(usize, u16)>,
 }
 
@@ -45,9 +44,9 @@ impl Passage {
 }
 
 impl Engine {
-    /// What may become of a server by messages on their way to it, before it takes `next`. Of two ways to one state that give the same
-    /// answers the one that took more is left out, because what no client waits for may stay on its way; and so is a way that ends with
-    /// a message which might as well be taken after `next`.
+    /// The states that a server may reach by messages on their way to it, before it takes `next`. If two ways lead to
+    /// one state and give equal answers, the way with more messages is left out, because a message that no client
+    /// waits for may stay on its way. A way whose last message might as well be taken after `next` is left out, too.
     pub(super) fn passages(
         &mut self,
         state: &State,
@@ -110,7 +109,7 @@ impl Engine {
         Ok(needed)
     }
 
-    /// Whether the last message of the passage and `next` have the same effects and answers the other way round.
+    /// True if the last message of the passage and `next` have equal effects and answers in either order.
     fn commutes(&mut self, server: usize, passage: &Passage, next: u32) -> Result<bool, String> {
         let (Some((before, last)), false) = (passage.last, self.case.speaks) else {
             return Ok(false);

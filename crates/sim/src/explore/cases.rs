@@ -21,13 +21,12 @@ pub mod start;
 /// A case of the table.
 #[derive(Clone, Copy)]
 pub struct Entry {
-    /// What people call it.
     pub name: &'static str,
     make: fn() -> Case,
 }
 
 impl Entry {
-    /// The case.
+    /// Makes the case.
     pub fn case(&self) -> Case {
         Case {
             name: self.name,
@@ -36,7 +35,6 @@ impl Entry {
     }
 }
 
-/// All cases.
 pub const ALL: &[Entry] = &[
     Entry {
         name: "abd-3",
@@ -266,7 +264,7 @@ pub fn version(client: u64) -> Tag {
     Tag { number: 1, writer }
 }
 
-/// What most cases share: servers that stay up, in one configuration, with one object. It has no clients yet.
+/// The common part of most cases: servers that stay up, in one configuration, with one object, and no clients.
 fn plain(c: &Arc<Configuration>) -> Case {
     Case {
         name: "",
@@ -405,7 +403,7 @@ fn casss_writers() -> Case {
     gossiping(register(&c, &[&["a", "R"], &["b"]]), 2)
 }
 
-/// So many of the servers gossip, each once.
+/// Lets the first `speakers` servers of the case gossip, each once.
 fn gossiping(case: Case, speakers: usize) -> Case {
     let gossips: Vec<ServerId> = case.servers.iter().copied().take(speakers).collect();
     Case {

@@ -12,7 +12,7 @@ use std::rc::Rc;
 /// Quorum calls before the last one whose answers a client may go by ([`Identity::Recent`]).
 const RECENT: u16 = 4;
 
-/// What a client is fed.
+/// An input of a client.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Input {
     /// Its next operation begins.
@@ -29,7 +29,7 @@ impl Input {
     }
 }
 
-/// One client.
+/// All states of one client, and the steps between them.
 pub(super) struct Automaton {
     number: usize,
     identity: Identity,
@@ -37,14 +37,14 @@ pub(super) struct Automaton {
     steps: HashMap<(u32, Input), u32>,
 }
 
-/// Where a client can be.
+/// A state of a client.
 pub(super) struct Node {
     pasts: Vec<Rc<[Input]>>,
     taken: Vec<Input>,
     pub(super) seen: ClientView,
 }
 
-/// What others see of it.
+/// The part of a client's state that other processes can see.
 pub(super) struct ClientView {
     pub(super) sent: Vec<Sent>,
     /// Quorum calls that are not decided, and those of them whose patience may run out.
@@ -72,13 +72,13 @@ impl ClientView {
         self.open.contains(&call)
     }
 
-    /// Whether somebody waits for the answer to this message.
+    /// True if an open quorum call waits for the answer to this message.
     pub(super) fn is_awaited(&self, message: u16) -> bool {
         let call = self.sent[usize::from(message)].call;
         call.is_some_and(|call| self.is_open(call))
     }
 
-    /// Whether something became visible since `before`.
+    /// True if something became visible since `before`.
     pub(super) fn shows_more_than(&self, before: &ClientView) -> bool {
         (self.visible, self.ended.len(), self.invoked)
             != (before.visible, before.ended.len(), before.invoked)
@@ -112,7 +112,7 @@ impl Automaton {
         self.nodes.len()
     }
 
-    /// Where the client is after the input.
+    /// The client's state after the input.
     ///
     /// # Errors
     /// Two pasts of the node differ after all.
@@ -159,7 +159,7 @@ impl Automaton {
         })
     }
 
-    /// Whether a client that was fed this is at the node.
+    /// Checks that a client with these inputs is at the node.
     ///
     /// # Errors
     /// It is somewhere else: its past was taken for another one.
@@ -261,7 +261,7 @@ impl Automaton {
         shown
     }
 
-    /// Whether it has nothing to do any more.
+    /// True if the client has completed all operations of its program.
     pub(super) fn is_done(&self, case: &Case, node: u32) -> bool {
         let seen = self.seen(node);
         !seen.is_busy && seen.invoked == case.clients[self.number].len()

@@ -10,7 +10,7 @@ use areo_wire::record;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-/// Records in memory.
+/// The records of an explored server, in memory.
 #[derive(Default)]
 pub(super) struct ExploredRecords {
     records: MemoryRecords,

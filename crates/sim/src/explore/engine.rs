@@ -15,7 +15,8 @@ const LONG: usize = 200;
 /// A client, where it is, what it has not read, and what it has to read.
 type Place = (usize, u32, Vec<(u16, u32)>, Vec<u16>);
 
-/// Where a client was on the way, what it had not read, and what it had to read.
+/// A node that a client went through, the answers that it had not read there, and the messages whose answers it had
+/// to read.
 type ClientJourney = (u32, Vec<(u16, u32)>, Vec<u16>);
 
 pub(super) struct Engine {
@@ -24,19 +25,19 @@ pub(super) struct Engine {
     pub(super) clients: Vec<clients::Automaton>,
     pub(super) servers: Vec<servers::Automaton>,
     pub(super) readings: HashMap<Place, Rc<[Reading]>>,
-    /// How operations ended, by number.
+    /// Results of operations, numbered.
     pub(super) endings: Table<()>,
-    /// By client and node: the numbers of how its operations ended.
+    /// By client and node: the numbers of the results of its operations.
     pub(super) ended: HashMap<(usize, u32), Rc<[u64]>>,
     /// The passing of quiet time, if the case has it.
     pub(super) quiet: Option<u32>,
-    /// By server: that its disk becomes full, if the case has it.
+    /// For each server the message "its disk becomes full", if the case has it.
     pub(super) full: Vec<Option<u32>>,
-    /// By server: that it gossips, if the case has it.
+    /// For each server the message "it gossips", if the case has it.
     pub(super) gossip: Vec<Option<u32>>,
     /// Messages that change nothing any more are not dropped.
     pub(super) keeps_spent: bool,
-    /// Where messages were dropped: by which server, which, and in which state of it.
+    /// Dropped messages: the server, the message, and the server's state at that time.
     pub(super) spent: HashSet<(usize, u32, u32)>,
 }
 
@@ -84,12 +85,12 @@ impl Engine {
         }
     }
 
-    /// Where the client is after the input.
+    /// The client's state after the input.
     pub(super) fn feed(&mut self, client: usize, node: u32, input: Input) -> Result<u32, String> {
         self.clients[client].step(&self.case, &mut self.words, node, input)
     }
 
-    /// Whether a client that was fed this is there.
+    /// Checks that a client with these inputs is at the node.
     ///
     /// # Errors
     /// Pasts that were taken for one differ.
@@ -102,7 +103,7 @@ impl Engine {
         self.clients[client].check_past(&self.case, &mut self.words, node, fed)
     }
 
-    /// What becomes of a server by a message, and its answer.
+    /// The next state of a server that takes a message, with its answer.
     pub(super) fn take(
         &mut self,
         server: usize,

@@ -20,16 +20,16 @@ use crate::random::mix;
 #[derive(Clone)]
 pub struct ExploreEnv(Rc<World>);
 
-/// What a client sent and waits for.
+/// The environment of one client: the messages that it sent and the quorum calls that it waits for.
 pub(super) struct World {
     client: u64,
     drawn: Cell<u64>,
     sent: RefCell<Vec<Sent>>,
-    /// By number; gone once it is decided.
+    /// Quorum calls by number; a call is dropped once it is decided.
     calls: RefCell<Vec<Weak<dyn Sink>>>,
     /// Pauses that the operation under way may make yet; `None`: as many as it wants.
     pauses: Cell<Option<usize>>,
-    /// It wanted more.
+    /// The operation wanted more pauses than it may make.
     gave_up: Cell<bool>,
     /// Counts what others can see: messages, and quorum calls that were decided.
     visible: Cell<u64>,
@@ -44,12 +44,12 @@ pub(super) struct Sent {
     pub(super) what: Message,
 }
 
-/// What is sent to a server.
+/// A message to a server, or an event at a server.
 #[derive(Clone, Debug)]
 pub enum Message {
     /// Somebody waits for its reply.
     Request(Request),
-    /// Nobody does.
+    /// A note, which has no reply.
     Note(Note),
     /// No message: the time after which a server lets superseded versions of quiet objects go
     /// (`[X-3 unconfirmed-cap]`).
@@ -85,7 +85,7 @@ impl World {
         ExploreEnv(Rc::clone(self))
     }
 
-    /// How much others could have seen so far.
+    /// A counter of everything that other processes could have seen so far.
     pub(super) fn visible(&self) -> u64 {
         self.visible.get()
     }

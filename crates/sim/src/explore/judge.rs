@@ -11,17 +11,15 @@ use areo_core::tag::Tag;
 /// An operation that has begun.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ObservedOperation {
-    /// Whose.
     pub client: usize,
-    /// Which of the client's, from 0.
+    /// Its number among the client's operations, from 0.
     pub number: usize,
-    /// What it is.
     pub label: String,
-    /// What it is to a judge of registers.
+    /// The operation as a judge of registers sees it.
     pub kind: Kind,
-    /// By client: how many of its operations had ended when this one began.
+    /// For each client the number of its operations that had ended when this one began.
     pub after: Vec<usize>,
-    /// How it ended, if it has.
+    /// Its result; `None` while it runs.
     pub ended: Option<Outcome>,
 }
 
@@ -131,7 +129,7 @@ fn second_opinion(observed: &[ObservedOperation], lines: &str) -> Option<String>
     is_told.then(|| opinion::against(lines)).flatten()
 }
 
-/// What an operation has acknowledged, or returned, is at a quorum of its configuration: as that version or a newer one.
+/// A version that an operation has acknowledged or returned is at a quorum of its configuration, or a newer one is.
 fn is_held(case: &Case, observed: &ObservedOperation, views: &[&[Answers]]) -> Option<String> {
     let Some(Outcome::Read(tag, _) | Outcome::Written(tag)) = observed.ended else {
         return None;

@@ -14,32 +14,33 @@ enum Choice {
     Read(usize, usize),
 }
 
-/// How every client's operations ended, and how many operations of each client had ended when each began.
+/// The results of a client's operations, each with the number of each client's operations that had ended when it
+/// began.
 pub type Leaf = Vec<(Outcome, Vec<usize>)>;
 
-/// What came of it.
+/// The result of an exploration that merges no schedules.
 #[derive(Default)]
 pub struct Exploration {
-    /// Different moments.
+    /// Number of different moments.
     pub states: usize,
-    /// Different ends.
+    /// Different final results.
     pub leaves: Vec<Leaf>,
-    /// What the judge said, of what the clients saw.
+    /// Violations that the judge found in the results of the clients.
     pub broken: BTreeSet<String>,
 }
 
-/// What one client or server did: with each beginning, what had ended then.
+/// The steps of one client or server; each beginning with the number of operations that had ended then.
 type Past = Vec<(Choice, Vec<usize>)>;
 
 struct Moment<'a> {
     case: &'a Case,
     clients: Vec<LiveClient>,
     servers: Vec<LiveServer>,
-    /// By client and message: the answer, until it is read.
+    /// The unread answers, by client and message.
     answers: Vec<Vec<Option<Answers>>>,
     taken: Vec<Vec<bool>>,
     after: Vec<Vec<Vec<usize>>>,
-    /// By client, then by server.
+    /// The steps of each client, then of each server.
     past: Vec<Vec<Choice>>,
 }
 

@@ -101,7 +101,7 @@ const SIZES: Sizes = Sizes {
 /// A production server over records in memory.
 pub(super) struct LiveServer {
     node: Node<ExploredRecords, ()>,
-    /// What it said of its own accord since it was last asked for that.
+    /// Notes that it sent without a request since [`LiveServer::said`] was last called.
     said: Vec<(ServerId, Note)>,
 }
 
@@ -178,12 +178,12 @@ impl LiveServer {
         turn.released.replies.pop().map(|((), answer)| answer)
     }
 
-    /// What it has said of its own accord since this was asked last.
+    /// Takes the notes that it sent without a request since the last call.
     pub(super) fn said(&mut self) -> Vec<(ServerId, Note)> {
         std::mem::take(&mut self.said)
     }
 
-    /// What it has heard of the subjects and no answer shows, and whether it is to speak.
+    /// Gossip about the subjects that shows in no answer, and whether the server is about to gossip.
     pub(super) fn heard(&self, subjects: &[Subject]) -> Vec<u8> {
         let server = self.node.shard().server();
         let heard = subjects
@@ -193,15 +193,16 @@ impl LiveServer {
         format!("{heard:?} {}", server.gossip_is_due(Instant::default())).into_bytes()
     }
 
-    /// What it would find again if it started now. A record that it needs no more it frees with the next batch only.
+    /// The records that it would find if it started now. A record that it no longer needs is freed with the next
+    /// batch only.
     pub(super) fn found_again(&mut self) -> Vec<u8> {
         let status = self.ask(Request::Status);
         assert!(status.is_ok(), "a server has a status");
         self.node.keep().found_again()
     }
 
-    /// What can be seen of it: the answers to queries of every subject, what it knows of the configurations' successors,
-    /// and the answers to the case's own questions.
+    /// The observable state: the answers to queries of every subject, its successors of the configurations, and the
+    /// answers to the case's probes.
     pub(super) fn look(&mut self, subjects: &[Subject], probes: &[Request]) -> Vec<Answers> {
         let mut seen = Vec::new();
         let of = |c: &Arc<Configuration>, body| Request::Configured {
@@ -271,7 +272,7 @@ fn bytes(kind: u8, encoded: codec::EncodedMessage) -> Vec<u8> {
     bytes
 }
 
-/// Whether a server's state cannot change by this message. Checked by the exploration wherever it is used.
+/// True if this message cannot change a server's state. The exploration checks this wherever it relies on it.
 pub(super) fn is_question(message: &Message) -> bool {
     use areo_core::message::{CellRequest, Enrolment};
     let Message::Request(request) = message else {
@@ -309,7 +310,7 @@ pub(super) fn is_question(message: &Message) -> bool {
     }
 }
 
-/// Whether a server's register promises or accepts by this message, or has done so.
+/// True if a register may promise or accept because of this message.
 pub(super) fn is_proposal(message: &Message) -> bool {
     let Message::Request(Request::Configured {
         body: Body::Access(accesses),

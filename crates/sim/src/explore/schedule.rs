@@ -16,7 +16,7 @@ fn version(tag: &Tag) -> String {
     }
 }
 
-/// What a message asks for, or says.
+/// A message in the words of a schedule.
 pub(super) fn message(message: &Message) -> String {
     match message {
         Message::Request(Request::Configured { body, .. }) => match body {
@@ -81,7 +81,7 @@ fn one(key: &str, access: &Access) -> String {
     }
 }
 
-/// What an answer says.
+/// An answer in the words of a schedule.
 pub(super) fn answer(answered: &Answers) -> String {
     match answered {
         Ok(Reply::Access(answers)) => {

@@ -32,14 +32,14 @@ pub struct Script {
 
 struct ScriptedEnv {
     live: LiveClient,
-    /// By message: whether a server took it, and its answer as long as that was not read.
+    /// For each message: whether a server took it. `unread` has the answers that the client has not read.
     taken: Vec<bool>,
     unread: Vec<Option<Answers>>,
     after: Vec<Vec<usize>>,
 }
 
 impl Script {
-    /// Nothing has happened.
+    /// Starts the case: no client has begun.
     pub fn new(case: Case) -> Script {
         let client = |(number, program)| ScriptedEnv {
             live: LiveClient::new(number, program),
@@ -105,7 +105,7 @@ impl Script {
         self.moved(client, ended);
     }
 
-    /// [`Script::take`], then [`Script::read`].
+    /// Calls [`Script::take`], then [`Script::read`].
     pub fn exchange(&mut self, client: usize, server: usize, what: &str) {
         self.take(client, server, what);
         self.read(client, server);
@@ -151,17 +151,17 @@ impl Script {
         }
     }
 
-    /// Whether an operation of the client is under way.
+    /// True if an operation of the client is under way.
     pub fn is_busy(&self, client: usize) -> bool {
         self.clients[client].live.is_busy()
     }
 
-    /// How the client's operations ended, so far.
+    /// Results of the client's operations so far.
     pub fn ended(&self, client: usize) -> &[Outcome] {
         &self.clients[client].live.ended
     }
 
-    /// What the client sent and no server took: `server 1: put 1-... of x`.
+    /// Messages of the client that no server took: `server 1: put 1-... of x`.
     pub fn on_way(&self, client: usize) -> Vec<String> {
         let of = &self.clients[client];
         let sent = of.live.world.sent();
@@ -174,7 +174,8 @@ impl Script {
         on_way.map(line).collect()
     }
 
-    /// What the server answers to a query of every subject, to a fetch of all that it lists, and to the case's probes.
+    /// The server's answers to a query of every subject, to a fetch of every version listed there, and to the case's
+    /// probes.
     pub fn view(&mut self, server: usize) -> Vec<Answers> {
         let Case {
             subjects, probes, ..
@@ -208,7 +209,7 @@ impl Script {
         (self.case.judge.seen)(&observed)
     }
 
-    /// Everything that happened.
+    /// The schedule so far, one line for each event.
     pub fn schedule(&self) -> &[String] {
         &self.lines
     }

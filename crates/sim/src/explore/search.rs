@@ -10,15 +10,15 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
-/// How to explore.
+/// Limits and method of an exploration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Give up after this many states.
     pub states: u64,
-    /// What tells two states of a client apart.
+    /// The part of a client that distinguishes two of its states.
     pub identity: Identity,
-    /// Whether a state that was reached before is left alone. Without, every schedule is followed on its own: for
-    /// comparison, on the tiniest cases.
+    /// True if a state that was reached before is not followed again. Otherwise every schedule is followed on its
+    /// own: for comparison, on the tiniest cases.
     pub merge: bool,
 }
 
@@ -32,10 +32,10 @@ impl Default for Options {
     }
 }
 
-/// What an exploration came to.
+/// The result of an exploration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exploration {
-    /// Different states.
+    /// Number of different states.
     pub states: u64,
     /// Steps from one to another.
     pub transitions: u64,
@@ -43,9 +43,9 @@ pub struct Exploration {
     pub leaves: u64,
     /// Different things that clients can see in the end: results, and which operations precede which.
     pub outcomes: Vec<Vec<ObservedOperation>>,
-    /// Whether all of it was seen, within the bound of the case.
+    /// True if the whole case was explored, within its bound.
     pub exhaustive: bool,
-    /// What told states of clients apart in the end.
+    /// The identity of client states with which the exploration ended.
     pub identity: Identity,
     /// States of single clients and servers.
     pub automata: (usize, usize),
@@ -53,14 +53,14 @@ pub struct Exploration {
     pub violation: Option<Violation>,
 }
 
-/// A broken rule.
+/// A broken rule, with the schedule that breaks it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which.
+    /// Name of the rule, and the sentence of the judge.
     pub rule: String,
-    /// How it came about: one line for each thing that happened.
+    /// The schedule that breaks it: one line for each event.
     pub schedule: Vec<String>,
-    /// What clients saw, as `areo-lab check` reads it.
+    /// The results that clients saw, in the format that `areo-lab check` reads.
     pub history: String,
 }
 
@@ -82,7 +82,7 @@ pub fn explore(case: Case, options: &Options, mut progress: impl FnMut(u64, u64)
     panic!("case {}: {failed}", case.name)
 }
 
-/// How often progress is told, in states.
+/// States between two reports of progress.
 const TOLD: u32 = 4096;
 
 struct Search {
@@ -292,7 +292,7 @@ impl Search {
 }
 
 impl Engine {
-    /// What the clients saw, as numbers: equal if it is equal.
+    /// The results that the clients saw, as numbers: equal for equal results.
     fn outcome(&mut self, state: &State) -> Vec<u64> {
         let mut outcome = Vec::new();
         for (client, part) in state.clients.iter().enumerate() {
@@ -326,7 +326,7 @@ impl Engine {
         }
     }
 
-    /// What the servers hold; of one that has crashed, what it held before.
+    /// The answers of each server in this state; for a crashed server those before the crash.
     fn views(&self, state: &State) -> Vec<Rc<[super::Answers]>> {
         let view = |server: usize| self.servers[server].view(state.servers[server] & !CRASHED);
         (0..self.servers.len())

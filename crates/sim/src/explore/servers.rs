@@ -21,33 +21,33 @@ pub(super) struct Automaton {
     id: ServerId,
     states: Table<State>,
     steps: HashMap<(u32, u32), ServerStep>,
-    /// What it says before it takes anything.
+    /// Notes that it sends before it takes anything.
     begins: ServerSends,
 }
 
-/// What a server says of its own accord: the place of another server in the case, and the message.
+/// Notes that a server sends without a request: the place of the recipient in the case, and the message.
 pub(super) type ServerSends = Rc<[(usize, u32)]>;
 
-/// What becomes of a server by a message.
+/// The effect of a message on a server.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct ServerStep {
-    /// Its state.
+    /// The server's state afterwards.
     pub(super) next: u32,
     pub(super) answer: Option<u32>,
     pub(super) said: ServerSends,
 }
 
-/// What a live server did with the last of its messages, and what can be seen of it then.
+/// The effect of the last message on a live server, and the state that can be seen then.
 struct LastStep {
     answer: Option<Answers>,
     said: Vec<(ServerId, Note)>,
     view: ServerView,
 }
 
-/// What tells two states of a server apart.
+/// The part of a server that distinguishes two of its states.
 struct ServerView {
     answers: Rc<[Answers]>,
-    /// What it has recorded, if the case goes by that, and what it has heard, if servers gossip.
+    /// Its durable records if the case's digest includes them, and the gossip that it heard if servers gossip.
     records: Vec<u8>,
 }
 
@@ -74,17 +74,17 @@ impl Automaton {
         automaton
     }
 
-    /// What it says before it takes anything.
+    /// Notes that it sends before it takes anything.
     pub(super) fn begins(&self) -> impl Iterator<Item = (usize, u32)> {
         self.begins.iter().copied()
     }
 
-    /// What can be seen of the server in this state.
+    /// The observable part of the server's state.
     pub(super) fn view(&self, state: u32) -> &Rc<[Answers]> {
         &self.states.get(state).view.answers
     }
 
-    /// By state: those to which it was seen to come from there by one message.
+    /// For each state the states that one message was seen to lead to.
     pub(super) fn follows(&self) -> HashMap<u32, Vec<u32>> {
         let mut follows: HashMap<u32, Vec<u32>> = HashMap::new();
         for ((from, _), step) in &self.steps {
@@ -210,7 +210,7 @@ impl Automaton {
     }
 }
 
-/// What goes to servers that do not belong to the case is lost.
+/// The notes of a server. Notes to servers outside the case are lost.
 fn said(case: &Case, words: &mut Words, said: Vec<(ServerId, Note)>) -> ServerSends {
     let place = |(to, note): (ServerId, Note)| {
         let place = case.servers.iter().position(|id| *id == to)?;

@@ -35,7 +35,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether what was dropped would have changed nothing at any later time.
+    /// Checks that the dropped messages would have changed nothing at any later time.
     ///
     /// # Errors
     /// A message that would have.

@@ -17,9 +17,10 @@ pub(super) fn is_crashed(server: u32) -> bool {
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct State {
     pub(super) clients: Vec<Part>,
-    /// By server: its state, perhaps marked by [`CRASHED`].
+    /// For each server its state, perhaps marked by [`CRASHED`].
     pub(super) servers: Vec<u32>,
-    /// What servers said of their own accord and has not arrived: to which server, and the message. Each once: they join.
+    /// Notes between servers that have not arrived: recipient and message. Equal notes count once: servers join their
+    /// content.
     pub(super) said: BTreeSet<(usize, u32)>,
 }
 
@@ -31,16 +32,15 @@ pub(super) struct Part {
     pub(super) pending: Vec<u16>,
     /// Answers that it has not read, ascending.
     pub(super) unread: Vec<(u16, u32)>,
-    /// Of each of its operations: how many operations of each client had ended when it began.
+    /// For each of its operations the number of each client's operations that had ended when it began.
     pub(super) after: Vec<u8>,
 }
 
-/// How a client may read on from where it is.
+/// A way in which a client may go on from its node.
 pub(super) struct Reading {
     pub(super) node: u32,
-    /// What it was fed.
     pub(super) fed: Vec<Input>,
-    /// What it has not read then.
+    /// Answers that remain unread afterwards.
     pub(super) unread: Vec<(u16, u32)>,
 }
 
@@ -148,7 +148,7 @@ impl Hash {
         self.add_order(part);
     }
 
-    /// Which operations had ended when each began.
+    /// Adds, for each operation, the operations that had ended when it began.
     fn add_order(&mut self, part: &Part) {
         for count in &part.after {
             self.add(u64::from(*count));
@@ -215,7 +215,7 @@ impl Engine {
         hash.end()
     }
 
-    /// How the client's operations have ended, as numbers.
+    /// Results of the client's operations, as numbers.
     pub(super) fn endings_of(&mut self, client: usize, node: u32) -> Rc<[u64]> {
         if let Some(known) = self.ended.get(&(client, node)) {
             return Rc::clone(known);

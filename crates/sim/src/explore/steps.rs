@@ -24,7 +24,7 @@ use std::rc::Rc;
 #[derive(Clone)]
 struct Arrival {
     state: State,
-    /// These messages.
+    /// The taken messages, whose answers the client reads.
     newest: Vec<u16>,
     step: Step,
 }
@@ -100,8 +100,8 @@ impl Engine {
         Ok(())
     }
 
-    /// What servers say of their own accord arrives, each at any moment or never: what a server hears may make it speak, so that
-    /// hearing is a step of its own.
+    /// A note between servers arrives, at any moment or never. Hearing is a step of its own, because it may make the
+    /// server send notes.
     fn hears(&mut self, state: &State, out: &mut Vec<(State, Step)>) -> Result<(), String> {
         for (server, message) in &state.said {
             let taken = self.take(*server, state.servers[*server], *message)?;
@@ -221,7 +221,8 @@ impl Engine {
         Ok(())
     }
 
-    /// What servers may have taken when the client reads: any of the messages that it waits for, each with what came before it.
+    /// The messages that servers may have taken when the client reads: any of those that it waits for, each with the
+    /// messages before it.
     fn arrivals(
         &mut self,
         state: &State,
@@ -316,7 +317,7 @@ impl Engine {
         Ok(true)
     }
 
-    /// The readings, remembered.
+    /// The possible readings of a client; cached.
     fn readings(
         &mut self,
         client: usize,

@@ -45,14 +45,14 @@ impl<T> Table<T> {
     }
 }
 
-/// A message.
+/// A message, with its classification.
 struct Word {
     message: Message,
     is_question: bool,
     is_proposal: bool,
 }
 
-/// What is said: messages to servers, and answers.
+/// All different messages to servers, and all different answers, numbered.
 #[derive(Default)]
 pub(super) struct Words {
     messages: Table<Word>,
@@ -78,12 +78,12 @@ impl Words {
         &self.messages.get(number).message
     }
 
-    /// Whether no server's state changes by it.
+    /// True if this message changes no server's state.
     pub(super) fn is_question(&self, number: u32) -> bool {
         self.messages.get(number).is_question
     }
 
-    /// Whether it is one that may come to change nothing any more.
+    /// True if this message may later lose its effect, so that it may be dropped.
     pub(super) fn may_be_spent(&self, number: u32) -> bool {
         self.messages.get(number).is_proposal
     }

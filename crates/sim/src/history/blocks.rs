@@ -5,7 +5,7 @@ use super::{History, Kind, Object, Operation};
 use areo_core::instant::Instant;
 use areo_core::tag::Tag;
 
-/// What a version of a block is.
+/// The content of a version of a block.
 pub(crate) struct BlockVersion {
     /// A hash of it, unique per write.
     pub(crate) value: u64,

@@ -6,10 +6,10 @@ use areo_core::config::{Configuration, Descriptor};
 use areo_core::instant::Instant;
 use std::fmt::Write;
 
-/// What a resumption wants.
+/// Stands in the history for the wish of a client that resumes a pending reconfiguration.
 const PENDING: &str = "pending";
 
-/// What a configuration is called: all of it that a run may change, but for its index.
+/// Name of a configuration: everything that a run may change, except its index.
 pub(super) fn name(c: &Descriptor) -> String {
     let mut name = match c.dap {
         dap if dap.is_coded() => format!("{dap}{}", dap.k()),
@@ -37,7 +37,7 @@ pub(super) fn write_sequence(out: &mut String, last: &Configuration) {
     field.expect("writing into memory does not fail");
 }
 
-/// How a reconfiguration ended.
+/// The result of a reconfiguration.
 pub(crate) enum Change<'a> {
     /// This configuration was decided and is final.
     Decided(&'a Configuration),
@@ -71,7 +71,7 @@ impl History {
         operation
     }
 
-    /// It ended.
+    /// Writes down the end of a reconfiguration.
     pub(crate) fn end_change(
         &mut self,
         ended: &OperationEnd,

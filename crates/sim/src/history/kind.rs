@@ -2,7 +2,7 @@
 
 use areo_core::tag::Tag;
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     Read,
@@ -16,9 +16,9 @@ pub(crate) enum Kind {
     /// If there is no object, with one winner.
     Creation,
     Delete,
-    /// Of this version, with one winner.
+    /// A deletion of this version, with one winner.
     ConditionalDelete(Tag),
-    /// Of the domain, after a configuration of this index that was final when it began.
+    /// A reconfiguration of the domain. The configuration of this index was final when it began.
     Reconfig(u32),
 }
 
@@ -42,7 +42,7 @@ impl Kind {
         matches!(self, Kind::Read | Kind::RegularRead)
     }
 
-    /// Whether it makes the object absent if it succeeds.
+    /// True if the operation makes the object absent when it succeeds.
     pub(super) fn deletes(self) -> bool {
         matches!(self, Kind::Delete | Kind::ConditionalDelete(_))
     }

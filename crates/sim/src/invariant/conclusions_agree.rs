@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 #[derive(Default)]
 pub(super) struct Rule {
-    /// By configuration and round.
+    /// For each configuration the merged membership of each round.
     merged: BTreeMap<ConfigurationId, Vec<(u32, Membership)>>,
     collected: BTreeMap<ConfigurationId, Vec<Successors>>,
 }

@@ -40,8 +40,9 @@ impl Invariant for Rule {
     }
 }
 
-/// Whether the cell is that of an upload that was committed and is written over, or that a register did not choose: then it may
-/// have been forgotten, and something else be decided (`docs/decisions/0021-cells-go-with-their-uploads.md`, `[W-11 given-up]`).
+/// True if the cell belongs to an upload that was committed and overwritten, or that a register did not choose.
+/// Servers may have forgotten such a cell, so that it is decided anew
+/// (`docs/decisions/0021-cells-go-with-their-uploads.md`, `[W-11 given-up]`).
 fn is_forgotten(
     (domain, cell): (Domain, &Bytes),
     values: [&Bytes; 2],
@@ -57,8 +58,8 @@ fn is_forgotten(
     cell.starts_with(large::PREFIX.as_bytes()) && committed.any(is_over)
 }
 
-/// Whether the object is a register whose current version is another one than this upload: of those that were never chosen a few
-/// members may have it.
+/// True if the object is a register whose current version is not this upload. A few members may hold versions that
+/// were never chosen.
 fn is_not_chosen((domain, name): (Domain, &Name), upload: Writer, context: &Context<'_>) -> bool {
     let mut of_domain = context
         .shapes

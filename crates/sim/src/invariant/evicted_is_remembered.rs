@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 
 #[derive(Default)]
 pub(super) struct Rule {
-    /// What was acknowledged, and is not below a floor that was shown since.
+    /// For each server and object the acknowledged versions that are not below a floor that the server has shown
+    /// since.
     acknowledged: PerServer<BTreeSet<Tag>>,
 }
 

@@ -26,7 +26,7 @@ impl Invariant for Rule {
     }
 }
 
-/// How many members the configurations of a domain have at least.
+/// The least number of members that a configuration of a domain has.
 fn least(c: &Configuration, context: &Context<'_>) -> usize {
     let of_index = |index| ConfigurationId {
         index,

@@ -14,9 +14,9 @@ use std::sync::Arc;
 
 #[derive(Default)]
 pub(super) struct Rule {
-    /// What a pointer was seen to lead to, by index: a chain.
+    /// Configurations that a pointer was seen to lead to, by index: a chain.
     configurations: BTreeMap<(Domain, u32), Arc<Configuration>>,
-    /// What was decided to come next.
+    /// The decided successor of each configuration.
     decided: BTreeMap<ConfigurationId, Arc<Configuration>>,
 }
 

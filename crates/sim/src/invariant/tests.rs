@@ -76,14 +76,14 @@ impl Scene {
         rule.observe(observation, &context).is_some()
     }
 
-    /// Whether showing these successors of the configuration of that index breaks the rule.
+    /// True if a server that shows these successors of the configuration with this index breaks the rule.
     fn leads(&self, rule: &mut dyn Invariant, index: u32, pointers: &[Pointer]) -> bool {
         let at = &ConfigurationId { index, ..KEY };
         let successors = &Successors::new(pointers.to_vec()).expect("they are in order");
         self.tell(rule, &Observation::SuccessorsShown { at, successors })
     }
 
-    /// Whether showing this breaks the rule.
+    /// True if a server that shows these versions breaks the rule.
     fn shows(&self, rule: &mut dyn Invariant, held: &HeldVersions) -> bool {
         let (server, object) = (0, 0);
         let shown = Observation::Shown {
@@ -271,7 +271,8 @@ fn final_configurations_that_are_beside_each_other_are_caught() {
     }
 }
 
-/// Where consensus decides. Elsewhere a second one may come before what was announced first.
+/// A second successor breaks the rule where consensus decides. In a lattice another one may come before the first
+/// announced one.
 #[test]
 fn a_second_successor_is_caught() {
     let both = |decider: &Decider| {
@@ -305,7 +306,7 @@ fn a_configuration_with_too_few_members_is_caught() {
     assert!(few(2, two.without(ServerId(1))));
 }
 
-/// What clients of one configuration concluded, one after the other: whether the last conclusion is caught.
+/// True if the last of these conclusions, drawn one after the other in one configuration, breaks the rule.
 fn caught(decided_by: &Decider, conclusions: &[Conclusion<'_>]) -> bool {
     let (scene, mut rule) = (Scene::new(&[]), conclusions_agree::Rule::default());
     let at = &configuration(decided_by, &first());

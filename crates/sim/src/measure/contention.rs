@@ -33,7 +33,7 @@ async fn write_on_current(client: Client<SimEnv>, first: Arc<Configuration>) {
     }
 }
 
-/// How long these clients take, of which each writes once.
+/// Time until all these clients have written, each once.
 fn time_of(clients: usize, seed: u64) -> Duration {
     let place = Place::Wan;
     let site = |number: usize| number % place.sites();

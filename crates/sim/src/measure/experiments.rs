@@ -8,55 +8,51 @@ use std::time::Duration;
 /// An experiment that can be repeated in virtual time.
 #[derive(Clone, Copy, Debug)]
 pub struct Experiment {
-    /// As the specification calls it.
+    /// The experiment's name in the specification.
     pub name: &'static str,
-    /// What it is about.
+    /// One line on the question that it answers.
     pub about: &'static str,
-    /// Where servers and clients are.
     pub place: Place,
     /// Members of each configuration.
     pub servers: usize,
-    /// Clients that read.
     pub readers: usize,
     /// Bytes of the object.
     pub bytes: usize,
-    /// How they read.
     pub reads: Reads,
     /// Readers use 80 % of the throughput that they have without a pause.
     pub is_paced: bool,
-    /// What reconfigurers do.
     pub work: Work,
-    /// How many change the configuration at the same time.
+    /// Numbers of clients that change the configuration at the same time; a row for each.
     pub reconfigurers: &'static [usize],
-    /// Runs as published.
+    /// Number of runs in the published study.
     pub runs: usize,
 }
 
-/// Where servers and clients are.
+/// The places of servers and clients.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// In one room.
+    /// All in one room.
     Lan,
-    /// By turns in Frankfurt, North California and Tokyo.
+    /// Spread over Frankfurt, North California and Tokyo by turns.
     Wan,
 }
 
-/// How readers read.
+/// The protocol of reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reads {
-    /// As published, each call to one quorum: two rounds.
+    /// As published, with two rounds, each of them to one quorum.
     Thrifty,
     /// As published, in single contact mode.
     SingleContact,
-    /// As published, each call to all members.
+    /// As published, with each round to all members.
     Published,
     /// The first of these rounds alone, to one quorum.
     Regular,
-    /// As users have it: `abd`, one round where that is enough.
+    /// As in the product: `abd`, with one round where that is enough.
     Product,
 }
 
-/// What reconfigurers do.
+/// The work of reconfigurers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Work {
     /// Each replaces one server, all at the same time.
@@ -66,7 +62,7 @@ pub enum Work {
 }
 
 impl Place {
-    /// How long a message takes from one site to another one.
+    /// Latency of a message from one site to another one.
     pub(super) fn one_way(self, from: usize, to: usize) -> Duration {
         const FRANKFURT_CALIFORNIA: Duration = Duration::from_millis(75);
         const FRANKFURT_TOKYO: Duration = Duration::from_millis(115);
@@ -95,7 +91,7 @@ impl Place {
         }
     }
 
-    /// How long readers are alone, before and after.
+    /// Time before the first and after the last change in which readers are alone.
     pub fn margin(self) -> Duration {
         match self {
             Place::Lan => Duration::from_millis(20),
@@ -105,7 +101,7 @@ impl Place {
 }
 
 impl Reads {
-    /// How the domain keeps objects, and its options.
+    /// The kind and the options of the domain.
     pub fn domain(self) -> (Dap, Options) {
         let thrift = match self {
             Reads::Thrifty | Reads::SingleContact | Reads::Regular => Thrift::Calls,
@@ -159,13 +155,12 @@ const WAN: Experiment = Experiment {
 };
 
 impl Experiment {
-    /// Whether processes on one machine can repeat it.
+    /// True if real processes on one machine can repeat the experiment.
     pub fn has_processes(&self) -> bool {
         self.place == Place::Lan && self.work == Work::Batch
     }
 }
 
-/// All of them.
 pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "J1",
@@ -218,18 +213,18 @@ pub const EXPERIMENTS: &[Experiment] = &[
 /// A way to reconfigure that is compared with others.
 #[derive(Clone, Copy, Debug)]
 pub struct ReconfigurationWay {
-    /// As `areo domain create --reconfig` calls it.
+    /// The name in `areo domain create --reconfig`.
     pub name: &'static str,
-    /// Who establishes successors in a lattice; `None`: a sequence, Ares II.
+    /// The decider that establishes successors in a lattice; `None`: configurations are a sequence, as in Ares II.
     pub(super) lattice: Option<fn() -> Decider>,
-    /// How many configurations so many changes at once may make, at least and at most.
+    /// The least and the largest number of configurations that this many concurrent changes may make.
     pub(super) configurations: fn(usize) -> RangeInclusive<usize>,
 }
 
-/// Of changes that meet one configuration is made.
+/// Configurations of ways that merge changes: one for all changes at least, one for each at most.
 const MERGED: fn(usize) -> RangeInclusive<usize> = |changes| 1..=changes;
 
-/// What is compared: a row for each.
+/// The ways that are compared: a row for each.
 pub const WAYS: &[ReconfigurationWay] = &[
     way("rambo", Some(|| Decider::Members), |changes| {
         changes..=changes

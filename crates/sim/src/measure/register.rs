@@ -24,60 +24,57 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// From any of them to any other one: half of the round trip of the study.
+/// Latency between any two processes: half of the round trip in the study.
 const ONE_WAY: Duration = Duration::from_millis(25);
 /// A client's line takes so long for a KiB: 50 Mbit/s.
 const LINE: Duration = Duration::from_nanos(163_840);
-/// What no operation waits for arrives meanwhile.
+/// Time in which messages that no operation waits for arrive.
 const SETTLE: Duration = Duration::from_secs(1);
 /// Writes before a restart, whose mean is the usual time of one.
 const WRITES_BEFORE: usize = 4;
-/// From one probe of a client to its next one.
+/// Pause of a client between two probes.
 const BETWEEN_PROBES: Duration = Duration::from_millis(10);
-/// How long an object is probed after its state became arbitrary.
+/// Time for which an object is probed after its state became arbitrary.
 const PROBED: Duration = Duration::from_secs(30);
 /// Most notes of a restart (2.10).
 const RESTART_NOTES: u32 = 40;
 /// Readers beside the writer meanwhile.
 const PROBING_READERS: usize = 2;
 
-/// Who reads and writes, and where the object is.
+/// The readers, the writers, and the object's configuration.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// How it is kept.
+    /// Kind of the object's configuration.
     pub dap: Dap,
     /// Members, and no other servers.
     pub servers: usize,
-    /// As the domain has it.
+    /// The domain's `delta`.
     pub delta: u16,
-    /// Who read.
     pub readers: usize,
-    /// Who write.
     pub writers: usize,
-    /// Of the object.
+    /// Size of the object.
     pub bytes: usize,
-    /// Of each of them.
+    /// Operations of each client.
     pub operations: usize,
     /// Between two of these: drawn from this range.
     pub wait_ms: (u64, u64),
 }
 
-/// What an operation cost.
+/// The cost of one operation.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct OperationCost {
-    /// Its time.
+    /// Duration in milliseconds.
     pub ms: f64,
-    /// Quorum calls.
     pub rounds: u64,
-    /// Requests and notes.
+    /// Requests and notes that it sent.
     pub messages: u64,
-    /// Their bytes.
+    /// Bytes of these messages.
     pub sent: u64,
-    /// Bytes of replies.
+    /// Bytes of the replies.
     pub received: u64,
 }
 
-/// What operations cost.
+/// The costs of all operations of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measured {
     /// All reads beside others.
@@ -88,14 +85,15 @@ pub struct Measured {
     pub quiet_write: OperationCost,
     /// A read after it.
     pub quiet_read: OperationCost,
-    /// Of everything that happened.
+    /// Hash of all events of the run.
     pub hash: u64,
 }
 
-/// How long members took to restart an object, in milliseconds, from the moment at which the member with the impossible record serves.
+/// Times of a restart of an object, in milliseconds, from the moment at which the member with the impossible record
+/// serves.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RestartTimes {
-    /// A write before.
+    /// Mean duration of a write before the restart.
     pub write: f64,
     /// Until a read that needs all members succeeded.
     pub until_read: f64,
@@ -103,7 +101,7 @@ pub struct RestartTimes {
     pub until_write: f64,
 }
 
-/// How long it took from an arbitrary state to a register.
+/// The time from an arbitrary state to a state in which the object behaves as a register.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct StabilizationTime {
     /// Operations that began later all succeeded, their versions respected real time, and what was read had been written.
@@ -120,7 +118,7 @@ enum Operation {
     Write,
 }
 
-/// What clients of a run share.
+/// State that the clients of a run share.
 struct Stage {
     scene: Scene,
     setting: Setting,
@@ -271,8 +269,8 @@ pub fn stabilize(setting: &Setting, seed: (u64, u64)) -> Result<StabilizationTim
     })
 }
 
-/// When the last operation began that is not one of a register: it failed, it read what was not written, or another one that began later
-/// has a smaller version.
+/// The begin of the last operation that no register would show: it failed, it read a version that was not written, or
+/// an operation that began after its end has a smaller version.
 fn unstable_until(probes: &[Probe]) -> Option<Instant> {
     let written = probes
         .iter()
@@ -331,7 +329,7 @@ impl Stage {
         })
     }
 
-    /// What happened, if no rule was broken. The world ends.
+    /// Ends the world. Returns the hash of its events if no rule was broken.
     fn end(&self) -> Result<u64, String> {
         let world = &self.scene.world;
         if let Some(violation) = world.violation() {
@@ -389,7 +387,7 @@ impl Stage {
         self.ended.borrow_mut().push((operation, cost));
     }
 
-    /// So many operations of a client that does nothing else.
+    /// Runs `times` operations of a client one after the other.
     async fn alone(self: Rc<Self>, client: Rc<Client<SimEnv>>, operation: Operation, times: usize) {
         let mut newest = Tag::INITIAL;
         for _ in 0..times {

@@ -4,21 +4,18 @@ use super::Row;
 use super::experiments::{Experiment, ReconfigurationWay};
 use std::time::Duration;
 
-/// How much of the throughput paced readers use.
+/// Share of the highest throughput that paced readers use.
 const LOAD: f64 = 0.8;
 
 /// One run that is to be made.
 #[derive(Clone, Copy, Debug)]
 pub struct PlannedRun<'a> {
-    /// Of which experiment.
     pub experiment: &'a Experiment,
-    /// How the domain is reconfigured.
     pub way: &'a ReconfigurationWay,
-    /// How many change the configuration at the same time.
+    /// Clients that change the configuration at the same time.
     pub reconfigurers: usize,
-    /// What it is drawn from.
     pub seed: u64,
-    /// From one read of a reader to the next; `None`: none.
+    /// Interval between the begins of two reads of a reader; `None`: no pause.
     pub pause: Option<Duration>,
 }
 
@@ -27,9 +24,7 @@ pub struct PlannedRun<'a> {
 pub struct Read {
     /// The number of the reader.
     pub reader: usize,
-    /// When it began.
     pub begun: Duration,
-    /// How long it took.
     pub took: Duration,
     /// Requests that it sent.
     pub requests: usize,
@@ -37,39 +32,33 @@ pub struct Read {
     pub configurations: usize,
 }
 
-/// A change.
+/// A change of the configuration. Times are since the start of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct MadeChange {
-    /// When it began.
     pub begun: Duration,
-    /// How long it took.
     pub took: Duration,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Run {
-    /// All reads.
     pub reads: Vec<Read>,
-    /// All changes.
     pub changes: Vec<MadeChange>,
     /// Configurations that were made.
     pub configurations: usize,
-    /// What is counted for each second lies between these.
+    /// Begin and end of the interval for which rates are computed.
     pub counted: (Duration, Duration),
-    /// Of everything that happened, where that is a function of the seed.
+    /// Hash of all events, where they are a function of the seed.
     pub hash: u64,
 }
 
 impl Read {
-    /// When it ended.
     pub(super) fn ended(&self) -> Duration {
         self.begun + self.took
     }
 }
 
 impl MadeChange {
-    /// When it ended.
     pub(super) fn ended(&self) -> Duration {
         self.begun + self.took
     }
@@ -104,7 +93,7 @@ pub(super) fn check_requests(experiment: &Experiment, runs: &[Run]) -> Result<()
     }
 }
 
-/// Whether it met no other configuration than the first one that it asked.
+/// True if the read met one configuration only.
 fn is_quiet(read: Read) -> bool {
     read.configurations == 1
 }
@@ -120,7 +109,7 @@ fn mean(of: &[f64]) -> f64 {
     }
 }
 
-/// How many of these moments there are in a second of what is counted.
+/// The number of these moments per second of the counted interval.
 fn per_s(run: &Run, moments: impl Iterator<Item = Duration>) -> f64 {
     let (begun, end) = run.counted;
     let counted = moments.filter(|moment| (begun..=end).contains(moment));

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// The time of a server for a message, and for each KiB that it receives or sends: given, in the order of what real servers take.
 pub(super) const MESSAGE: Duration = Duration::from_micros(20);
 pub(super) const KIB: Duration = Duration::from_nanos(512);
-/// How long an operation may take.
+/// Timeout of an operation.
 const TIMEOUT: Duration = Duration::from_mins(5);
 
 pub(super) struct Scene {
@@ -52,12 +52,12 @@ impl Scene {
         }
     }
 
-    /// Of an operation of this client that begins now.
+    /// The environment of an operation that this client begins now.
     pub(super) fn env(&self, client: usize) -> SimEnv {
         SimEnv::new(&self.world, client, TIMEOUT)
     }
 
-    /// From now on servers lead, as soon as their starts are confirmed.
+    /// Lets servers lead, as soon as their starts are confirmed.
     pub(super) fn let_servers_lead(&self) {
         self.world.let_servers_lead(TIMEOUT);
     }

@@ -31,7 +31,7 @@ use std::time::Duration;
 const READS_BEFORE: usize = 60;
 const DOMAIN: DomainId = DomainId(2);
 
-/// What an operation asks.
+/// Counts the requests of an operation, and the configurations that they go to.
 #[derive(Default)]
 struct Asked {
     requests: Cell<usize>,
@@ -53,7 +53,7 @@ impl Watch for Asked {
     fn tells(&self, _: &Note) {}
 }
 
-/// What the clients of a run share.
+/// State that the clients of a run share.
 struct Stage {
     scene: Scene,
     experiment: Experiment,
@@ -62,7 +62,7 @@ struct Stage {
     written: Cell<Tag>,
     reads: RefCell<Vec<Read>>,
     changes: RefCell<Vec<MadeChange>>,
-    /// Where changes ended.
+    /// The configurations that changes ended with.
     installed: RefCell<Vec<Arc<Configuration>>>,
     asked: Rc<Asked>,
     is_over: Cell<bool>,
@@ -116,7 +116,7 @@ pub(super) fn run(plan: &PlannedRun<'_>) -> Result<Run, String> {
     Ok(run)
 }
 
-/// What time it is.
+/// Time since the start of the run.
 fn since_start(world: &World) -> Duration {
     world.now().since(Instant::default())
 }

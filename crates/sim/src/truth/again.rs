@@ -14,9 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Default)]
 pub(super) struct JoinedRecords<'a> {
     cells: BTreeMap<(ConfigurationId, &'a Bytes), Acceptor>,
-    /// By object.
+    /// Marks of each object.
     marks: BTreeMap<ObjectId, JoinedMarks>,
-    /// By object: how often its register has changed.
+    /// For each object the number of changes of its register.
     registers: BTreeMap<ObjectId, u64>,
     floors: BTreeMap<(ConfigurationId, u8), BallotFloor>,
     servers: BTreeMap<&'a RegisterKey, RecordRank>,
@@ -24,13 +24,13 @@ pub(super) struct JoinedRecords<'a> {
     pointers: BTreeMap<ConfigurationId, Successors>,
 }
 
-/// What is remembered of an object beside its versions.
+/// Durable marks of an object beside its versions.
 #[derive(Default)]
 struct JoinedMarks {
     floor: Tag,
     stable: Tag,
     complete: Tag,
-    /// How far the fence reaches, and how often it has changed.
+    /// The tag up to which the fence reaches, and the number of its changes.
     fence: Option<(Tag, u64)>,
 }
 
@@ -89,7 +89,7 @@ impl<'a> JoinedRecords<'a> {
         }
     }
 
-    /// Whether what was found states all that this record states.
+    /// True if the records that were found state everything that this record states.
     pub(super) fn covers(&self, kept: &KeptRecord) -> bool {
         match kept {
             KeptRecord::Element { object, floor, .. } => {

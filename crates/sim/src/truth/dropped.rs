@@ -4,10 +4,10 @@
 use super::{KeptRecord, ObjectId, Truth};
 use std::collections::BTreeMap;
 
-/// Of one server.
+/// The tombstones of blocks that one server has dropped.
 #[derive(Default)]
 pub(super) struct DroppedTombstones {
-    /// Of each block whether it was put again since.
+    /// For each block whether it was put again since.
     blocks: BTreeMap<ObjectId, bool>,
     /// One that a start found again although it was not put since.
     returned: Option<ObjectId>,
@@ -44,7 +44,7 @@ impl Truth {
         self.dropped.blocks.insert(object, false);
     }
 
-    /// Whether the server dropped a tombstone of this object.
+    /// True if the server dropped a tombstone of this object.
     pub(crate) fn has_dropped(&self, object: ObjectId) -> bool {
         self.dropped.blocks.contains_key(&object)
     }

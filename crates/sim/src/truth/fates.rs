@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The value of a fate that drops its version.
 const DROPPED: &[u8] = b"dropped";
 
-/// Of one server.
+/// What one server has accepted and learnt about versions that may be dropped, by the cell that decides.
 #[derive(Default)]
 pub(super) struct Fates(BTreeMap<(ConfigurationId, Bytes), Fate>);
 
@@ -37,8 +37,8 @@ impl Fates {
     }
 }
 
-/// Whether a server may lack a version that it had because the version was dropped: the server's fence is above the version,
-/// and a quorum has accepted in one ballot that it is dropped.
+/// True if a server may lack a version that it had because the version was dropped: the server's fence is above the
+/// version, and a quorum has accepted the drop in one ballot.
 pub(crate) fn is_dropped(
     truths: &[Truth],
     server: usize,

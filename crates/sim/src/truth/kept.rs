@@ -32,7 +32,7 @@ pub(crate) enum KeptRecord {
     },
     /// This configuration of its domain is final.
     Final { key: ConfigurationId },
-    /// What is remembered of a ranked register.
+    /// The state of a ranked register.
     Register {
         object: ObjectId,
         register: Box<Register>,
@@ -45,18 +45,18 @@ pub(crate) enum KeptRecord {
     },
     /// Floor, confirmed tag and fence of an object.
     Marks { object: ObjectId, marks: Box<Marks> },
-    /// Of a server, or of the servers in memory of an address, this record is known.
+    /// A record of a server is known, or one of the servers in memory at an address.
     Server { key: RegisterKey, rank: RecordRank },
-    /// What describes a configuration.
+    /// A descriptor of a configuration.
     Configuration { key: ConfigurationId },
-    /// What comes after a configuration.
+    /// A pointer to the successor of a configuration.
     Pointer {
         key: ConfigurationId,
         pointer: Box<Pointer>,
     },
 }
 
-/// What a record is about. Of two records with one identity the later one supersedes the other.
+/// The subject of a record. A later record with the same identity supersedes an earlier one.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Identity {
     Element(ObjectId, Tag),

@@ -23,7 +23,7 @@ const KEYS: usize = 2;
 const PERIODS: u32 = 5;
 /// Restarts that an object may still need then: one for each damaged element that is found, if that was the largest at its member.
 const RESTARTS: usize = 12;
-/// How long one takes, at most.
+/// Upper bound for the time of a restart.
 const RESTART: Duration = Duration::from_secs(8);
 
 /// Makes the state of a domain arbitrary, and judges what comes after.
@@ -99,7 +99,7 @@ impl Workload {
         }
     }
 
-    /// What clients do before the bound has passed may fail, or show anything: it is in no history.
+    /// Runs operations that may fail or show anything until the bound has passed. The history does not have them.
     async fn meet_anything(&self, begun: &Begun) {
         for key in 0..KEYS {
             let env = self.env(begun.process, self.shape.timeout);
@@ -116,7 +116,8 @@ impl Workload {
         }
     }
 
-    /// Where too many members abstain the write fails, until they have agreed on what is left (`[CASSS-9 agreed-end-of-abstention]`).
+    /// Puts every object. The put fails while too many members abstain, until they have agreed on what is left
+    /// (`[CASSS-9 agreed-end-of-abstention]`), and is retried.
     async fn put_once(&self, begun: &Begun) {
         for key in 0..KEYS {
             let mut end = self.one(begun, key).put().await;

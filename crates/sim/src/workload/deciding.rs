@@ -13,9 +13,9 @@ use areo_core::error::WriteError;
 use areo_core::tag::Tag;
 use bytes::Bytes;
 
-/// Of writes with one winner, those that want no object to be there.
+/// Share of the writes with one winner that create an object.
 const CREATIONS_PER_MILLE: u64 = 300;
-/// Of the others, deletions.
+/// Share of deletions among the other writes with one winner.
 const DELETIONS_PER_MILLE: u64 = 400;
 
 impl One<'_> {

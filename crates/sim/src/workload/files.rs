@@ -34,20 +34,20 @@ const FILE: &str = "a file";
 /// A block of a domain's file; `None` is the genesis block.
 type Id = (usize, Option<Writer>);
 
-/// What the data of a version of a block is, and what it leads to.
+/// The digest of the data of a version of a block, and the block that it leads to.
 type Content = (Option<Digest>, Option<Writer>);
 
 /// A file as a task has it, and its pieces.
 type Desk = (Chain, Vec<Bytes>);
 
-/// What is known of files.
+/// The versions of blocks that operations on files have shown.
 #[derive(Default)]
 pub(super) struct Files {
     /// The largest version of each block that an operation which has ended wrote or returned.
     floors: RefCell<BTreeMap<Id, Tag>>,
-    /// What each version of a block is.
+    /// Content of each version of a block.
     values: RefCell<BTreeMap<(Id, Tag), Content>>,
-    /// By task and domain: what it last pushed or pulled.
+    /// For each task and domain the content that it last pushed or pulled.
     desks: RefCell<BTreeMap<(usize, usize), Desk>>,
     /// Updates that have begun.
     updates: Cell<u64>,
@@ -64,8 +64,8 @@ fn digest(data: &[u8]) -> Digest {
     Digest(bytes)
 }
 
-/// What a version of a block is to the history: unique, because an update writes a block once, and has in the place of the
-/// time its number.
+/// The value of a version of a block in the history. It is unique, because an update writes a block once and puts its
+/// own number in the place of the time.
 fn value_of(metadata: &Metadata) -> u64 {
     let update = metadata.written_at_ms.expect("of an update of this run");
     let digest = metadata.digest.unwrap_or(Digest([0; 32]));
@@ -82,7 +82,7 @@ impl Source for Pieces {
     }
 }
 
-/// What was delivered of a file.
+/// Blocks of a file that a pull delivered.
 #[derive(Default)]
 struct DeliveredBlocks(Vec<(Block, Bytes)>);
 
@@ -181,7 +181,7 @@ impl One<'_> {
         pieces
     }
 
-    /// What a new file is based on; none if there is one already.
+    /// The base of a new file; `None` if the file exists.
     async fn absent(&self) -> Result<Option<Chain>, End> {
         let floors = self.floors();
         match self.domain().file(&name(None)).walk(None).await {
@@ -294,7 +294,7 @@ impl One<'_> {
         End::Done
     }
 
-    /// Whether nothing came in between.
+    /// Writes a block again with its own content. Returns false if another version came in between.
     async fn rewrite_block(&self, id: Option<Writer>) -> Result<bool, End> {
         let (floors, began, name) = (self.floors(), self.work.world.now(), name(id));
         let found = self.domain().read(&name, None).await;

@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// What a manifest is told of its value, for those who see it without the blocks.
+/// Name of the pair in a manifest with the hash of its value, for readers that do not fetch the blocks.
 const HASH: &str = "hash";
 
 /// The hash of what was found, if there is an object.
@@ -80,7 +80,7 @@ impl Watch for Tombstones {
 struct Upload {
     blocks: Blocks,
     contents: Vec<Value>,
-    /// Of its manifest.
+    /// Metadata of its manifest.
     metadata: Bytes,
     hash: u64,
 }

@@ -17,9 +17,9 @@ const PATIENCE: u64 = 0x1a78;
 /// Tells the draw of the coded domain apart.
 const CODED: u64 = 0xc0de;
 
-/// How successors are established, in a quarter of all seeds: by Rambo, L-Rambo, SM, SpSn or DynaStore. `None`: configurations are a
-/// sequence.
-/// Where something goes wrong L-Rambo is three times as frequent as Rambo, which it is with more to go wrong.
+/// Draws the decider of a lattice, in a quarter of all seeds: Rambo, L-Rambo, SM, SpSn or DynaStore. `None`:
+/// configurations are a sequence. With faults L-Rambo is three times as frequent as Rambo, because more can go wrong
+/// in it.
 pub(super) fn drawn(random: &Random, faults: bool) -> Option<Decider> {
     let drawn = random.beside(LATTICE);
     let owner = Writer::default();
@@ -34,13 +34,14 @@ pub(super) fn drawn(random: &Random, faults: bool) -> Option<Decider> {
     }
 }
 
-/// How long reconfigurers wait for a leader: not at all in a third of the seeds.
+/// Draws the time for which reconfigurers wait for a leader: 0 in a third of the seeds.
 pub(super) fn drawn_patience(random: &Random) -> Duration {
     let drawn = random.beside(PATIENCE) % 3;
     Duration::from_millis([0, 30, 500][drawn as usize])
 }
 
-/// How successors are established in a coded domain: by SM in a quarter of the seeds in which it is of the kind `ec`, which alone can be.
+/// Draws the decider of the coded domain: SM in a quarter of the seeds in which its kind is `ec`, the only coded kind
+/// that allows one.
 pub(super) fn drawn_coded(random: &Random, dap: Dap) -> Option<Decider> {
     let is_drawn = random.beside(CODED).is_multiple_of(4);
     let merges = matches!(dap, Dap::Ec { .. }) && is_drawn;
@@ -69,7 +70,7 @@ pub(crate) fn first(plain: &Configuration, decided_by: &Decider) -> Arc<Configur
     .expect("a valid descriptor")
 }
 
-/// Whether values of this domain are kept whole.
+/// True if the domain stores values whole, without blocks, because it is a lattice.
 pub(super) fn keeps_whole(c: &Configuration) -> bool {
     c.descriptor().lattice.is_some()
 }

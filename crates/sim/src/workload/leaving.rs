@@ -7,7 +7,7 @@ use areo_core::manager::repair::ROOT_DOMAIN;
 use areo_core::reconfig::change::Change;
 use std::sync::Arc;
 
-/// How often a client looks which domains name the server, and changes these.
+/// Number of times that a client looks for domains that name the server, and changes them.
 const LOOKS: usize = 4;
 
 /// A domain that names the server, by its name.

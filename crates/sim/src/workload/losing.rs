@@ -69,7 +69,7 @@ enum Seen {
     Lost,
     /// The mark of a client that left it unreadable.
     Mark,
-    /// Another error.
+    /// Any other result.
     Nothing,
 }
 

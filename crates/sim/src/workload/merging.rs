@@ -74,7 +74,8 @@ fn undoes(begun: &[Change], (change, c): (&Change, &Configuration), next: &Confi
     Configuration::new(others).is_ok_and(|others| !change.is_in(&others))
 }
 
-/// What it is in `next`; as in `c`, if a change sets it so that was made before: it may have been set there and back meanwhile.
+/// The value of an option in `next`. If a change that began earlier sets that value, the value in `c` counts: the
+/// option may have been set and reset meanwhile.
 fn unless_set<T: PartialEq>(
     begun: &[Change],
     (c, next): (&Configuration, &Configuration),

@@ -20,11 +20,11 @@ type InstallResult = Result<Option<Arc<Configuration>>, AresError>;
 
 /// The root domain's number in histories.
 pub(super) const ROOT: usize = DOMAINS.len();
-/// Of all reconfigurations, those of the root domain.
+/// Share of reconfigurations that are of the root domain.
 const ROOT_PER_MILLE: u64 = 200;
 /// More reconfigurations for as long as another one is under way.
 const BESIDE_OTHERS_PER_MILLE: u64 = 80;
-/// How often a configuration is drawn until one tolerates what is lost.
+/// Attempts to draw a configuration that tolerates the losses of the run.
 const DRAWS: usize = 10;
 /// Beside reconfigurations, as many attempts to forget a server.
 const FORGETTING_PER_MILLE: u64 = 400;
@@ -163,7 +163,8 @@ impl Drop for Changing<'_> {
 }
 
 impl Workload {
-    /// How often an operation is a reconfiguration. Others begin while one is under way, as operators do who see the same trouble.
+    /// Probability that an operation is a reconfiguration. More begin while one is under way, as several operators
+    /// react to one problem.
     pub(super) fn moves_per_mille(&self) -> u64 {
         match (self.shape.moves_per_mille, self.changing.get()) {
             (0, _) => 0,
@@ -248,15 +249,15 @@ impl Workload {
         })
     }
 
-    /// Whether the configuration tolerates what may fail, and names no machine twice: of two servers of one machine only the later
-    /// one is there.
+    /// True if the configuration tolerates the crashes of the run and names no machine twice: of two servers of one
+    /// machine only the later one exists.
     fn is_safe(&self, c: &Configuration) -> bool {
         let machines: BTreeSet<usize> = c.members().iter().map(|it| server_of(*it)).collect();
         let has_quorum = c.n() - c.quorums().quorum() >= self.world.cluster().tolerated();
         has_quorum && machines.len() == c.n() && (c.options().piggyback || !dap::finalizes(c))
     }
 
-    /// Whether a client wants what changes that were merged come to.
+    /// True if a client accepts the result of merged changes.
     pub(super) fn approves(&self, change: &Change) -> bool {
         let (c, members) = (change.made(), change.made().members());
         self.is_safe(c) && !self.world.is_any_leaving(members) && self.world.want(members)

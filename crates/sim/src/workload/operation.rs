@@ -32,7 +32,7 @@ pub(super) struct One<'a> {
     pub(super) c: Arc<Configuration>,
     pub(super) object: Object,
     pub(super) process: usize,
-    /// What the history calls this life of the process: what one knew, the next one need not.
+    /// Name in the history of this life of the process: a restarted process does not know what the earlier life knew.
     pub(super) who: usize,
     pub(super) task: usize,
 }

@@ -10,7 +10,7 @@ use areo_core::dap;
 const THRIFT: u64 = 0x7417;
 const CONTACT: u64 = 0xc047;
 
-/// Mostly the default.
+/// Draws the options of a domain; mostly the defaults.
 pub(super) fn drawn_options(random: &Random) -> config::Options {
     let collect = match random.index(6) {
         0 => Collect::Off,

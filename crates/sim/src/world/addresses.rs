@@ -15,13 +15,13 @@ use areo_core::message::{Reply, Request, ServerRecord};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How long a caller waits for a directory, as in `client`, and how long until it asks again.
+/// Timeout of a request for the directory, as in `client`, and the pause before the next one.
 const PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(100);
 /// After so many attempts a caller that still misses a server waits until it wants to reach one again.
 const ATTEMPTS: usize = 10;
 
-/// What one caller knows.
+/// The addresses that one caller knows.
 #[derive(Clone)]
 pub(super) struct Book {
     records: BTreeMap<ServerId, ServerRecord>,
@@ -43,13 +43,12 @@ impl Book {
     }
 }
 
-/// What a machine is called after it was moved so many times. An address is never used again.
+/// Address of a server's machine after this many moves. An address is never used again.
 fn address(server: usize, moves: u64) -> String {
     format!("s{server}:{moves}")
 }
 
 impl World {
-    /// Where a server listens.
     pub(super) fn address(&self, server: usize) -> String {
         address(server, self.moves(server))
     }
@@ -58,7 +57,8 @@ impl World {
         self.0.machines.borrow().list[server].moves
     }
 
-    /// Whether what the caller sends to that server arrives where its machine is now. Another server may be there.
+    /// True if the caller's messages to that server arrive at the place of its machine now. Another server may run
+    /// there.
     pub(super) fn reaches(&self, caller: usize, id: ServerId) -> bool {
         let server = server_of(id);
         let books = self.0.books.borrow();

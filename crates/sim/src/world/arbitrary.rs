@@ -39,10 +39,10 @@ struct DrawnRecord {
     rots: bool,
 }
 
-/// What is on one disk.
+/// The records on one disk.
 pub(super) struct Contents {
     records: Records<MemoryDisk>,
-    /// By handle.
+    /// Headers by handle.
     found: Vec<Header>,
 }
 
@@ -59,12 +59,12 @@ impl World {
         servers.filter(is_sound).collect()
     }
 
-    /// From now on invariants say nothing: what they compare with is not what servers did.
+    /// Ends the checks of invariants: the truths that they compare with no longer match the servers.
     pub(crate) fn cease_to_judge(&self) {
         self.0.watch.borrow_mut().is_arbitrary = true;
     }
 
-    /// Whether invariants say nothing.
+    /// True if invariants are no longer checked.
     pub(crate) fn is_arbitrary(&self) -> bool {
         self.0.watch.borrow().is_arbitrary
     }
@@ -100,7 +100,7 @@ impl World {
         rots + u32::from(tags.iter().any(|tag| !tag.is_possible()))
     }
 
-    /// Of the element that this server has of the object, another one comes to be on its disk, of this version. The server starts again.
+    /// Replaces the tag of this server's element of the object by `tag`, on disk. The server starts again.
     pub(crate) fn forge(&self, server: usize, (c, name): (&Configuration, &Name), tag: Tag) {
         assert!(self.is_arbitrary(), "an invariant would be broken");
         self.kill(server);
@@ -119,7 +119,7 @@ impl World {
         self.remark(&format!("server {server} has a forged record"));
     }
 
-    /// What is on the disk of a server that is down.
+    /// Reads the disk of a server that is down.
     pub(super) fn open(&self, server: usize) -> Contents {
         let (disk, options) = {
             let platter = &self.0.machines.borrow().list[server].platter;
@@ -135,7 +135,7 @@ impl World {
         Contents { records, found }
     }
 
-    /// From now on this is what the disk of the server has, by handle.
+    /// Replaces the truth of a server by these records of its disk, by handle.
     fn trust(&self, server: usize, truth: &[Option<(Header, bool)>]) {
         let machines = &mut *self.0.machines.borrow_mut();
         let objects = &mut self.0.watch.borrow_mut().objects;

@@ -38,7 +38,7 @@ pub(crate) trait Watch {
     fn asks(&self, request: &Request);
     /// The member at this position of those that are asked so has answered.
     fn hears(&self, request: &Request, position: usize, reply: &Reply);
-    /// Everybody is told.
+    /// The operation sends a note to all members.
     fn tells(&self, note: &Note);
 }
 
@@ -94,12 +94,12 @@ impl SimEnv {
         self.pace.go_over_many();
     }
 
-    /// Whose operation it is.
+    /// The client that the operation belongs to.
     pub(crate) fn client(&self) -> usize {
         self.client
     }
 
-    /// How many quorum calls the operation has made.
+    /// Number of quorum calls that the operation has made.
     pub(crate) fn calls(&self) -> u64 {
         self.pace.calls()
     }
@@ -125,10 +125,10 @@ impl SimEnv {
     }
 }
 
-/// Who waits for an answer: a quorum call.
+/// The receiver of answers: a quorum call.
 pub(super) trait Sink {
     fn on_event(&self, position: usize, event: Event);
-    /// What could not be sent before goes out now.
+    /// The connection has room again: messages that could not be sent go out now.
     fn sent(&self);
     /// The timer of this number has run out.
     fn on_time(&self, number: u64);
@@ -140,15 +140,14 @@ pub(super) struct OpenCall {
     pub(super) position: usize,
     pub(super) client: usize,
     pub(super) server: usize,
-    /// Who is asked; without one, what is there.
+    /// The server that is addressed; `None`: whichever server runs on that machine.
     pub(super) id: Option<ServerId>,
     pub(super) request: Body,
-    /// By the client's clock.
+    /// Deadline on the client's clock.
     pub(super) deadline: Option<Instant>,
     pub(super) answered: bool,
 }
 
-/// One quorum call.
 struct Gather<T: Tally> {
     env: SimEnv,
     /// For the answers that make it ask more.
@@ -162,9 +161,9 @@ struct State<T: Tally> {
     asked: Vec<u64>,
     /// Servers that could not be asked because of a full queue, by position.
     refused: Vec<usize>,
-    /// What was asked last, if the operation is watched.
+    /// The last request, if the operation is watched.
     watched: Option<Request>,
-    /// What the timer runs for, and how many timers there were.
+    /// The time of the running timer. `timers` is the number of timers so far.
     armed: Option<Instant>,
     timers: u64,
     waker: Option<Waker>,
@@ -221,7 +220,7 @@ impl<T: Tally + 'static> Gather<T> {
         }
     }
 
-    /// What a connection that is never idle has carried so far: it grows as time does.
+    /// Bytes that a connection has received: the world's time, as if no connection were ever idle.
     fn received_bytes(&self) -> u64 {
         self.env.world.now().0
     }

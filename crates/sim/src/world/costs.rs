@@ -7,36 +7,36 @@ use areo_core::instant::Instant;
 use std::cell::RefCell;
 use std::time::Duration;
 
-/// What is given, beside distances.
+/// The given costs, beside distances.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Prices {
     /// The time of a server for each message that it receives.
     pub(crate) message: Duration,
-    /// And for each KiB that it receives or sends.
+    /// The time of a server for each KiB that it receives or sends.
     pub(crate) kib: Duration,
     /// The time of a client's line for each KiB.
     pub(crate) line: Duration,
 }
 
-/// What a caller has sent and heard so far.
+/// Messages and bytes that a caller has sent and received so far.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Traffic {
-    /// Requests and notes.
+    /// Requests and notes that it sent.
     pub(crate) messages: u64,
-    /// Their bytes.
+    /// Bytes of these messages.
     pub(crate) sent: u64,
-    /// Bytes of replies.
+    /// Bytes of the replies.
     pub(crate) received: u64,
 }
 
 /// The costs of a run.
 pub(crate) struct Costs {
-    /// By caller (clients, then servers) and server: the time of a message on its way.
+    /// By caller (clients, then servers) and server: the latency of a message.
     one_way: Vec<Vec<Duration>>,
     prices: Prices,
-    /// By caller: until when it works, or its line does.
+    /// For each caller the time until which it, or its line, is busy.
     busy: RefCell<Vec<Instant>>,
-    /// By caller.
+    /// Traffic of each caller.
     traffic: RefCell<Vec<Traffic>>,
 }
 
@@ -76,13 +76,14 @@ fn of_bytes(kib: Duration, bytes: usize) -> Duration {
 }
 
 impl World {
-    /// What a caller has sent and heard so far.
+    /// The traffic of a caller so far.
     pub(crate) fn traffic(&self, caller: usize) -> Traffic {
         let costs = self.0.costs.as_ref();
         costs.expect("they are given").traffic.borrow()[caller]
     }
 
-    /// How long a message takes from where it leaves until it arrives: a server first finishes what it has, and a line, too.
+    /// Time of a message from its sender to its receiver. It waits until the server, or the client's line, has
+    /// finished earlier work.
     pub(super) fn way(&self, message: &Message, drawn: Duration) -> Duration {
         let Some(costs) = &self.0.costs else {
             return drawn;

@@ -16,7 +16,7 @@ use areo_core::message::ServerRecord;
 use areo_core::starts::Starts;
 use std::collections::BTreeMap;
 
-/// Of all attempts to forget a server, those of one that is gone, if there is one.
+/// Share of attempts to forget a server that choose one that is gone, if there is one.
 const GONE_PER_MILLE: u64 = 700;
 
 /// A server that is gone, as far as its directory says.
@@ -205,7 +205,7 @@ impl World {
         }
     }
 
-    /// Whether the root domain has not decided about some of them yet.
+    /// True if the root domain has not decided about one of them yet.
     pub(crate) fn is_any_returning(&self) -> bool {
         let departures = &self.0.machines.borrow().departures;
         departures.iter().any(|it| it.is_starting)

@@ -12,7 +12,7 @@ type Task = Pin<Box<dyn Future<Output = ()>>>;
 
 #[derive(Default)]
 pub(super) struct Tasks {
-    /// By number; `None` while it is polled, and after its end.
+    /// Tasks by number; `None` while a task is polled, and after its end.
     running: RefCell<Vec<Option<Task>>>,
     woken: Arc<Mutex<VecDeque<usize>>>,
 }

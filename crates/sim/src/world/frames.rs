@@ -9,7 +9,7 @@ use areo_wire::checksum::crc32c;
 use areo_wire::frame::{self, BodyPlace, DecodeOutcome, Header, Kind, Limits, SegmentRow};
 use bytes::Bytes;
 
-/// What a receiver makes of bytes.
+/// The result of decoding a message.
 enum FrameOutcome {
     /// A whole message, verified.
     Content(Content),
@@ -93,7 +93,8 @@ fn frame_of(content: &Content) -> Vec<u8> {
     bytes
 }
 
-/// As the reader of `net`: the head by the decoder, then each segment by the checksum in its row.
+/// Decodes a message as the reader of `net` does: the head by the decoder, then each segment by the checksum in its
+/// row.
 fn receive(bytes: &[u8], sent: &Content) -> FrameOutcome {
     let Ok(DecodeOutcome::Head(head)) = frame::decode(bytes, &Limits::default()) else {
         return FrameOutcome::Nothing;

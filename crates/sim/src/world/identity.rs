@@ -21,7 +21,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long one attempt to register may take, and the wait between two, as in `server`.
+/// Timeout of one attempt to register, and the wait between two attempts, as in `server`.
 pub(super) const ATTEMPT: Duration = Duration::from_secs(15);
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -34,7 +34,7 @@ pub(super) struct Platter {
     pub(super) in_memory: bool,
     /// The generation of the extent file beside the log at the last start.
     pub(super) extent: u64,
-    /// How far the last process was with verifying its records.
+    /// Progress of the last process in verifying its records.
     pub(super) scrubbed: Option<ScrubProgress>,
     /// The last durable batch of the log, when its process ended, or when the disk was copied.
     pub(super) position: Option<u64>,
@@ -53,7 +53,8 @@ impl Platter {
         }
     }
 
-    /// Whether the register may replace this server. The ids of the first servers were drawn when the cluster was made.
+    /// True if the register may replace this server. The first servers may not: their ids were drawn when the cluster
+    /// was made.
     pub(super) fn may_be_replaced(&self) -> bool {
         let is_drawn_by_process = self.id != id_of(server_of(self.id));
         may_be_replaced(self.in_memory, is_drawn_by_process)
@@ -64,7 +65,7 @@ impl Platter {
         may_start(self.in_memory, self.starts) && !self.may_be_replaced()
     }
 
-    /// How its store is opened.
+    /// Options with which its store is opened.
     pub(super) fn log_options(&self) -> LogOptions {
         LogOptions {
             store_id: self.id.0 as u64,
@@ -87,7 +88,7 @@ impl Platter {
     }
 }
 
-/// What happens to the disk of one server.
+/// Copies of the disk of one server, for faults that exchange disks.
 #[derive(Default)]
 pub(super) struct Exchange {
     /// A copy that was made earlier.
@@ -96,7 +97,7 @@ pub(super) struct Exchange {
     pub(super) snapshot: Option<Platter>,
     /// The server's own disk while a copy is in its place.
     aside: Option<Platter>,
-    /// How often the copy is still to be started.
+    /// Number of starts of the copy that are still to come.
     pub(super) attempts: u64,
     /// A second process, which runs with a copy.
     pub(super) twin: Option<Twin>,
@@ -141,7 +142,7 @@ pub(super) struct StartingProcess {
     pub(super) starts: Starts,
     /// The position of its log.
     pub(super) position: Option<u64>,
-    /// Records are missing.
+    /// The server lacks records, so that it abstains.
     pub(super) abstains: bool,
     /// The way in which a second process finds the first one; `None` for a first process.
     pub(super) sight: Option<Sight>,
@@ -169,7 +170,7 @@ impl Machine {
 }
 
 impl World {
-    /// Where the server of this id is or was: another one may have taken its place.
+    /// The machine of the server with this id. Another server may have taken its place.
     pub(super) fn find(&self, id: ServerId) -> Option<usize> {
         let server = server_of(id);
         (server < self.cluster().servers).then_some(server)
@@ -382,7 +383,7 @@ impl World {
         self.begin_anew(&mut self.0.machines.borrow_mut(), server);
     }
 
-    /// Whether a copy was in the place of a disk at any time since then.
+    /// True if a copy was in the place of a disk at any time since `since`.
     pub(super) fn was_any_copy(&self, since: Instant) -> bool {
         let until = self.0.machines.borrow().copied_until;
         self.is_any_copy() || until.is_some_and(|until| until >= since)

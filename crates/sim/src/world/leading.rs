@@ -15,7 +15,7 @@ use std::pin::pin;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-/// How long one round of a leader may take, where messages may be lost.
+/// Timeout of one round of a leader, where messages may be lost.
 pub(crate) const ATTEMPT: Duration = Duration::from_secs(2);
 /// Tells the draw of its pauses apart from others.
 const PAUSE: u64 = 0x1ead;
@@ -60,7 +60,7 @@ impl PostedSignal {
         }
     }
 
-    /// Whether it was set. If not, the waker is woken when it is.
+    /// Takes the signal: returns true if it was set. Otherwise the waker is woken when it is.
     fn take(&mut self, waker: &Waker) -> bool {
         let was_set = std::mem::take(&mut self.is_set);
         if !was_set {
@@ -71,7 +71,7 @@ impl PostedSignal {
 }
 
 impl World {
-    /// From now on servers lead, as soon as their starts are confirmed. `attempt`: how long a round may take.
+    /// Lets servers lead, as soon as their starts are confirmed. `attempt`: timeout of a round.
     pub(crate) fn let_servers_lead(&self, attempt: Duration) {
         self.0.leads.set(Some(attempt));
     }

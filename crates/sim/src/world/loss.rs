@@ -12,7 +12,7 @@ use areo_core::config::ServerId;
 use areo_node::may_start;
 use std::collections::BTreeSet;
 
-/// What is lost, and what must not lose more.
+/// Servers that are lost, and sets of servers that must not lose more members.
 pub(super) struct Losses {
     /// Servers that are gone, that rot, or that end when they have drained.
     lost: BTreeSet<ServerId>,

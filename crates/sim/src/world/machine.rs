@@ -37,8 +37,7 @@ use std::time::Duration;
 
 /// Small, so that segments are filled, reclaimed and found again all the time.
 pub(super) const SEGMENT_BYTES: u64 = 64 << 10;
-/// How much is done at once: as in `server` a batch takes half a segment, or so little that a server may owe more after its
-/// start.
+/// Sizes of batches: half a segment, as in `server`, or so small that a server may be in debt after its start.
 fn sizes(random: &Random) -> Sizes {
     let (batch, slack) = [(SEGMENT_BYTES / 2, 8 << 10), (3 << 10, 2 << 10)][random.index(2)];
     Sizes {
@@ -48,7 +47,7 @@ fn sizes(random: &Random) -> Sizes {
     }
 }
 
-/// Whom a reply goes to, and what it answers.
+/// The client and the call that a reply goes to, and the subject of the request.
 struct Caller {
     client: usize,
     call: u64,
@@ -57,15 +56,15 @@ struct Caller {
     subject: Subject,
 }
 
-/// What was asked about.
+/// The subject of a request.
 enum Subject {
-    /// By access.
+    /// The object of each access.
     Objects(Vec<About>),
     Cell(ConfigurationId, Bytes),
     Other,
 }
 
-/// What an access is about.
+/// The object and the version of an access.
 struct About {
     object: ObjectId,
     /// The version, if it is a put or an adoption.
@@ -87,7 +86,7 @@ pub(super) struct Machine {
     pub(super) paused_at: Option<Instant>,
     /// Its disk has no room before then.
     pub(super) full_until: Instant,
-    /// How often its address has changed.
+    /// Number of changes of its address.
     pub(super) moves: u64,
     /// The task that registers its start.
     pub(super) registering: Option<usize>,
@@ -109,7 +108,7 @@ pub(super) struct Machines {
     pub(super) losses: Losses,
     /// Servers that are gone, in the order in which they went.
     pub(super) departures: Vec<DepartedServer>,
-    /// When a copy was last in the place of a disk, if none is now.
+    /// The time at which a copy was last in the place of a disk; `None` if one is there now.
     pub(super) copied_until: Option<Instant>,
     root: Arc<Configuration>,
     commit_us: (u64, u64),
@@ -179,18 +178,19 @@ impl Machine {
         self.live.is_some()
     }
 
-    /// Where its records are.
+    /// The store of its records; `None` if it is down.
     pub(super) fn keep(&self) -> Option<&Durable<MemoryDisk>> {
         Some(self.live.as_ref()?.node.keep())
     }
 
-    /// What was posted where it leads.
+    /// Changes that clients posted to the domains that it leads.
     pub(super) fn posted(&self) -> Vec<PostedChanges> {
         let live = self.live.as_ref();
         live.map_or_else(Vec::new, |live| live.node.shard().server().posted())
     }
 
-    /// As the leader of a domain it has moved so much more.
+    /// Notes the objects and bytes that the server has moved as the leader of a domain. `None`: it has made the
+    /// changes, or begins again.
     pub(super) fn leads(&mut self, domain: DomainId, moved: Option<Transferred>) {
         if let Some(live) = &mut self.live {
             live.node.leads(domain, moved);
@@ -210,7 +210,7 @@ impl Machine {
         known.into_iter().flatten().collect()
     }
 
-    /// What it knows of a server.
+    /// The record of a server that it knows.
     pub(super) fn registered(&self, id: ServerId) -> Option<ServerRecord> {
         let live = self.live.as_ref()?;
         let mut known = live.node.shard().server().registered();
@@ -292,7 +292,7 @@ impl World {
         self.turn(server);
     }
 
-    /// What the request is about; shows the invariants the elements in it.
+    /// The subject of the request. Shows the invariants the elements in the request.
     fn subject(&self, request: &Request) -> Subject {
         let Request::Configured {
             configuration,

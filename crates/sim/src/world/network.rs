@@ -14,7 +14,7 @@ use areo_wire::frame::NO_DEADLINE;
 use bytes::Bytes;
 use std::time::Duration;
 
-/// An encoded message.
+/// An encoded message, with its payload.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Body {
     pub(super) body: Bytes,
@@ -28,7 +28,7 @@ pub(super) struct Message {
     pub(super) content: Content,
     /// Counts the messages of the world, to see them overtake each other.
     number: u64,
-    /// How often the server's address had changed when it was sent.
+    /// Number of changes of the server's address when the message was sent.
     moves: u64,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Message {
 pub(super) enum Content {
     Request {
         call: u64,
-        /// What is left of its deadline, as a frame says it.
+        /// Time left until its deadline, as in a frame.
         deadline_ms: u32,
         body: Body,
     },
@@ -77,7 +77,7 @@ impl Message {
         Message { content, ..self }
     }
 
-    /// Caller and server.
+    /// The caller and the server of the message.
     pub(super) fn ends(&self) -> (usize, usize) {
         (self.client, self.server)
     }
@@ -86,7 +86,7 @@ impl Message {
         self.content.is_reply()
     }
 
-    /// Of its body and of what goes beside it.
+    /// Bytes of its body and its payload.
     pub(super) fn bytes(&self) -> usize {
         let (Content::Request { body, .. } | Content::Note(body) | Content::Reply(_, Ok(body))) =
             &self.content
@@ -104,15 +104,15 @@ impl Message {
     }
 }
 
-/// How the links are.
+/// State of all links.
 pub(super) struct Links {
-    /// By client, server and direction (0: to the server).
+    /// True if the link is blocked, by client, server and direction (0: to the server).
     blocked: Vec<Vec<[bool; 2]>>,
-    /// By client and server: when something last happened to a message, to the link or to the server.
+    /// By client and server: the time of the last fault of a message, of the link or of the server.
     disturbed: Vec<Vec<Instant>>,
     /// The last message that arrived, by client, server and direction.
     arrived: Vec<Vec<[u64; 2]>>,
-    /// What was sent into a blocked link and not lost: arrives when it is open again.
+    /// Messages that were sent into a blocked link and not lost. They arrive when it is open again.
     held: Vec<Message>,
     /// Until then they stay as they are.
     kept_until: Instant,

@@ -21,9 +21,9 @@ const BELATED: u64 = 200;
 /// The quorum calls of one operation.
 #[derive(Default)]
 pub(super) struct Pace {
-    /// When those of the last second began.
+    /// Begins of the calls of the last second.
     began: RefCell<VecDeque<Instant>>,
-    /// How many there were.
+    /// Number of calls.
     calls: Cell<u64>,
     /// The number of calls that began too late.
     belated: Cell<u64>,
@@ -36,7 +36,6 @@ impl Pace {
         self.goes_over_many.set(true);
     }
 
-    /// How many calls it has made.
     pub(super) fn calls(&self) -> u64 {
         self.calls.get()
     }
@@ -85,7 +84,7 @@ mod tests {
         Instant::default().plus(SECOND * call as u32 / per_second as u32)
     }
 
-    /// Of ten seconds of calls at this rate: whether one comes too soon.
+    /// True if a call comes too soon, within ten seconds of calls at this rate.
     fn is_too_fast(pace: &Pace, per_second: usize, objects: usize) -> bool {
         let mut calls = (0..10 * per_second).map(|call| at(call, per_second));
         calls.any(|now| pace.call(now, || objects).is_some())

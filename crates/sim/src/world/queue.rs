@@ -19,7 +19,7 @@ use std::collections::BinaryHeap;
 struct Entry {
     at: Instant,
     sequence: u64,
-    /// Where the event is: heaps move entries about, so that they are small.
+    /// The place of the event in `slots`: heaps move entries about, so that entries are small.
     slot: usize,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// By time; or, with a depth, by priority where there is a choice.
+    /// A queue ordered by time; with a depth, by priority where there is a choice.
     pub(super) fn new(seed: u64, depth: Option<u64>) -> Queue {
         Queue {
             priorities: depth.map(|depth| Priorities::new(seed, depth)),
@@ -102,7 +102,7 @@ impl Queue {
         Some((at.max(now), self.slots.take(slot)))
     }
 
-    /// What these events wait for is here now.
+    /// Moves the events that `is_meant` selects to `now`.
     pub(super) fn hasten(&mut self, now: Instant, is_meant: impl Fn(&Event) -> bool) {
         let hasten = |Reverse(entry): Reverse<Entry>| {
             let at = match is_meant(self.slots.get(entry.slot)) {
@@ -114,7 +114,7 @@ impl Queue {
         self.timed = self.timed.drain().map(hasten).collect();
     }
 
-    /// From now on it goes by time.
+    /// Orders all events by time from now on.
     pub(super) fn end_priorities(&mut self) {
         let priorities = self.priorities.take();
         let channels = priorities.into_iter().flat_map(|all| all.channels);
@@ -127,7 +127,7 @@ struct Priorities {
     random: Random,
     depth: u64,
     channels: Vec<BinaryHeap<Reverse<Entry>>>,
-    /// The highest first.
+    /// Channels in order of priority, highest first.
     order: Vec<usize>,
     /// Steps after which the channel that is about to run becomes the lowest.
     changes: Vec<u64>,

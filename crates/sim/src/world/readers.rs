@@ -22,9 +22,9 @@ const COMPLETION: Duration = Duration::from_secs(5);
 
 /// The calls of readers, and what servers do for them.
 pub(super) struct Readers {
-    /// By number.
+    /// Numbers of calls whose senders may only read.
     calls: RefCell<BTreeSet<u64>>,
-    /// By server: tasks.
+    /// Tasks of each server that complete versions for readers.
     completing: RefCell<Vec<Vec<usize>>>,
 }
 
@@ -37,7 +37,7 @@ impl Readers {
     }
 }
 
-/// What a server does with a request of a reader.
+/// The handling of a reader's request by a server.
 enum Handling {
     Answer,
     Complete,

@@ -11,7 +11,7 @@ use areo_core::object::Name;
 use areo_core::tag::Tag;
 use std::time::Duration;
 
-/// How long one operation of a repair may take.
+/// Timeout of one operation of a repair.
 const ATTEMPT: Duration = Duration::from_secs(2);
 
 struct Host<'a> {
@@ -21,7 +21,7 @@ struct Host<'a> {
 }
 
 impl RepairHost for Host<'_> {
-    /// As busy as the time of day says: all shares come up.
+    /// A load that follows the clock, so that all shares occur.
     fn busy_percent(&self) -> u8 {
         ((self.clock.now().0 >> 20) % 101) as u8
     }

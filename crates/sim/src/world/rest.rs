@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// segments that are not merged yet.
 const MOST_DEAD_BYTES: u64 = 3 * SEGMENT_BYTES;
 
-/// What the bounds are judged by.
+/// State that the bounds at rest are checked against.
 struct Rest<'a> {
     machines: &'a Machines,
     watch: &'a Watch,
@@ -33,8 +33,9 @@ struct Rest<'a> {
 }
 
 impl World {
-    /// At rest one version of each object is stored (`[X-3 unconfirmed-cap]`): everything was confirmed and has been quiet. Of blocks of
-    /// uploads that no object needs a removal may have ended half way, so that they are judged when they were swept.
+    /// Checks that servers store one version of each object at rest (`[X-3 unconfirmed-cap]`): all versions were
+    /// confirmed and have been quiet. A removal of an upload's blocks that no object needs may have ended half way:
+    /// those blocks are checked after the sweep.
     pub(crate) fn crowded(&self) -> Option<String> {
         let machines = &*self.0.machines.borrow();
         let watch = &*self.0.watch.borrow();
@@ -48,9 +49,9 @@ impl World {
         })
     }
 
-    /// At rest every member of a domain's last configuration holds its element of every version that is at a quorum
-    /// (`[X-25 full-redundancy]`). Members whose disks suffered, or are gone, are not judged, nor is a domain that is being
-    /// reconfigured.
+    /// Checks that every member of a domain's last configuration holds its element of every version that is at a
+    /// quorum, at rest (`[X-25 full-redundancy]`). Members whose disks are damaged or gone are not checked, nor is a
+    /// domain that is being reconfigured.
     pub(crate) fn below(&self) -> Option<String> {
         let machines = &*self.0.machines.borrow();
         let watch = &*self.0.watch.borrow();
@@ -125,8 +126,8 @@ impl World {
 }
 
 impl Watch {
-    /// Whether a server holds the object's tombstone; where a round finalizes versions, a finalized one: another may never be
-    /// (`[CAS-8 finalized-listing]`).
+    /// True if a server holds the object's tombstone. Where a round finalizes versions the tombstone must be
+    /// finalized: another one may never become so (`[CAS-8 finalized-listing]`).
     fn is_removed(&self, truth: &Truth, object: usize) -> bool {
         let c = self.shapes.get(&self.objects.key(object));
         match c.is_some_and(|c| dap::finalizes(c)) {
@@ -135,8 +136,8 @@ impl Watch {
         }
     }
 
-    /// Whether several versions of the object are too many for a server. Of versions that a round finalizes CAS keeps all, CASGC
-    /// the last; and what is above the mark stays (`[CAS-6 finalized-trimming]`).
+    /// True if the server may not keep several versions of the object. Of finalized versions CAS keeps all and CASGC
+    /// the last one; versions above the mark stay (`[CAS-6 finalized-trimming]`).
     fn bounds_versions(&self, truth: &Truth, object: usize) -> bool {
         let c = self.shapes.get(&self.objects.key(object));
         match c.map(|c| c.dap()) {
@@ -162,7 +163,7 @@ fn left_by(kept: &KeptRecord) -> Option<ConfigurationId> {
     }
 }
 
-/// Whether no later configuration of the domain is known to be final anywhere.
+/// True if no later configuration of the domain is known to be final anywhere.
 fn is_current(truths: &[Truth], key: &ConfigurationId) -> bool {
     key.index >= invariant::final_index(truths, domain_of(key))
 }
@@ -207,7 +208,7 @@ impl<'a> Rest<'a> {
         truth.crowded().filter(is_judged)
     }
 
-    /// Whether it is no block of an upload, or one that a manifest may name.
+    /// True if the object is no block of an upload, or a block that a manifest may name.
     fn needs(&self, object: ObjectId) -> bool {
         let upload = upload_of(self.watch.objects.name(object));
         upload.is_none_or(|upload| self.live.contains(&upload))
@@ -243,7 +244,8 @@ impl<'a> Rest<'a> {
         (!is_reclaimed).then(|| format!("does not reclaim its store: {usage:?}"))
     }
 
-    /// Of a configuration with a final successor nothing is left but what its options say (`[A-11 drop-when-final]`).
+    /// Checks that nothing is left of a configuration with a final successor, except what its options keep (`[A-11
+    /// drop-when-final]`).
     fn superseded(&self, _: usize, truth: &Truth) -> Option<String> {
         let is_left = |kept: &&KeptRecord| {
             let Some(key) = kept.key(&self.watch.objects) else {
@@ -271,8 +273,8 @@ impl<'a> Rest<'a> {
         ))
     }
 
-    /// Of an upload without a live manifest no block is left that a sweep can find, and no cell but that of one that was
-    /// aborted (decision record 0021).
+    /// Checks that an upload without a live manifest has left no block that a sweep can find, and no cell, except the
+    /// cell of an aborted upload (decision record 0021).
     fn swept(&self, _: usize, truth: &Truth) -> Option<String> {
         let truths = self.machines.truths();
         truth.records().find_map(|kept| match kept {

@@ -65,7 +65,7 @@ const DRAWN: &[Fault] = &[
 pub(super) const ROTTEN: usize = 1;
 
 impl World {
-    /// Trouble begins.
+    /// Schedules the first moment of faults.
     pub(crate) fn begin_trouble(&self) {
         self.0.queue_moment(self);
     }

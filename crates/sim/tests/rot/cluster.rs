@@ -36,7 +36,7 @@ const SIZES: Sizes = Sizes {
     slack: 8 << 10,
     scrub: u64::MAX,
 };
-/// How long an operation may take.
+/// Timeout of an operation.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 pub fn configuration(n: usize, dap: Dap) -> Arc<Configuration> {
@@ -62,7 +62,7 @@ type Replies = Vec<((), Result<Reply, Refusal>)>;
 struct Server {
     disk: MemoryDisk,
     node: Node<Records<MemoryDisk>, ()>,
-    /// Of the disk it started from nothing could be said about some records, not even their keys.
+    /// Some records of the disk that it started from were unreadable, even their keys.
     is_unreadable: bool,
 }
 
@@ -124,7 +124,7 @@ impl Server {
         Ok(codec::decode_reply(&reply.body, reply.payload).expect("it was encoded"))
     }
 
-    /// As an idle server does: evicts, reclaims, verifies everything, proves the last batch.
+    /// Does the upkeep of an idle server: evicts, reclaims, verifies everything, proves the last batch.
     fn keep_house(&mut self, now: Instant) {
         loop {
             let upkeep = self.node.upkeep(now, &mut ());
@@ -142,7 +142,7 @@ impl Server {
 struct Inner {
     configuration: Arc<Configuration>,
     servers: RefCell<Vec<Server>>,
-    /// Out of reach.
+    /// Servers that are out of reach.
     away: RefCell<Vec<usize>>,
     now: Cell<Instant>,
     random: Cell<u64>,

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 const VARIABLE: &str = "AREO_ROT_FLIPS";
-/// On every change.
+/// Trials on every change.
 const USUAL: usize = 600;
 /// Copies and fragments, some empty.
 const LENGTHS: [usize; 6] = [0, 20, 400, 401, 3000, 10_000];
@@ -31,7 +31,7 @@ const READS: usize = 100;
 /// On each of nearly all servers.
 const FLIPS_BEYOND: usize = 16;
 
-/// What must be read.
+/// A written version, which must be readable.
 struct WrittenValue {
     name: Name,
     tag: Tag,
@@ -101,7 +101,7 @@ fn try_to_read(cluster: &Cluster, written: &WrittenValue, what: &str) -> bool {
     true
 }
 
-/// What became of the flips of one trial.
+/// The effect of the flips of one trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fate {
     /// No object is touched.

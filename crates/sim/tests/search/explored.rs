@@ -29,7 +29,7 @@ fn holds(name: &str) -> Exploration {
     explored
 }
 
-/// Whether there is a schedule in which an operation ends so.
+/// True if some schedule has an operation with such a result.
 fn ends(explored: &Exploration, is_so: impl Fn(&Outcome) -> bool) -> bool {
     let mut operations = explored.outcomes.iter().flatten();
     operations.any(|of| of.ended.as_ref().is_some_and(&is_so))

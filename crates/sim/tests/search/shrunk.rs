@@ -55,7 +55,7 @@ fn what_is_left_is_what_the_violation_needs() {
     assert!(10 * left <= before, "{left} of {before}");
 }
 
-/// How many strikes are left, if the search ended by itself: none of them can be left out then.
+/// Number of strikes in the shrunk run, if the search ended by itself: then none of them can be left out.
 fn shrinks_to_what_it_needs(broken: &Outcome) -> Option<usize> {
     let shrunk = shrink(&OPTIONS, broken, || {}).expect("it broke a rule");
     let has_ended = shrunk.runs < SHRINK_RUNS;

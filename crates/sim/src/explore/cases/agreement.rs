@@ -21,10 +21,10 @@ use std::sync::Arc;
 
 /// The first server that is added.
 const FIRST: u128 = 4;
-/// What is handed on, and what is proposed afterwards.
+/// The server that the handed-on proposal adds, and below the server that is proposed afterwards.
 const HANDED: u128 = 6;
 const LATE: u128 = 7;
-/// What a helper adds.
+/// Stands for no server: a helper and a hand-on add none of their own.
 const NOTHING: u128 = 0;
 
 /// Each of two proposers adds a server of its own.
@@ -71,7 +71,7 @@ pub(super) fn announced() -> Case {
     }
 }
 
-/// The production proposal.
+/// A proposal by the production client.
 async fn propose(
     client: Client<ExploreEnv>,
     c: Arc<Configuration>,
@@ -80,10 +80,10 @@ async fn propose(
     merging::propose(&client.env, &Visit::new(&c), &own).await
 }
 
-/// What a helper does with the proposals that it sees in the first round: it has none of its own.
+/// The reaction of a helper, which has no proposal of its own, to the proposals that it sees in the first round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Helper {
-    /// As published: it goes on to the next round with them, and no proposer of this one hears of that.
+    /// As published, it carries them into the next round; no proposer of the first round learns of that.
     Published,
     /// It proposes them in this round (`[R-23 propose-first]`).
     Proposing,
@@ -156,8 +156,8 @@ fn membership(c: &Configuration) -> Membership {
     membership.expect("of a lattice")
 }
 
-/// What was decided in an earlier configuration is handed on; then its client proposes something else, beside another proposer. A third
-/// one died when one member had its proposal.
+/// A client hands on a decision of an earlier configuration and then proposes another server, beside a second
+/// proposer. A third proposer died when one member had its proposal.
 pub(super) fn handed_on() -> Case {
     let c = speculating_three();
     let hand_on = |client: Client<ExploreEnv>, c: Arc<Configuration>, nothing| async move {
@@ -215,7 +215,7 @@ pub(super) fn led() -> Case {
     }
 }
 
-/// What an acceptor has accepted and promised.
+/// Requests whose answers show what an acceptor has accepted and promised.
 fn acceptor(c: &Arc<Configuration>) -> Vec<Request> {
     let cell = Bytes::from_static(SUCCESSOR_CELL);
     let ballot = Ballot::default();
@@ -259,7 +259,7 @@ fn rounds(c: &Arc<Configuration>) -> Vec<Request> {
     (0..ROUNDS).map(cell).collect()
 }
 
-/// What members keep in a cell.
+/// A query of a cell.
 fn kept(c: &Arc<Configuration>, cell: Bytes) -> Request {
     let step = CellRequest::Query;
     request(c, Body::Cell { cell, step })
@@ -274,7 +274,7 @@ fn request(c: &Arc<Configuration>, body: Body) -> Request {
     }
 }
 
-/// What these cases share.
+/// The common part of these cases: members merge changes.
 fn merged(c: &Arc<Configuration>) -> Case {
     Case {
         judge: Judge {
@@ -285,7 +285,8 @@ fn merged(c: &Arc<Configuration>) -> Case {
     }
 }
 
-/// What it proposes adds a server to those of the configuration, and it ends with the added servers that it decides on.
+/// An operation that proposes to add `server` to the configuration's servers. It ends with the added servers that are
+/// decided.
 fn operation<F>(
     c: &Arc<Configuration>,
     server: u128,
@@ -321,7 +322,7 @@ fn added(c: &Configuration, server: u128) -> Membership {
     }
 }
 
-/// What each operation decided on, which servers it adds.
+/// The label of each operation, and the servers that its decision adds.
 fn decisions(observed: &[ObservedOperation]) -> Vec<(String, BTreeSet<String>)> {
     let decided = |of: &ObservedOperation| match &of.ended {
         Some(Outcome::Other(added)) => {

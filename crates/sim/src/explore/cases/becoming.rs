@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// Pauses that an operation makes before it gives up.
 const PAUSES: usize = 1;
 
-/// What a client does, operation after operation.
+/// The operations of a client, in order, as [`case`] names them.
 pub type Program<'a> = &'a [&'a str];
 
 /// A domain of `n` servers of the first kind moves to `targets` others of the second while clients run their programs: `R` reads, `M`
@@ -115,7 +115,7 @@ pub(super) fn back() -> Case {
     ))
 }
 
-/// The same with a write after the move, which a creation that is late must not cover.
+/// [`back`] with a write after the move, which a late creation must not cover.
 pub(super) fn back_over() -> Case {
     let conditional = Dap::Conditional { k: 1 };
     ceasing(case(
@@ -178,7 +178,7 @@ fn move_domain(c: &Arc<Configuration>, next: &Arc<Configuration>) -> Operation {
     })
 }
 
-/// What [`areo_core::reconfig::ares`] does, step by step, with one object.
+/// One step after the other of [`areo_core::reconfig::ares`], with one object.
 async fn install<E: Env>(
     client: &Client<E>,
     c: &Arc<Configuration>,

@@ -10,18 +10,16 @@ use areo_core::tag::Tag;
 use bytes::Bytes;
 use std::sync::Arc;
 
-/// What a client does.
+/// The operation of a client.
 #[derive(Clone, Copy, Debug)]
 pub enum Does {
     /// Writes this if the object was never written.
     Creates(&'static str),
-    /// Writes this.
     Writes(&'static str),
-    /// Reads.
     Reads,
 }
 
-/// By client one operation, and how many ballots it uses before it gives up.
+/// For each client its one operation, and the ballots that it may use before it gives up.
 pub type Programs<'a> = &'a [(Does, usize)];
 
 /// A case of one register. `notes`: whether CONFIRM arrives, at any moment or never; otherwise it is lost.

@@ -40,7 +40,7 @@ pub(super) fn two() -> Case {
     }
 }
 
-/// What a reconfigurer does until it proposes. It ends with the changes that it would propose.
+/// The part of a reconfiguration before the proposal. It ends with the changes that the client would propose.
 fn propose(c: &Arc<Configuration>, label: &str, wanted: &Descriptor) -> Operation {
     let change = Change::new(c, wanted).expect("a valid change");
     Operation::new(label, Kind::Other, move |client| {

@@ -17,12 +17,12 @@ use areo_core::reconfig::sequence;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// How the old configuration is read.
+/// The way to read the old configuration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Transfer {
-    /// As published: by any quorum.
+    /// From any quorum, as published.
     Open,
-    /// By servers that know the new configuration.
+    /// From servers that know the new configuration.
     Closing,
 }
 
@@ -99,7 +99,7 @@ fn reconfigure(
     })
 }
 
-/// What [`areo_core::reconfig::ares`] does, step by step, with one object.
+/// One step after the other of [`areo_core::reconfig::ares`], with one object.
 async fn install<E: Env>(
     client: &Client<E>,
     c: &Arc<Configuration>,

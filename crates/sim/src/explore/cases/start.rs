@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 /// The member that starts.
 const STARTING: ServerId = ServerId(1);
-/// How an operation ends whose start is confirmed.
+/// Result of an operation whose start is confirmed.
 const CONFIRMED: &str = "its start is confirmed";
-/// What the directory says: the server has been started once.
+/// The starts recorded in the directory: the server has been started once.
 const STARTED_ONCE: Starts = Starts {
     incarnation: 1,
     unconfirmed: None,
@@ -52,8 +52,8 @@ pub(super) fn copied() -> Case {
     }
 }
 
-/// The same, and what the servers say of their starts arrives in between: of server 1 the start before, which two of the three
-/// have not heard of yet.
+/// The directory is older than the last start, as in [`rolled_back`], and servers exchange their records of starts
+/// meanwhile: two of the three have not heard of server 1's latest start yet.
 pub(super) fn told() -> Case {
     let before = [(1, 1), (1, 2), (2, 2), (3, 3)];
     let know = |(at, of): (u128, u128)| {
@@ -103,7 +103,7 @@ fn record(incarnation: u64, start: u64) -> ServerRecord {
     }
 }
 
-/// The production start.
+/// A start by the production code.
 fn start(c: &Arc<Configuration>) -> Operation {
     let c = c.clone();
     Operation::new("start", Kind::Other, move |client| {

@@ -4,7 +4,7 @@ use super::*;
 use std::ops::RangeInclusive;
 
 const BYTES: usize = 96 << 10;
-/// What messages have beside elements, for each member.
+/// Upper bound for the bytes of a message to one member beside its element.
 const BESIDE: u64 = 1 << 10;
 
 fn setting(dap: Dap, servers: usize) -> Setting {

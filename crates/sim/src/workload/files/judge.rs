@@ -28,7 +28,7 @@ impl Floors {
 }
 
 impl One<'_> {
-    /// As they are when an operation begins.
+    /// The floors of the blocks when an operation begins.
     pub(super) fn floors(&self) -> Floors {
         let floors = self.work.files.floors.borrow().clone();
         Floors(floors, self.object.0)

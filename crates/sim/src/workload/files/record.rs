@@ -30,7 +30,7 @@ pub(super) struct Recorder {
     pub(super) blocks: RefCell<BTreeMap<Name, Progress>>,
 }
 
-/// How far the write of a block is.
+/// Progress of the write of a block.
 #[derive(Default)]
 pub(super) struct Progress {
     asked: Option<Instant>,
