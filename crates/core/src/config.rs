@@ -137,7 +137,6 @@ impl fmt::Debug for Configuration {
 /// (`[X-13 highest-final]`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ConfigurationId {
-    /// The domain.
     pub domain: DomainId,
     /// The part of the domain.
     pub partition: u32,
@@ -311,7 +310,6 @@ impl Configuration {
         &self.descriptor
     }
 
-    /// Its quorum system.
     pub fn quorums(&self) -> Quorums {
         self.quorums
     }
@@ -321,7 +319,6 @@ impl Configuration {
         &self.code
     }
 
-    /// Its id.
     pub fn id(&self) -> ConfigurationId {
         self.id
     }

@@ -34,7 +34,7 @@ use snapshot::FIRST_CELL;
 /// Why it was not decided which configuration comes next.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ProposeError {
-    /// Without the members.
+    /// The call to the members failed.
     Failed(CallError),
     /// Without the service outside.
     Undecided(DeciderError),

@@ -320,7 +320,7 @@ pub async fn put_new<E: Env>(
     put(env, at, name, (tag, value), store).await
 }
 
-/// As [`elements`], counted if there is anything to compute.
+/// Calls [`elements`], and counts the computation if the value is coded.
 fn encoded<E: Env>(env: &E, c: &Configuration, name: &Name, value: &Value) -> Vec<Element> {
     let begun = env.now();
     let elements = elements(c, name, value);

@@ -7,7 +7,7 @@ use bytes::Bytes;
 pub struct Value {
     /// A tombstone: an ordinary version that says that the object is gone (`[X-18 tombstone-versions]`). It has no content.
     pub deleted: bool,
-    /// Encoded [`crate::object::Metadata`].
+    /// Metadata, encoded by [`crate::object::Metadata`].
     pub metadata: Bytes,
     /// The bytes, in order; several pieces where they came from several servers, so that nobody copies them.
     pub content: Vec<Bytes>,
@@ -37,7 +37,6 @@ impl Value {
         }
     }
 
-    /// A tombstone.
     pub fn tombstone(metadata: Bytes) -> Value {
         Value {
             deleted: true,
@@ -76,7 +75,7 @@ pub enum Form {
     Manifest,
     /// Fragment `index` of an `[n, k]` code.
     Fragment {
-        /// All fragments.
+        /// Number of all fragments.
         n: u8,
         /// Fragments that make the value.
         k: u8,
@@ -137,11 +136,9 @@ pub struct Handle(pub u32);
 /// when it releases the reply.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ReplyElement {
-    /// The element.
     Whole(Element),
     /// Bytes that are to be read from the store.
     Stored {
-        /// The record.
         handle: Handle,
         /// False: metadata only, the payload is left empty.
         payload: bool,

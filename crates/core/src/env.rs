@@ -18,14 +18,14 @@ pub enum Work {
     Encoded {
         /// Bytes of the value.
         bytes: u64,
-        /// Its duration.
+        /// Duration of the computation.
         time: Duration,
     },
     /// Data of a value was computed from parity.
     Decoded {
         /// Bytes of the value.
         bytes: u64,
-        /// Its duration.
+        /// Duration of the computation.
         time: Duration,
     },
     /// The answers of a quorum fitted no version, so that it is asked again (2.7; the papers' retries).
@@ -33,15 +33,11 @@ pub enum Work {
     /// Two configurations of one index were seen ([`crate::pointer::Fork`]).
     Forked,
     /// Servers of a new configuration took over elements that they held in earlier ones (`[X-17 adopted-elements]`).
-    Adopted {
-        /// The count.
-        elements: u64,
-    },
+    Adopted { elements: u64 },
     /// Servers of a new configuration were sent elements.
     Moved {
-        /// The count.
         elements: u64,
-        /// Their bytes.
+        /// Payload bytes of these elements.
         bytes: u64,
     },
 }
@@ -51,16 +47,12 @@ pub enum Work {
 pub enum Conclusion<'a> {
     /// Lattice agreement decided this membership, or a speculating snapshot may commit it, in this round.
     Merged {
-        /// The membership.
         membership: &'a Membership,
         /// In which round; 0 where there are none.
         round: u32,
     },
     /// A weak snapshot: operations go on to these (`[R-22 collect-again]`).
-    Collected {
-        /// The successors.
-        successors: &'a Successors,
-    },
+    Collected { successors: &'a Successors },
 }
 
 /// The world as the algorithms see it. One clone per operation: it carries the operation's deadline, trace and
@@ -85,10 +77,10 @@ pub trait Env: Clone + 'static {
     /// One-way, best effort, and in no hurry: it may wait for something else that is sent to the same server.
     fn tell(&self, to: &Members, note: Note);
 
-    /// Waits.
+    /// Waits for this time.
     fn sleep(&self, time: Duration) -> impl Future<Output = ()>;
 
-    /// Now.
+    /// The current time.
     fn now(&self) -> Instant;
 
     /// Microseconds since 1970, roughly: where a ballot begins to count. Nothing rests on it but how often a ballot is refused.
@@ -96,7 +88,7 @@ pub trait Env: Clone + 'static {
         self.now().0 / 1000
     }
 
-    /// A random number.
+    /// A random number, for ids and pauses.
     fn random(&self) -> u64;
 
     /// Waits for a random while, shorter than this: those that met do not meet again.

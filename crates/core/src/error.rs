@@ -47,9 +47,7 @@ pub enum Obstacle {
 /// The current version of an object, of which fewer elements are left than make its value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LostVersion {
-    /// The object.
     pub name: Name,
-    /// The version.
     pub tag: Tag,
     /// The number of its elements that are left, at least. They are of one value.
     pub found: usize,
@@ -128,9 +126,7 @@ impl fmt::Display for DeciderError {
 /// The response of one server to one request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Response {
-    /// It answered.
     Answered,
-    /// It refused.
     Refused(Refusal),
     /// It could not be reached.
     Unreachable,
@@ -164,7 +160,6 @@ pub struct AnswerCount {
 }
 
 impl AnswerCount {
-    /// Counts these responses.
     pub fn of(responses: impl Iterator<Item = Response>, needed: usize) -> AnswerCount {
         let none = AnswerCount {
             answered: 0,
@@ -327,7 +322,7 @@ impl Unavailable {
         }
     }
 
-    /// Servers that answered.
+    /// Number of servers that answered.
     pub fn answered(&self) -> usize {
         self.count().answered
     }

@@ -42,7 +42,7 @@ impl<E: Env> Domain<E> {
     }
 }
 
-/// What a chunk is: a cryptographic hash of its bytes. Two chunks with the same digest are taken for the same.
+/// A cryptographic hash of the bytes of a chunk. Two chunks with equal digests are taken for one chunk.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest(pub [u8; 32]);
 

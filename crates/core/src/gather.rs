@@ -31,23 +31,23 @@ mod visit;
 
 /// A tally that speaks of one configuration: makes the bodies, not the envelopes.
 pub trait ConfiguredTally {
-    /// The decision.
+    /// The result of the call.
     type Output: 'static;
-    /// See [`Tally::needed`].
+    /// [`Tally::needed`] for one configuration.
     fn needed(&self) -> usize;
-    /// See [`Tally::ask`].
+    /// [`Tally::ask`] for one configuration.
     fn ask(&mut self, position: usize) -> Option<Body>;
     /// True if the member at this position is among those that a thrifty call asks first: its answer alone has what is wanted.
     fn prefers(&self, _position: usize) -> bool {
         false
     }
-    /// See [`Tally::add`].
+    /// [`Tally::add`] for one configuration.
     fn add(&mut self, from: usize, event: Event) -> Decision<Self::Output>;
-    /// See [`Tally::tick`].
+    /// [`Tally::tick`] for one configuration.
     fn tick(&mut self) -> Decision<Self::Output> {
         Decision::Pending
     }
-    /// See [`Tally::patience`].
+    /// [`Tally::patience`] for one configuration.
     fn patience(&self) -> Option<Duration> {
         None
     }
@@ -60,7 +60,7 @@ pub struct Quorum<S, F> {
     needed: usize,
     /// Counted already; the member is not asked.
     counted: Vec<bool>,
-    /// Refused for good.
+    /// For each member whether it refused and cannot count any more.
     refused: Vec<bool>,
     state: Option<S>,
     fold: F,
@@ -274,7 +274,7 @@ impl Tally for Survey {
         }
     }
 
-    /// Patience is over.
+    /// Ends the survey with the replies that came in time.
     fn tick(&mut self) -> Decision<Self::Output> {
         Decision::Done(std::mem::take(&mut self.replies))
     }

@@ -58,7 +58,7 @@ impl<E: Env> Client<E> {
 pub enum Deletion {
     /// The object is gone; this is the version of its tombstone.
     Deleted(Tag),
-    /// There was none.
+    /// There was no object.
     NotFound,
 }
 

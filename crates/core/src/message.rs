@@ -31,14 +31,12 @@ mod status;
 pub enum Request {
     /// A request for one configuration.
     Configured {
-        /// The configuration.
         configuration: ConfigurationId,
         /// Its descriptor, for a server that has not heard of it (`[C-7 describe-unknown]`).
         descriptor: Option<Arc<Configuration>>,
         /// The successors that the server is to know before it answers (WRITE-CONFIG; a closed request, `[A-8 closed-get]`): the reply then shows
         /// these pointers, or larger ones.
         successors: Successors,
-        /// The request.
         body: Body,
     },
     /// The root configuration and the registered servers.
@@ -49,7 +47,6 @@ pub enum Request {
     Status,
     /// Asks for the latest configuration of the domain: its highest final configuration, as far as this server knows (3.6, `[X-21 directory-join]`).
     Latest {
-        /// The domain.
         domain: DomainId,
         /// The part of the domain.
         partition: u32,
@@ -65,13 +62,12 @@ pub enum Body {
     Access(Vec<(Name, Access)>),
     /// A page of the objects that this server holds.
     List(ListRequest),
-    /// Which configuration comes after this one? (READ-CONFIG; with a pointer in the envelope, WRITE-CONFIG)
+    /// Asks for the successor (READ-CONFIG; with a pointer in the envelope, WRITE-CONFIG).
     ReadConfig,
     /// One step of a decided-once cell.
     Cell {
         /// The name of the cell.
         cell: Bytes,
-        /// The request.
         step: CellRequest,
     },
     /// The cells whose names begin so, for which this server has accepted a value; a page.
@@ -95,9 +91,9 @@ pub enum Body {
 /// The part of the newest element that a query wants beside the tags.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Want {
-    /// Tags only.
+    /// Tags only, no element.
     Tags,
-    /// The metadata.
+    /// The metadata, without the payload.
     Metadata,
     /// The element if it is a fragment; of a copy, one other server is asked.
     Fragment,
@@ -108,7 +104,7 @@ pub enum Want {
 /// Data access to one object; what the data access primitives consist of.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Access {
-    /// What do you hold? (QUERY, QUERY-TAG, QUERY-LIST)
+    /// Asks for the object's tags (QUERY, QUERY-TAG, QUERY-LIST).
     Query {
         /// The wanted part of the newest element.
         want: Want,
@@ -120,14 +116,12 @@ pub enum Access {
     },
     /// The element of exactly this tag.
     Fetch {
-        /// The version.
         tag: Tag,
         /// False: its metadata is enough.
         payload: bool,
     },
-    /// Hold this.
+    /// Stores an element of a new version.
     Put {
-        /// The version.
         tag: Tag,
         /// This server's element of it.
         element: Element,
@@ -137,12 +131,12 @@ pub enum Access {
     },
     /// Hold this, which was decided to be kept: neither a fence nor the number of versions keeps it out (`[X-3 unconfirmed-cap]`).
     Keep {
-        /// The version.
         tag: Tag,
         /// This server's element of it.
         element: Element,
     },
-    /// As if what is held of this version in an earlier configuration were put here, by a write-back (ADOPT, `[X-17 adopted-elements]`).
+    /// Stores the element that the server holds of this version in an earlier configuration, as if a write-back had
+    /// put it (ADOPT, `[X-17 adopted-elements]`).
     Adopt(Tag),
     /// Take in no version up to this tag that is not here yet, unless it is confirmed or decided to be kept; and say what you
     /// hold (FENCE, `[X-3 unconfirmed-cap]`).
@@ -155,7 +149,6 @@ pub enum Access {
     /// The version's elements are at a quorum: let reads find it from now on (FIN, `[CAS-1 durable-marks]`). The answer is
     /// [`Answer::Fetched`], or [`Answer::Stored`] where nothing is wanted or here.
     Finalize {
-        /// The version.
         tag: Tag,
         /// The part of the element here that comes with the answer.
         want: Want,
@@ -164,7 +157,8 @@ pub enum Access {
     },
     /// Evict this version if it is not confirmed: it was decided never to be at a quorum (DROP, `[X-3 unconfirmed-cap]`).
     Drop(Tag),
-    /// What do you hold of a ranked register, and with a ballot: promise to take no smaller one (PREPARE, `[W-1 promise]`).
+    /// Asks for the state of a ranked register; with a ballot, also for a promise to take no smaller one (PREPARE,
+    /// `[W-1 promise]`).
     Rank {
         /// The ballot to be promised; `None`: nothing is promised.
         ballot: Option<Ballot>,
@@ -200,20 +194,12 @@ pub struct Announcement {
 /// One step of single-decree Paxos ([`crate::consensus::paxos`]), or of lattice agreement ([`crate::consensus::agreement`]).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CellRequest {
-    /// What have you accepted? Promises nothing.
+    /// Asks for the accepted value. Promises nothing.
     Query,
     /// Promise to refuse smaller ballots.
-    Prepare {
-        /// The ballot.
-        ballot: Ballot,
-    },
-    /// Accept this value.
-    Accept {
-        /// The ballot.
-        ballot: Ballot,
-        /// The value.
-        value: Bytes,
-    },
+    Prepare { ballot: Ballot },
+    /// Asks to accept this value at this ballot.
+    Accept { ballot: Ballot, value: Bytes },
     /// Keep the join of this and of what you have, and say what that is. Only of the cells of lattice agreement and of a speculating
     /// snapshot, with a membership, and of that of the mailbox, with a change.
     Join(Bytes),
@@ -243,10 +229,9 @@ pub enum Reply {
     Cells {
         /// In order of their names.
         cells: Vec<CellSummary>,
-        /// There are more.
+        /// There are more cells after these.
         truncated: bool,
     },
-    /// The directory.
     Directory(Directory),
     /// The registered servers, by id.
     Servers(Vec<ServerRecord>),
@@ -265,7 +250,6 @@ pub enum Reply {
     Latest(Option<Arc<Configuration>>),
     /// The envelope of an answer by a server that knows what comes next: both are one snapshot (`[C-2 atomic-snapshot]`, `[R-25 whole-sets]`).
     Next {
-        /// The successors.
         successors: Successors,
         /// The answer; `None`: withheld. Then a pointer is final.
         reply: Option<Box<Reply>>,
@@ -325,27 +309,28 @@ impl Reply {
 /// The answer to one access.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// To a query.
+    /// Answer to a query.
     Held(HeldVersions),
-    /// To a fetch: the element. To a FIN, too, which is durable.
+    /// The element. Answer to a fetch, and to a durable FIN.
     Fetched(ReplyElement),
-    /// To a fetch: the element is no longer held, or never was. No statement about the tag.
+    /// The element is not held (any more), which says nothing about the tag. Answer to a fetch.
     Evicted,
-    /// To a put or an adoption: the tag is held, or below what was trimmed here. To a FIN: it is durable.
+    /// Answer to a put or an adoption: the tag is held, or is below the trimmed part. Answer to a FIN: the mark is
+    /// durable.
     Stored,
-    /// To an adoption or an ACCEPT: there is nothing to make the element of. No acknowledgement (NEED,
-    /// `[X-17 adopted-elements]`, `[W-2 accept]`).
+    /// The server has no source for its element: no acknowledgement. Answer to an adoption or an ACCEPT (NEED, `[X-17
+    /// adopted-elements]`, `[W-2 accept]`).
     Needed,
-    /// To a drop: the version is not here, or is confirmed.
+    /// The version is not stored, or is confirmed. Answer to a drop.
     Dropped,
-    /// What is held of a ranked register; to an ACCEPT that was refused, without an element. To a put: nothing was stored, because
-    /// the object is a ranked register from the next configuration on (`[W-12 becoming-conditional]`).
+    /// The state of a ranked register; without an element if it answers an ACCEPT that was refused. Answer to a put:
+    /// nothing was stored, because the object is a ranked register from the next configuration on (`[W-12
+    /// becoming-conditional]`).
     Ranked(Box<RankedVersions>),
     /// This object was refused, the others of the request were not.
     Refused(Refusal),
     /// The answers behind it are those for a later configuration (`[R-20 answers-for-later]`).
     Later {
-        /// The configuration.
         configuration: ConfigurationId,
         /// The successors of that one.
         successors: Successors,
@@ -403,9 +388,9 @@ impl HeldVersions {
 /// The answer of an acceptor.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CellReply {
-    /// To a query or a prepare that was accepted: the value accepted in the highest ballot.
+    /// The value accepted in the highest ballot. Answer to a query, or to an accepted prepare.
     Promised {
-        /// Ballot and value.
+        /// The ballot and the value; `None`: nothing was accepted.
         accepted: Option<(Ballot, Bytes)>,
     },
     /// The value was accepted.
@@ -420,7 +405,7 @@ pub enum CellReply {
     /// A configuration comes after this one: nothing is promised or accepted here any more (`[X-20 decided-once]`). What was accepted in
     /// the highest ballot stays so.
     Closed {
-        /// Ballot and value.
+        /// The ballot and the value; `None`: nothing was accepted.
         accepted: Option<(Ballot, Bytes)>,
     },
 }
@@ -428,11 +413,11 @@ pub enum CellReply {
 /// A cell of a page.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CellSummary {
-    /// Its name.
+    /// The name of the cell.
     pub cell: Bytes,
     /// The value accepted here in the highest ballot, or decided; empty for the cell of an upload that only promised.
     pub value: Bytes,
-    /// It is decided.
+    /// True if a value is decided.
     pub decided: bool,
 }
 
@@ -450,35 +435,27 @@ pub struct Directory {
 pub enum Note {
     /// The version is at a quorum of this configuration (2.6 CONFIRM, `[F-3 confirmed-tag]`).
     Confirm {
-        /// The configuration.
         configuration: ConfigurationId,
-        /// The object.
         name: Name,
-        /// The version.
         tag: Tag,
     },
     /// The version of a ranked register is chosen at this ballot (CONFIRM, `[W-3 chosen]`).
     Chosen {
-        /// The configuration.
         configuration: ConfigurationId,
-        /// The object.
         name: Name,
         /// The version, and its ballot.
         chosen: ChosenVersion,
     },
     /// The cell is decided.
     Decided {
-        /// The configuration.
         configuration: ConfigurationId,
         /// The name of the cell.
         cell: Bytes,
-        /// The value.
         value: Bytes,
     },
     /// No decision about the upload of this cell matters any more: a version is complete that is larger than the one it is, or
     /// would be (`docs/decisions/0021-cells-go-with-their-uploads.md`).
     Forget {
-        /// The configuration.
         configuration: ConfigurationId,
         /// The name of the cell.
         cell: Bytes,
@@ -491,9 +468,7 @@ pub enum Note {
     Restart(Box<RestartNote>),
     /// The configuration has a final successor.
     Next {
-        /// The configuration.
         configuration: ConfigurationId,
-        /// The successor.
         pointer: Pointer,
     },
 }

@@ -27,13 +27,13 @@ impl fmt::Debug for DomainId {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Kind {
-    /// A user's object.
+    /// An object that a user has written.
     User = 0,
     /// A fragment of a file or of a large object.
     Block = 1,
     /// The first block of a file.
     Genesis = 2,
-    /// The store's own.
+    /// An object of the store itself.
     System = 3,
     /// A record of an upload in progress, which no listing of users' objects shows. Its name is the key of a user's object, a byte 0,
     /// and a suffix without one. Who may read or write it is judged by the key (`[X-43 upload-records]`).
@@ -100,21 +100,18 @@ pub enum InvalidKey {
     Empty,
     /// The key has more than [`limits::KEY_BYTES`] bytes.
     TooLong {
-        /// Its length.
+        /// Length of the key.
         bytes: usize,
     },
     /// The key is not UTF-8.
     NotUtf8,
     /// The suffix of a record of an upload has no bytes, too many, or a byte 0.
     Suffix {
-        /// Its length.
+        /// Length of the suffix.
         bytes: usize,
     },
     /// The kind byte is none of [`Kind`].
-    UnknownKind {
-        /// The byte.
-        byte: u8,
-    },
+    UnknownKind { byte: u8 },
 }
 
 impl fmt::Display for InvalidKey {
@@ -247,12 +244,11 @@ impl Name {
         self.0
     }
 
-    /// The kind.
     pub fn kind(&self) -> Kind {
         Kind::from_byte(self.0[0]).expect("checked when the name was made")
     }
 
-    /// The key.
+    /// The key without the kind byte.
     pub fn key(&self) -> &str {
         std::str::from_utf8(&self.0[1..]).expect("checked when the name was made")
     }

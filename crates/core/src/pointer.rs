@@ -124,12 +124,12 @@ impl Successors {
         fits.then_some(Successors(pointers))
     }
 
-    /// The pointers, ascending.
+    /// The pointers, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = &Pointer> {
         self.0.iter()
     }
 
-    /// The count.
+    /// Number of pointers.
     pub fn len(&self) -> usize {
         self.0.len()
     }

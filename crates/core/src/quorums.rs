@@ -13,7 +13,7 @@ pub struct Quorums {
 }
 
 impl Quorums {
-    /// Majorities of `n`.
+    /// A quorum system of majorities.
     pub fn majority(n: usize) -> Quorums {
         assert!(n > 0, "a configuration has members");
         let quorum = n / 2 + 1;

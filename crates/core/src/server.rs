@@ -62,7 +62,6 @@ pub struct Identity {
     pub id: ServerId,
     /// Counts its starts ([`crate::starts`]).
     pub incarnation: u64,
-    /// The root configuration.
     pub root: Arc<Configuration>,
     /// True if what it stores survives a restart.
     pub durable: bool,

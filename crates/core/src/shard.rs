@@ -85,12 +85,11 @@ impl<C> Shard<C> {
         }
     }
 
-    /// The server.
     pub fn server(&self) -> &Server {
         &self.server
     }
 
-    /// Recovery: as [`Server::recover`].
+    /// Recovers one record ([`Server::recover`]).
     pub fn recover(&mut self, header: Header, damaged: bool) -> Handle {
         assert!(
             self.replies.is_empty(),
@@ -117,7 +116,7 @@ impl<C> Shard<C> {
         self.server.is_due(now)
     }
 
-    /// See [`Server::serve`].
+    /// [`Server::serve`] for the shard's server.
     pub fn serve(&mut self) {
         self.server.serve();
     }
@@ -144,7 +143,8 @@ impl<C> Shard<C> {
         self.server.gone_over(now, domains, is_all);
     }
 
-    /// As the leader of a domain the server has moved so much more there. `None`: it has made the changes, or begins again.
+    /// Adds objects and bytes that the server has moved as the leader of the domain. `None`: it has made the changes,
+    /// or begins again.
     pub fn leads(&mut self, domain: DomainId, moved: Option<Transferred>) {
         self.server.leads(domain, moved);
     }
@@ -218,7 +218,7 @@ impl<C> Shard<C> {
         self.server.renamed()
     }
 
-    /// Lets time pass.
+    /// Runs the work that is due at this time ([`Server::tick`]).
     pub fn tick(&mut self, now: Instant, heap: &impl Heap) {
         assert!(
             !self.committing,
@@ -248,7 +248,7 @@ impl<C> Shard<C> {
         self.server.damage(key, name, tag, |_| true);
     }
 
-    /// See [`Server::drop_tombstones`].
+    /// [`Server::drop_tombstones`] for the shard's server.
     pub fn drop_tombstones(
         &mut self,
         key: ConfigurationId,

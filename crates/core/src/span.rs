@@ -16,7 +16,7 @@ pub const STAT: &str = "areo.stat";
 pub const WRITE: &str = "areo.write";
 /// A coverable write of one object.
 pub const CVR_WRITE: &str = "areo.cvr_write";
-/// A deletion.
+/// Name of the span of a deletion.
 pub const DELETE: &str = "areo.delete";
 /// A page of a listing.
 pub const LIST: &str = "areo.list";
@@ -65,7 +65,7 @@ pub const CONFIG_FINALIZE: &str = "config.finalize";
 /// Letting superseded configurations go.
 pub const CONFIG_COLLECT: &str = "config.collect";
 
-/// Computing parity fragments.
+/// Name of the span of computing parity fragments.
 pub const EC_ENCODE: &str = "ec.encode";
 /// Computing missing data fragments.
 pub const EC_DECODE: &str = "ec.decode";
@@ -159,7 +159,7 @@ pub const CANCELLED: &str = "cancelled";
 
 /// An end without success, in a word that says of which kind: few of them, so that people can count by it.
 pub trait ErrorType {
-    /// The word.
+    /// The kind of the error, in one word.
     fn error_type(&self) -> &'static str;
 }
 
@@ -212,12 +212,10 @@ pub use watch;
 pub struct SpanGuard(Option<Span>);
 
 impl SpanGuard {
-    /// It begins.
     pub fn new(span: Span) -> SpanGuard {
         SpanGuard(Some(span))
     }
 
-    /// The span.
     pub fn span(&self) -> Span {
         self.0.clone().expect("there is one until it has ended")
     }

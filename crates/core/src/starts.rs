@@ -39,7 +39,6 @@ pub struct StartPhase {
 pub struct Next {
     /// The step: a registration, or a question about it.
     pub step: Enrolment,
-    /// The incarnation.
     pub incarnation: u64,
     /// The number of the start; of one that is only asked about, none.
     pub start: u64,

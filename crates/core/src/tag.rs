@@ -18,7 +18,6 @@ impl fmt::Debug for ClientId {
 /// memory per object (`[X-7 writer-per-write]`, which replaces `[C-8 no-tag-reuse]`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Writer {
-    /// The client.
     pub client: ClientId,
     /// The client's count of writes when it made this one, from 1.
     pub counter: u64,
@@ -196,7 +195,6 @@ impl fmt::Debug for Tag {
 /// An object has a version after which none can come (`[N-1 bounded-numbers]`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NumbersUsedUp {
-    /// That version.
     pub largest: Tag,
 }
 

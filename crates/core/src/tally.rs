@@ -6,7 +6,7 @@ use std::time::Duration;
 /// The outcome of a request to one server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// It answered.
+    /// The server answered.
     Reply(Reply),
     /// It refused, and will not answer unless asked again.
     Refused(Refusal),
@@ -17,11 +17,11 @@ pub enum Event {
 /// The decision of a tally after an event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Decision<T> {
-    /// Wait for more.
+    /// Wait for more events.
     Pending,
     /// Ask the servers at these positions (again): [`Tally::ask`] says what.
     Ask(Vec<usize>),
-    /// Decided.
+    /// The call has this result.
     Done(T),
     /// No further reply can decide it.
     Impossible,
@@ -31,7 +31,7 @@ pub enum Decision<T> {
 ///
 /// A tally must take every reply at any time: twice, late, for a question that it has since replaced.
 pub trait Tally {
-    /// The decision.
+    /// The result of the call.
     type Output;
 
     /// Replies that it takes at least; for the error sentence.

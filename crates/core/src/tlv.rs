@@ -14,7 +14,7 @@ pub const MUST_UNDERSTAND: u16 = 0x8000;
 /// Bytes of a field before its content: its type and its length.
 pub const HEAD_BYTES: usize = 6;
 
-/// Appends one field.
+/// Appends a field: kind, length, value.
 pub fn put_field(out: &mut BytesMut, kind: u16, value: &[u8]) {
     let length = u32::try_from(value.len()).expect("fields are far below 4 GiB");
     out.put_u16_le(kind);
@@ -33,15 +33,9 @@ pub enum TlvError {
         kind: u16,
     },
     /// A known field whose content is not what it should be.
-    Invalid {
-        /// The field's type.
-        kind: u16,
-    },
+    Invalid { kind: u16 },
     /// A field that must be there is not.
-    Missing {
-        /// The field's type.
-        kind: u16,
-    },
+    Missing { kind: u16 },
 }
 
 impl fmt::Display for TlvError {

@@ -6,13 +6,13 @@ use std::fmt;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Of this value, unique in the history.
+    /// A write of this value, unique in the history.
     Write(String),
     Delete,
     Read,
 }
 
-/// What ended how: nothing is known of an operation without a version, except that a write may take effect at any time.
+/// An operation with its result. Without a version the result is unknown: a write may take effect at any time.
 struct Operation {
     kind: Kind,
     begin: u64,
@@ -63,7 +63,7 @@ impl History {
         self.operations[id].forgotten = true;
     }
 
-    /// Of the last so many operations.
+    /// The number of reads without a version among the last `last` operations.
     pub fn failed_reads_at_the_end(&self, last: usize) -> usize {
         let ended = self.operations.iter().rev().take(last);
         ended

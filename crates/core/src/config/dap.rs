@@ -56,21 +56,21 @@ macro_rules! declare {
         $(#[$only:meta])? $doc:literal
         $kind:ident $({ $k:ident })?, $quorums:expr, $field:literal, $word:literal, $($file:ident)::+;
     )*) => {
-        /// How a configuration keeps objects: its data access primitives.
+        /// The kind of a configuration: its data access primitives, and with them the form in which members keep objects.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Dap {
             $(
                 $(#[$only])?
                 #[doc = $doc]
                 $kind $({
-                    /// Data fragments.
+                    /// Number of data fragments: any k elements restore the value.
                     $k: u8,
                 })?,
             )*
         }
 
         impl Dap {
-            /// What people call it.
+            /// The name of the kind in descriptors, options and reports.
             pub fn word(self) -> &'static str {
                 match self { $($(#[$only])? Dap::$kind $({ $k: _ })? => $word,)* }
             }

@@ -5,7 +5,8 @@ use crate::tag::{ClientId, Writer};
 use std::fmt;
 use std::str::FromStr;
 
-/// Who decides which configuration comes after one; the one itself says so (`[X-16 decider-in-descriptor]`).
+/// The component that decides the successor of a configuration. A descriptor names the decider of its own successor
+/// (`[X-16 decider-in-descriptor]`).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Decider {
     /// Its members, by Paxos: the consensus of Ares.
@@ -13,7 +14,7 @@ pub enum Decider {
     Members,
     /// A service outside, as in Ares II: etcd.
     Etcd {
-        /// Where its members listen for clients, each as `HOST:PORT`.
+        /// Client addresses of its members, each as `HOST:PORT`.
         endpoints: Vec<String>,
     },
     /// Its members, in a domain whose configurations are a lattice: by lattice agreement, as in SM. Changes that are made at
@@ -27,8 +28,8 @@ pub enum Decider {
     /// A leader, with the members' consent by Paxos, as in L-Rambo; in a lattice. Changes that are made at the same time are merged where
     /// they meet.
     Leader {
-        /// Who proposed this configuration, and alone may propose at ballot 0 what comes next (`[R-11 owned-ballot]`); the initial
-        /// writer in the first configuration, where no one may.
+        /// The proposer of this configuration. It alone may propose a successor at ballot 0 (`[R-11 owned-ballot]`).
+        /// The initial writer in the first configuration, where no proposer may.
         owner: Writer,
     },
 }
@@ -44,7 +45,8 @@ impl Decider {
         *self == Decider::Snapshot
     }
 
-    /// Who may propose at ballot 0 what comes next, where a leader does; the initial writer: no one may.
+    /// The writer that may propose a successor at ballot 0, where a leader decides; the initial writer: no writer
+    /// may.
     pub fn owner(&self) -> Option<Writer> {
         match self {
             Decider::Leader { owner } => Some(*owner),
@@ -79,7 +81,6 @@ impl fmt::Display for Decider {
 /// A text that names nobody who decides.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InvalidDecider {
-    /// The text.
     pub text: String,
 }
 

@@ -13,7 +13,7 @@ const INDEX: u16 = MUST_UNDERSTAND | 3;
 const MEMBERS: u16 = MUST_UNDERSTAND | 4;
 const DELTA: u16 = MUST_UNDERSTAND | 7;
 const COPY_BYTES: u16 = 8;
-/// As [`Decider`] is written; left out where it is the members.
+/// The [`Decider`]; left out where the members decide.
 pub(super) const DECIDER: u16 = MUST_UNDERSTAND | 11;
 pub(super) const OPTIONS: u16 = MUST_UNDERSTAND | 9;
 /// The version of each server of the membership, by id; left out in a sequence.
@@ -95,7 +95,8 @@ fn entries(membership: &Membership) -> Vec<u8> {
 }
 
 impl Membership {
-    /// As it is stored and sent where it stands alone: the field of a descriptor, and the kind of a removal.
+    /// Encodes the membership for records and messages in which it stands alone: the field of a descriptor, and the
+    /// kind of a removal.
     pub fn encode(&self) -> Bytes {
         let mut out = BytesMut::new();
         tlv::put_field(&mut out, field_of(self), &entries(self));
@@ -105,7 +106,7 @@ impl Membership {
         out.freeze()
     }
 
-    /// What [`Membership::encode`] wrote.
+    /// Decodes the output of [`Membership::encode`].
     ///
     /// # Errors
     /// [`TlvError`].

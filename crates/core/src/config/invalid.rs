@@ -9,15 +9,9 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InvalidConfiguration {
     /// No members, or more than [`limits::MEMBERS`].
-    MemberCount {
-        /// The count.
-        members: usize,
-    },
+    MemberCount { members: usize },
     /// A member is listed twice.
-    MemberTwice {
-        /// Which.
-        member: ServerId,
-    },
+    MemberTwice { member: ServerId },
     /// `k` is 0 or larger than the number of members.
     DataFragments {
         /// The `k` asked for.
@@ -31,20 +25,15 @@ pub enum InvalidConfiguration {
     Eras,
     /// It does not follow in its domain, which would have ceased to be conditional another number of times.
     Era {
-        /// What it says.
+        /// The era in the descriptor.
         era: u32,
-        /// What it would have to say.
+        /// The era that it must have.
         expected: u32,
     },
     /// Its index or its members are not those of its membership, or no lattice keeps objects so.
     Lattice,
     /// A domain was to become conditional, or to cease to be so, that cannot.
-    Conditional {
-        /// What it is.
-        from: Dap,
-        /// What it was to become.
-        to: Dap,
-    },
+    Conditional { from: Dap, to: Dap },
     /// The bytes are no descriptor.
     Encoding(TlvError),
 }

@@ -14,7 +14,7 @@ use crate::tag::Writer;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What tells the configurations of a lattice apart: a version for each server that was ever a member.
+/// The identity of a configuration in a lattice: a version for each server that was ever a member.
 ///
 /// Version 0 is that of a member from the beginning. Each coming and going raises the version by 1, and a server that comes
 /// later begins at 2: even versions are those of members. In a coded domain a version says the slot of a member, too, and
@@ -35,7 +35,7 @@ impl Membership {
         Membership::of_versions(versions, false)
     }
 
-    /// With these versions, as they are stored and sent.
+    /// A membership with these versions, as they are stored and sent.
     pub(super) fn of_versions(versions: BTreeMap<ServerId, u32>, removed: bool) -> Membership {
         Membership {
             versions,
@@ -58,7 +58,7 @@ impl Membership {
         self.has_slots
     }
 
-    /// By how much the version of a server rises from one coming to the next.
+    /// The difference of a server's versions from one coming to the next.
     fn period(&self) -> u32 {
         match self.has_slots {
             true => slots::PERIOD,

@@ -1,20 +1,20 @@
 //! What of the published algorithms a configuration makes use of.
 
-/// Which optimisations of Ares II operations and servers make use of (`docs/spec` 3.3, 3.4). The default is Ares II as
-/// it should be; [`Options::ARES`] is the protocol that it was derived from.
+/// Optimisations of Ares II that operations and servers use (`docs/spec` 3.3, 3.4). The default is Ares II as it
+/// should be; [`Options::ARES`] is the protocol that it was derived from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Options {
     /// Servers show their pointer on every reply, so that operations need no rounds of their own to learn of it.
     pub piggyback: bool,
-    /// What becomes of superseded configurations.
+    /// The fate of superseded configurations.
     pub collect: Collect,
-    /// Which calls ask one quorum first.
+    /// The calls that ask one quorum first.
     pub thrift: Thrift,
     /// Servers answer a query for later configurations, too, so that an operation asks each of them once.
     pub single_contact: bool,
 }
 
-/// Which calls ask as many members as make a quorum, and the others only when those do not decide it (`docs/spec` 6.8).
+/// Calls that ask only a quorum of members, and the others if that does not decide the call (`docs/spec` 6.8).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Thrift {
     /// None: all members are asked.
@@ -25,7 +25,7 @@ pub enum Thrift {
     Calls,
 }
 
-/// What servers do with a configuration that has a final successor.
+/// The treatment of a configuration with a final successor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Collect {
     /// They drop its state, and remember for the whole domain the highest final pointer, for ever (`[X-13 highest-final]`).
@@ -38,7 +38,7 @@ pub enum Collect {
 }
 
 impl Options {
-    /// Ares II.
+    /// The protocol of the Ares II paper.
     pub const ARES_2: Options = Options {
         piggyback: true,
         collect: Collect::On,

@@ -9,8 +9,8 @@ use crate::limits;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// From one coming of a server to the next its version rises by this, where versions say slots: room for one that says none, one for
-/// each slot, each of them even, and an odd one of the server that went, which is the largest.
+/// The rise of a server's version from one coming to the next, where versions include slots: room for an even version
+/// without a slot, for one with each slot, and for the odd version of the server that went, which is the largest.
 pub(super) const PERIOD: u32 = 512;
 
 /// The slots that there are.
@@ -83,10 +83,10 @@ impl Membership {
     }
 }
 
-/// Which element each member of a configuration of a coded lattice holds.
+/// The slot of each member of a configuration of a coded lattice: the fragment that the member holds.
 #[derive(Clone, Debug)]
 pub(super) struct Slots {
-    /// By position.
+    /// Slots of the members, by position.
     of_members: Arc<[u8]>,
     /// Slots below this one take turns, by object.
     turning: u8,

@@ -30,7 +30,7 @@ pub(crate) fn conditional(n: usize) -> Arc<Configuration> {
     configuration(n, Dap::Conditional { k: 1 })
 }
 
-/// Of each kind that remembers another part of what was put: tags, nothing, pairs.
+/// A configuration of each kind that remembers another part of a put: tags, nothing, pairs.
 pub(crate) fn remembering() -> [Arc<Configuration>; 3] {
     let k = 1;
     [

@@ -29,7 +29,7 @@ use bytes::Bytes;
 /// The cell in which the members of a configuration keep the join of the memberships that were proposed there.
 pub const AGREEMENT_CELL: &[u8] = b"agreement";
 
-/// Whose ballot a join has that is marked: of none that proposes anything.
+/// The writer in the ballot of a marked join. No proposer has this writer.
 const SEVERAL: Writer = Writer {
     client: ClientId(u64::MAX),
     counter: u64::MAX,
@@ -88,7 +88,7 @@ pub async fn hand_on<E: Env>(
     Ok(())
 }
 
-/// What a quorum keeps in a cell.
+/// The joined content of a cell at a quorum.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KeptJoin {
     /// The join of what its members keep.
@@ -110,7 +110,7 @@ pub(super) async fn join<E: Env>(
     Ok(KeptJoin { membership, ..kept })
 }
 
-/// What a quorum keeps in the cell, if anything.
+/// Asks a quorum for the joined content of the cell; `None` if the cell is empty.
 pub(super) async fn query<E: Env>(
     env: &E,
     at: &Visit,

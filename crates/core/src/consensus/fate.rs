@@ -27,7 +27,7 @@ use crate::object::{Name, UPLOAD_PREFIX};
 use crate::tag::{Tag, Writer};
 use bytes::Bytes;
 
-/// How the names of these cells begin.
+/// Prefix of the names of these cells.
 const PREFIX: &[u8] = b"fate-";
 /// Bytes of an object's name that stand in the name of a cell, beside a hash of all.
 const NAME_BYTES: usize = 128;
@@ -46,12 +46,11 @@ const _: () = assert!(
     "a successor is moved by no transfer"
 );
 
-/// What becomes of a version.
+/// The decision about a version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     /// Members take it in.
     Kept,
-    /// Members evict it.
     Dropped,
 }
 

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
     use crate::config::ServerId;
 
-    /// What does not fit is left out, and goes before nothing that does.
+    /// Changes that do not fit into the batch are left out, and never take the place of changes that fit.
     #[test]
     fn a_batch_has_what_fits() {
         let first = Membership::first((1..=4).map(ServerId));

@@ -28,12 +28,10 @@ use std::sync::Arc;
 /// The cell in which the members of a configuration keep what was posted.
 pub const MAILBOX_CELL: &[u8] = b"changes";
 
-/// What was posted in a configuration.
+/// The changes that were posted in a configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PostedChanges {
-    /// Which.
     pub configuration: Arc<Configuration>,
-    /// The changes, encoded.
     pub changes: BTreeSet<Bytes>,
 }
 

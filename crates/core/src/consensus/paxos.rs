@@ -126,11 +126,9 @@ fn tell<E: Env>(env: &E, at: &Visit, cell: &Bytes, value: &Bytes) {
 /// The state of a cell, as a quorum of acceptors says it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum State {
-    /// It is decided.
     Decided(Bytes),
     /// This was accepted in the highest ballot; it may be decided.
     Accepted(Bytes),
-    /// Nothing was accepted.
     Empty,
 }
 
@@ -178,7 +176,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// Of two pages that begin in the same place, one: it ends where the first of them does.
+    /// Merges two pages that begin at the same cell. The result ends where the first of them ends.
     #[must_use]
     pub fn merge(mut self, mut other: Page) -> Page {
         let last = |page: &Page| page.cells.keys().next_back().cloned();

@@ -56,7 +56,7 @@ pub async fn first<E: Env>(
 /// Asks the first member, and the others if it does not answer; one answer is enough.
 struct One {
     body: Body,
-    /// Refused for good.
+    /// For each member whether it refused and cannot be asked again.
     refused: Vec<bool>,
     asks_others: bool,
 }

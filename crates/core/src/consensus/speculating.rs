@@ -29,8 +29,8 @@ use crate::limits;
 use crate::message::CellReply;
 use bytes::Bytes;
 
-/// With what the names of cells of rounds begin: in each the members of a configuration keep the join of the memberships that
-/// were proposed in this round.
+/// Prefix of the names of round cells. In the cell of a round members keep the join of the memberships that were
+/// proposed in the round.
 pub const ROUNDS: &[u8] = b"speculation/";
 
 /// The cell of a round.

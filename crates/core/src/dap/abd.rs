@@ -87,7 +87,7 @@ impl Kind for Abd {
         accepted.then_some(candidate)
     }
 
-    /// Of full copies, any one is the value.
+    /// Any one full copy is the value.
     fn decode<E: Env>(_: &E, _: &Configuration, elements: Vec<Element>) -> Value {
         let copy = elements.into_iter().next();
         let copy = copy.expect("one copy is enough, and there is one");

@@ -128,7 +128,7 @@ impl Kind for CasGc {
 
     // ---- server half ----
 
-    /// As CAS, but what trimming would evict at once only raises the floor.
+    /// Admits a version as CAS does, except that a version which trimming would evict at once only raises the floor.
     fn admit(versions: &Versions, tag: Tag, arrival: Arrival, bounds: Bounds) -> Admission {
         let between = |stored: &&StoredVersion| tag < stored.tag && stored.tag <= versions.stable();
         let larger = versions.stored().iter().filter(between).count();
@@ -139,8 +139,8 @@ impl Kind for CasGc {
         }
     }
 
-    /// Of the versions up to the mark the `delta + 1` largest stay, and of a quiet object that of the mark. What is above the
-    /// mark stays: a writer may be about to finalize it (`[CAS-6 finalized-trimming]`).
+    /// Keeps the `delta + 1` largest versions up to the mark; of a quiet object only the version at the mark.
+    /// Versions above the mark stay: a writer may be about to finalize them (`[CAS-6 finalized-trimming]`).
     fn trim(
         versions: &mut Versions,
         delta: u16,

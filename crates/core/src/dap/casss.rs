@@ -88,7 +88,8 @@ impl Kind for CasSs {
         versions.held_with(marked, want, have)
     }
 
-    /// As EC-DAP: above the mark there is a cap. What trimming would evict at once only raises the floor.
+    /// Admits a version as EC-DAP does: above the mark there is a cap. A version that trimming would evict at once
+    /// only raises the floor.
     fn admit(versions: &Versions, tag: Tag, arrival: Arrival, bounds: Bounds) -> Admission {
         let complete = versions.complete();
         let between = |stored: &&StoredVersion| tag < stored.tag && stored.tag <= complete;

@@ -58,8 +58,8 @@ pub(super) struct CollectedVersion {
     /// Enough elements of the version, each from another member; none if the caller has the value or wants none, or it is the
     /// initial one.
     pub(super) elements: Vec<Element>,
-    /// Where these are not enough, and the caller needs more: which members sent them, by position. The round that finalizes the
-    /// version brings the others ([`super::cas`]).
+    /// Positions of the members that sent these elements, if the elements are too few and the caller needs more. The
+    /// round that finalizes the version brings the others ([`super::cas`]).
     pub(super) lacking: Option<Vec<bool>>,
     /// The loss of the version, if by these answers there are not enough elsewhere either.
     pub(super) loss: Option<Box<Loss>>,
@@ -324,7 +324,7 @@ impl Collect {
         tag.is_initial() || tag == self.have || self.scope == Scope::Version
     }
 
-    /// Of the members that gave an element of `tag`, those whose elements can be of one value.
+    /// Positions of the members whose elements of `tag` can belong to one value.
     fn alike(&self, tag: Tag) -> Vec<usize> {
         elements::alike(self.members.len(), |it| self.members[it].element_of(tag))
     }
@@ -432,7 +432,7 @@ pub(super) fn is_unaware(held: &HeldVersions, tag: Tag) -> bool {
 
 /// Ticks for which a read that passes versions over waits for more than a quorum: two to this power.
 const PASSING_HOPE: u32 = 4;
-/// So many times longer are members hoped for that were asked for an element that nobody else has.
+/// Ticks to wait for late members that were asked for an element that no other member has.
 const FETCH_HOPE: u32 = 8 * FETCH_PATIENCE;
 
 impl ConfiguredTally for Collect {

@@ -203,7 +203,6 @@ pub async fn value_of<E: Env>(
 pub struct ProposedVersion<'a> {
     /// The ballot, which a quorum has promised.
     pub ballot: Ballot,
-    /// The version.
     pub tag: Tag,
     /// The lineage that it comes from.
     pub lineage: Lineage,

@@ -8,7 +8,6 @@ use std::cmp::Ordering;
 /// A version that the caller has already: it will not be sent again (`have`, 1.1 and `[EC-4 known-not-sent]`).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CachedVersion {
-    /// The version.
     pub tag: Tag,
     /// Its value; `None` stands for the initial value.
     pub value: Option<Value>,
@@ -17,7 +16,7 @@ pub struct CachedVersion {
 /// The part of a value that a get-data returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
-    /// Everything.
+    /// The whole value.
     Whole,
     /// Everything but the content. [`FoundVersion::length`] is that of the content all the same.
     Metadata,
@@ -44,7 +43,6 @@ pub struct PassedVersions {
 /// The version that get-data found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FoundVersion {
-    /// The version.
     pub tag: Tag,
     /// Its value; `None` if the object was never written. Without content if the scope was [`Scope::Metadata`].
     pub value: Option<Value>,
@@ -72,8 +70,9 @@ impl PassedVersions {
 }
 
 impl FoundVersion {
-    /// Of a version that was found with [`Scope::Version`]: the whole of it, if it is no larger one than `other`, which was
-    /// found elsewhere. Of a smaller one nobody needs the value.
+    /// Adds the value of `other`, which was found elsewhere, to a version that was found with [`Scope::Version`].
+    /// Returns a smaller version as it is, because no caller needs its value; `None` if this version is larger than
+    /// `other`.
     pub fn with_value_of(self, other: &FoundVersion) -> Option<FoundVersion> {
         match self.tag.cmp(&other.tag) {
             Ordering::Less => Some(self),

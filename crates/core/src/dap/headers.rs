@@ -25,7 +25,6 @@ use std::sync::Arc;
 /// A version that is at a quorum, without its content.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// The version.
     pub tag: Tag,
     /// It without its content; `None`: the caller has it, or nobody ever wrote the object.
     pub value: Option<Value>,

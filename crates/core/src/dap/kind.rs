@@ -125,7 +125,8 @@ pub(crate) trait Kind {
     }
 }
 
-/// What the kind of a configuration decides: `of_kind!(c, K => K::admit(...))`. The one place that matches on the kind.
+/// Calls a function of the configuration's kind: `of_kind!(c, K => K::admit(...))`. It is the one place that matches
+/// on the kind.
 macro_rules! of_kind {
     ($c:expr, $decides:ident => $call:expr) => {
         $crate::config::kinds!(of_kind!([$c] [$decides] [$call]))

@@ -28,9 +28,7 @@ pub struct Listing {
 /// object's newest. Without one the servers differ, and only a listing of these keys can tell.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Witness {
-    /// The key.
     pub key: String,
-    /// The version.
     pub tag: Tag,
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// A member, as far as the answers show its elements.
 #[derive(Clone, Copy)]
 pub(super) enum Known<'a> {
-    /// It answered.
+    /// The answer of the member.
     Held(&'a HeldVersions),
     /// It abstains, because its record is damaged.
     Abstains,

@@ -14,7 +14,8 @@ use crate::gather::{self, Batch, Visit};
 use crate::object::Name;
 use crate::tag::Tag;
 
-/// As [`super::get_data`], of each object.
+/// Runs [`super::get_data`] for each object, in one quorum call. `None`: the answers do not decide the object, which
+/// is read by itself.
 ///
 /// # Errors
 /// [`CallError`].
@@ -53,15 +54,13 @@ pub async fn get_data<E: Env>(
 pub struct Put<'a> {
     /// The name of the object.
     pub name: &'a Name,
-    /// Under which tag.
     pub tag: Tag,
-    /// The value.
     pub value: &'a Value,
     /// The members that hold it, as in [`super::put_data`].
     pub holders: &'a [bool],
 }
 
-/// As [`super::put_data`], of each object. Says of each whether it is at a quorum.
+/// Runs [`super::put_data`] for each object, in one quorum call. Returns for each whether it is at a quorum.
 ///
 /// # Errors
 /// [`CallError`].

@@ -36,7 +36,7 @@ enum State {
 pub enum OfferOutcome {
     /// A quorum has room for it; the largest tag of that quorum.
     Room(Tag),
-    /// So many members hold too many unconfirmed versions, or have not answered for long, that no quorum is left.
+    /// No quorum is left: too many members hold too many unconfirmed versions, or have not answered for long.
     Busy,
 }
 

@@ -41,8 +41,8 @@ enum State {
 pub(super) enum Outcome {
     /// A quorum holds the element, or trimmed it.
     Stored,
-    /// So many members refuse another unconfirmed version, or have not answered for long, that no quorum is left
-    /// (`[X-3 unconfirmed-cap]`).
+    /// No quorum is left: too many members refuse another unconfirmed version, or have not answered for long (`[X-3
+    /// unconfirmed-cap]`).
     Unconfirmed,
     /// No quorum is left, and members have a fence above the version: it is to be decided whether it is kept
     /// (`[X-3 unconfirmed-cap]`). Either enough members hold it to read it, or fences keep it from every quorum: only then may
@@ -224,8 +224,9 @@ impl ConfiguredTally for Store {
         self.evaluate()
     }
 
-    /// Where a quorum held it from the start, the put only repairs the others, and need not wait for them. Where a member
-    /// refuses what is to be decided or made room for, it does not wait for those that may be down.
+    /// The time after which the put stops waiting for further members. A put that only repairs members, because a
+    /// quorum held the version from the start, stops early. So does a put that some member refuses until a version is
+    /// decided or room is made: it does not wait for members that may be down.
     fn patience(&self) -> Option<Duration> {
         if self.completes {
             return Some(timing::COMPLETION_PATIENCE);

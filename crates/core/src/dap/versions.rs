@@ -293,7 +293,7 @@ impl Versions {
         })
     }
 
-    /// Raises the floor.
+    /// Raises the floor to `tag`, if it is below.
     pub fn raise_floor(&mut self, tag: Tag) {
         if tag > self.floor {
             self.floor = tag;

@@ -122,7 +122,6 @@ impl<E: Env> Domain<E> {
 
 /// A version that a read may return.
 pub(super) struct SettledVersion {
-    /// The version.
     pub(super) found: FoundVersion,
     /// The visit that heard of no later configuration: the version is at a quorum there.
     pub(super) last: Visit,

@@ -28,7 +28,7 @@ use std::sync::Arc;
 /// The requests of a reader that change something, because the version that it found may not be at a quorum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completion {
-    /// It brings elements.
+    /// A put of elements.
     WriteBack,
     /// It finalizes a version, and may want its element.
     Finalize,

@@ -39,12 +39,12 @@ use crate::tag::{Tag, Writer};
 use bytes::Bytes;
 use proposer::{Aim, ProposalEnd, Proposer};
 
-/// On which current version a write happens.
+/// The condition on the current version under which a write happens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Condition {
-    /// On any.
+    /// Any version, or none.
     Always,
-    /// On this one.
+    /// Exactly this version.
     Version(Tag),
     /// If there is no such object: never written, or deleted.
     Absent,
@@ -67,7 +67,6 @@ impl Condition {
 /// A write that is to be decided.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish<'a> {
-    /// The value.
     pub value: &'a Value,
     /// The condition of the write.
     pub condition: Condition,
@@ -106,7 +105,6 @@ pub(super) struct UploadCommit<'a> {
 pub enum WriteDecision {
     /// It is the version after `replaced`.
     Written {
-        /// The version.
         tag: Tag,
         /// The one that it is based on.
         replaced: Tag,
@@ -117,7 +115,6 @@ pub enum WriteDecision {
 
 /// The end of a proposer of a write.
 pub(super) enum DecisionEnd {
-    /// The register decided.
     Decided(WriteDecision),
     /// A sweep has given up the blocks of a manifest: nothing was written.
     GivenUp,

@@ -170,7 +170,7 @@ mod tests {
         })])
     }
 
-    /// Of a register the largest ballot says what is newest.
+    /// The largest ballot shows which version of a register is the newest.
     #[test]
     fn a_reply_shows_what_a_member_holds_of_a_register() {
         let listed = |(number, form)| RankedVersion {

@@ -61,7 +61,7 @@ impl From<Unavailable> for Interruption {
 pub(super) enum PutInterruption {
     /// It was not acknowledged.
     Failed(WriteError),
-    /// See [`Interruption::Ranked`].
+    /// The object is a ranked register ([`Interruption::Ranked`]).
     Ranked {
         /// The version, if it was handed to a connection: it may be current where the domain was no conditional one yet.
         put: Option<Tag>,
@@ -90,7 +90,7 @@ impl PutInterruption {
 pub(super) enum Detour<B> {
     /// The end that the operation wants.
     Ended(B),
-    /// See [`Interruption::Ranked`].
+    /// The object is a ranked register ([`Interruption::Ranked`]).
     Ranked,
 }
 
@@ -143,7 +143,6 @@ pub(super) enum Departure {
     Leaves {
         /// The last version of the register; `None`: nothing was chosen, or what comes next has it.
         last: Option<Box<LastVersion>>,
-        /// The next configuration.
         next: Arc<Configuration>,
     },
 }

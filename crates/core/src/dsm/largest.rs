@@ -90,6 +90,5 @@ impl<E: Env> Domain<E> {
 enum NoRoom {
     /// There are too many unconfirmed versions.
     Busy,
-    /// Disks are full.
     Full(Unavailable),
 }

@@ -45,7 +45,6 @@ pub enum MemberListing {
 /// An object, and what each member lists of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ObjectRedundancy {
-    /// The object.
     pub name: Name,
     /// The newest version that a member lists. It need not be at a quorum.
     pub tag: Tag,
@@ -61,7 +60,6 @@ pub struct ObjectRedundancy {
 /// Objects of one kind, in order of their keys, tombstones included.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RedundancyPage {
-    /// The objects.
     pub objects: Vec<ObjectRedundancy>,
     /// The place at which the next page begins. `None`: there is none.
     pub next: Option<String>,
@@ -70,7 +68,6 @@ pub struct RedundancyPage {
 /// The state in which an object was left by [`Domain::complete`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Completion {
-    /// Its version.
     pub tag: Tag,
     /// Bytes that were read: of a large value's manifest none.
     pub bytes: u64,
@@ -315,9 +312,9 @@ impl<E: Env> Domain<E> {
 }
 
 impl<E: Env> Domain<E> {
-    /// Where a round finalizes versions: does for the largest finalized one what a reader does that hears of it
-    /// (`[CAS-2 quorum-of-marks]`). A writer that ended half way may have raised the mark at one member, and a read that the others
-    /// decide would pass the version over, again and again.
+    /// Completes the largest finalized version as a reader does that hears of it, where a round finalizes versions
+    /// (`[CAS-2 quorum-of-marks]`). A writer that ended half way may have raised the mark at one member; a read that
+    /// the other members decide would pass the version over, again and again.
     async fn finalize_again(&self, c: &Arc<Configuration>, name: &Name) -> Result<(), Incomplete> {
         if !dap::finalizes(c) {
             return Ok(());

@@ -53,11 +53,10 @@ pub struct Ages {
 /// Uploads, their blocks, and the bytes in those.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Count {
-    /// Uploads.
     pub uploads: u64,
     /// Blocks of them that are there.
     pub blocks: u64,
-    /// Bytes in those.
+    /// Bytes in these blocks.
     pub bytes: u64,
 }
 

@@ -14,7 +14,7 @@ use crate::tag::{ClientId, Writer};
 use crate::tlv::{self, MUST_UNDERSTAND, TlvError};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-/// How the names of data blocks of files begin.
+/// Prefix of the names of data blocks of files.
 pub const PREFIX: &str = "file-";
 const _: () = assert!(
     PREFIX.as_bytes()[0] != UPLOAD_PREFIX.as_bytes()[0],
@@ -45,18 +45,18 @@ pub fn genesis(file: &str) -> Result<Name, InvalidKey> {
     Name::new(Kind::Genesis, file)
 }
 
-/// What is written with the data of a block.
+/// Metadata of a version of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Metadata {
-    /// The next block.
+    /// The next block; `None` at the end of the file.
     pub next: Option<Writer>,
-    /// What the data is; `None`: there is none.
+    /// Digest of the data; `None`: the block is empty.
     pub digest: Option<Digest>,
-    /// When it was written, in milliseconds since 1970 by the writer's clock; informational.
+    /// Time of the write, in milliseconds since 1970 by the writer's clock; informational.
     pub written_at_ms: Option<u64>,
 }
 
-/// Whose a block is: the same in all its versions. Only a sweep looks at it.
+/// The file that a block belongs to, in all versions of the block. Only a sweep reads it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Home {
     /// The name of the file's genesis block.
@@ -91,7 +91,7 @@ const NEXT: u16 = MUST_UNDERSTAND | 32;
 const DIGEST: u16 = MUST_UNDERSTAND | 33;
 
 impl Metadata {
-    /// As it is stored and sent ([`tlv`] fields).
+    /// Encodes the metadata for records and messages ([`tlv`] fields).
     pub fn encode(&self, home: &Home) -> Bytes {
         assert_eq!(
             home.file.kind(),

@@ -14,7 +14,7 @@ use crate::gather;
 use crate::tag::Writer;
 use bytes::Bytes;
 
-/// Who takes what a file consists of.
+/// The receiver of a file's content.
 pub trait Sink {
     /// Why it takes no more.
     type Error: From<FileError>;
@@ -114,7 +114,7 @@ impl<E: Env> FragmentedObject<E> {
     }
 }
 
-/// How many of the next blocks are taken at once: as many as a window of fetches allows.
+/// Number of the next blocks to take at once: as many as a window of fetches allows.
 fn window<S: Sink>(ahead: &[Block], sink: &S) -> usize {
     assert!(!ahead.is_empty(), "there is a block to take");
     let longest = ahead.iter().take(64).map(|block| block.length).max();

@@ -42,19 +42,9 @@ impl Default for Sizes {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InvalidSizes {
     /// Not min ≤ avg ≤ max.
-    Order {
-        /// What was asked for.
-        min: usize,
-        /// What was asked for.
-        avg: usize,
-        /// What was asked for.
-        max: usize,
-    },
+    Order { min: usize, avg: usize, max: usize },
     /// One is outside [`MIN_BYTES`] to [`MAX_BYTES`].
-    Outside {
-        /// Which.
-        bytes: usize,
-    },
+    Outside { bytes: usize },
 }
 
 impl fmt::Display for InvalidSizes {
@@ -107,7 +97,7 @@ impl Sizes {
 
 /// A way to cut content.
 pub trait Divide {
-    /// Between which sizes.
+    /// The bounds of the sizes of its chunks.
     fn sizes(&self) -> Sizes;
 
     /// The length of the first chunk of `content`, which begins with a chunk and is the whole rest or at least as long as
@@ -152,9 +142,9 @@ const _: () = assert!(WINDOW <= MIN_BYTES, "a window before a cut is of one chun
 
 #[derive(Clone)]
 struct Tables {
-    /// By the bits that a shift moves beyond the degree: what to add so that they are gone.
+    /// For each value of the bits that a shift moves beyond the degree: the polynomial that removes them.
     reduce: [u64; 256],
-    /// By byte: what it contributes when it leaves the window.
+    /// For each byte its share in the fingerprint when it leaves the window.
     leave: [u64; 256],
 }
 
@@ -186,7 +176,7 @@ impl Tables {
     }
 }
 
-/// Of a polynomial of a degree up to 60.
+/// The remainder of a polynomial of a degree up to 60.
 fn remainder(mut polynomial: u64) -> u64 {
     for bit in (DEGREE..61).rev() {
         if polynomial >> bit & 1 == 1 {
@@ -197,7 +187,7 @@ fn remainder(mut polynomial: u64) -> u64 {
 }
 
 impl Rabin {
-    /// With chunks of these sizes.
+    /// A chunker with these bounds.
     pub fn new(sizes: Sizes) -> Rabin {
         Rabin {
             sizes,

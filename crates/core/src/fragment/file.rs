@@ -26,13 +26,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A block as it was read or written: everything but its data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Block {
-    /// Who it is; `None`: the genesis block.
+    /// Identity of the block; `None`: the genesis block.
     pub id: Option<Writer>,
-    /// The version.
     pub version: Tag,
-    /// Bytes of data.
     pub length: u64,
-    /// What stands beside the data.
     pub metadata: Metadata,
 }
 
@@ -46,7 +43,7 @@ impl Block {
         !self.version.is_initial()
     }
 
-    /// Its object.
+    /// Name of the object that holds the block.
     pub fn name(&self, file: &Name) -> Name {
         Block::key(self.id, file)
     }
@@ -57,14 +54,15 @@ impl Block {
 pub struct Chain {
     /// The blocks; there is at least one.
     pub blocks: Vec<Block>,
-    /// How many of them the hint in the genesis block names, as far as is known.
+    /// Number of blocks that the hint in the genesis block names, as far as is known.
     pub hinted: usize,
     /// True if there is such a file.
     pub exists: bool,
 }
 
 impl Chain {
-    /// Of a file that does not exist: what its first update is based on. `version`: that of the tombstone, if it was removed.
+    /// The chain of a file that does not exist, as the base of its first update. `version`: the version of the
+    /// tombstone, if the file was removed.
     pub fn absent(version: Tag) -> Chain {
         let genesis = Block {
             version,
@@ -82,7 +80,7 @@ impl Chain {
         &self.blocks[1..]
     }
 
-    /// Of each block what its data is: what new content is compared with.
+    /// For each block the digest of its data, to compare new content with.
     pub fn digests(&self) -> Vec<Option<Digest>> {
         let digest = |block: &Block| block.metadata.digest;
         self.data().iter().map(digest).collect()
@@ -112,12 +110,7 @@ pub enum FileError {
     /// A write was not acknowledged.
     Write(WriteError),
     /// A block cannot be understood.
-    Metadata {
-        /// Its key.
-        key: String,
-        /// Why.
-        error: TlvError,
-    },
+    Metadata { key: String, error: TlvError },
     /// The links lead to a block that is not there, or in a circle.
     Broken {
         /// The key of the block that they lead to.
@@ -282,7 +275,7 @@ impl<E: Env> FragmentedObject<E> {
         self.block(id, found.tag, found.value.as_ref(), found.length)
     }
 
-    /// What was found, if it is a block that is there.
+    /// The block in the found version; `None` if the block does not exist.
     fn block(
         &self,
         id: Option<Writer>,

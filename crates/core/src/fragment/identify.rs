@@ -13,7 +13,7 @@ use super::Digest;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-/// What one step of the way from the old sequence to the new one does; the ranges are those of old and new.
+/// One step from the old sequence to the new one. Ranges are places in the old and in the new sequence.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Opcode {
     /// Equal blocks of both lists.
@@ -107,7 +107,7 @@ fn common(old: &[Digest], new: &[Digest]) -> Vec<(usize, usize)> {
     sequence
 }
 
-/// What becomes of one block: the sequence `<D0, D1..Dj>` of 4.3.
+/// The change of one block: the sequence `<D0, D1..Dj>` of 4.3.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Update {
     /// The block's place in the list; `None` is the genesis block, which has no data.
@@ -141,7 +141,7 @@ pub fn updates(blocks: &[Option<Digest>], chunks: &[Digest]) -> Vec<Update> {
     updates
 }
 
-/// Fills one gap.
+/// Assigns the chunks between two equal blocks to the old blocks there.
 fn gap(
     blocks: &[Option<Digest>],
     gap: Range<usize>,

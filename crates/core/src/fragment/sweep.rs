@@ -25,20 +25,19 @@ use std::collections::BTreeMap;
 /// Files, their blocks, and the bytes in those; genesis blocks are left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Count {
-    /// Files with blocks.
     pub files: u64,
-    /// Blocks of them.
+    /// Blocks of these files.
     pub blocks: u64,
-    /// Bytes in those.
+    /// Bytes in these blocks.
     pub bytes: u64,
 }
 
-/// What a sweep found.
+/// The counts of a sweep of a domain's files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FileSweep {
-    /// Of files that are there.
+    /// Files that exist.
     pub live: Count,
-    /// Of files that were removed.
+    /// Files that were removed.
     pub removed: Count,
 }
 
@@ -74,7 +73,7 @@ struct Sweep<'a, E> {
     domain: &'a Domain<E>,
     /// The era of each file's name, as it was read.
     eras: BTreeMap<Name, u64>,
-    /// By file, if the block says of which it is.
+    /// Counts for each file; `None`: blocks that do not name their file.
     counts: BTreeMap<Option<Home>, Count>,
 }
 
@@ -100,7 +99,7 @@ impl<E: Env> Sweep<'_, E> {
         Ok(gone)
     }
 
-    /// Whose the blocks are.
+    /// The file of each block.
     async fn homes(&self, names: &[Name]) -> Result<Vec<Option<Home>>, Unavailable> {
         let domain = self.domain;
         let unread = |name: &Name| (name.clone(), Tag::INITIAL);

@@ -28,13 +28,12 @@ use bytes::Bytes;
 /// A chunk of the new content: what it is, not its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Chunk {
-    /// What it is.
     pub digest: Digest,
-    /// Bytes.
+    /// Length in bytes.
     pub length: u64,
 }
 
-/// Where the bytes of chunks come from.
+/// The source of the bytes of chunks.
 pub trait Source {
     /// Why there are none.
     type Error;
@@ -63,7 +62,7 @@ pub enum UpdateError<S> {
     Source(S),
 }
 
-/// What an update came to.
+/// The result of an update.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UpdateReport<S> {
     /// The file as the writer's content is based on it now. Blocks in conflict are in it as they were, so that writing them
@@ -97,7 +96,7 @@ impl<S> UpdateReport<S> {
 pub struct Conflict {
     /// The block as the writer knew it.
     pub block: Block,
-    /// Its newest version.
+    /// The newest version of the block.
     pub newest: Tag,
     /// It was removed, and the file with it.
     pub removed: bool,
@@ -184,8 +183,8 @@ impl<E: Env> FragmentedObject<E> {
     }
 }
 
-/// Whether to take back what was created for something that was not written because of this: where nobody answers, it would
-/// only be waited twice.
+/// True if the blocks that were created for a failed write should be removed. If no quorum answers, the removal would
+/// only wait a second time.
 fn is_worth_it<S>(error: &UpdateError<S>) -> bool {
     match error {
         UpdateError::Source(_) => true,
@@ -214,10 +213,10 @@ fn is_due(base: &Chain, ready: &[(Split, Vec<Block>)], blocks: usize) -> bool {
     !is_written && (!base.exists || missing > MISSING_BLOCKS + blocks / 8)
 }
 
-/// So many blocks, and an eighth of the file, may be missing in a hint.
+/// Blocks that a hint may lack, in addition to an eighth of the file.
 const MISSING_BLOCKS: usize = 8;
 
-/// What an update writes: a block, and the new ones between it and its old successor.
+/// The writes of an update at one place: a block, and the new blocks between it and its old successor.
 #[derive(Default)]
 struct Split {
     /// Its place in the chain.

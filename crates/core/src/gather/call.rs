@@ -20,16 +20,14 @@ use std::time::Duration;
 pub struct Outgoing {
     /// The position of the receiver.
     pub position: usize,
-    /// The receiver.
     pub server: ServerId,
-    /// The request.
     pub request: Request,
     /// True if the answer may be large: elements that come with the answer to a query are small ([`crate::limits::INLINE_BYTES`]), those that are
     /// fetched need not be.
     pub expects_bulk: bool,
 }
 
-/// One quorum call.
+/// A quorum call as a state machine: its driver sends requests and feeds events.
 pub struct Call<T: Tally> {
     members: Members,
     deadline: Deadline,

@@ -9,7 +9,7 @@ use crate::message::{Answer, CellReply, CellRequest};
 use crate::pointer::Pointer;
 use crate::timing;
 
-/// What happens on one way through.
+/// An event of one sequence.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum CallEvent {
     Event(usize, Event),
@@ -161,7 +161,7 @@ fn reply() -> Event {
     Event::Reply(Reply::Cell(CellReply::Accepted))
 }
 
-/// What a member does with the one request of a plain quorum call.
+/// The reaction of a member to the one request of a plain quorum call.
 #[derive(Clone, Copy, Debug)]
 enum Does {
     Reply,
@@ -453,7 +453,7 @@ fn joined_futures_run_within_their_window() {
     assert_eq!(joined.as_mut().poll(&mut context), Poll::Ready(vec![]));
 }
 
-/// What is asked several things at once and refuses all of it has refused.
+/// A reply that refuses every part of a request counts as a refusal.
 #[test]
 fn a_reply_of_refusals_is_a_refusal() {
     let refused = Answer::Refused(Refusal::Damaged);

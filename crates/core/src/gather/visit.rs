@@ -78,7 +78,6 @@ impl Visit {
         }))
     }
 
-    /// The configuration.
     pub fn c(&self) -> &Arc<Configuration> {
         &self.0.configuration
     }

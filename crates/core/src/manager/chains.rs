@@ -42,7 +42,6 @@ pub struct Chain<E> {
 /// A generation of a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// Its number.
     pub generation: u32,
     /// The value that was decided.
     pub value: Bytes,
@@ -61,10 +60,7 @@ pub struct LinkPage {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Appended {
     /// The proposed value is this generation.
-    Won {
-        /// Its number.
-        generation: u32,
-    },
+    Won { generation: u32 },
     /// Another proposer was faster, with this generation: read the chain again.
     Lost(Link),
 }
@@ -76,7 +72,7 @@ pub enum AppendError {
     Unavailable(Unavailable),
     /// The value is longer than a cell's.
     TooLarge {
-        /// Its length.
+        /// Length of the value.
         bytes: usize,
     },
     /// The chain has all generations that can be numbered.

@@ -25,7 +25,7 @@ pub use registered::{Registration, merge as merge_record};
 pub enum StartError<W> {
     /// No quorum of the root domain in time. It goes on where it was when it is tried again.
     Unavailable(Unavailable),
-    /// What the directory was to say could not be written.
+    /// The directory could not be written.
     Write(W),
 }
 
@@ -40,10 +40,7 @@ pub enum StartOutcome {
         registered: u64,
     },
     /// Another process answers as this server at its registered address (`[X-33 registered-address]`).
-    Occupied {
-        /// The address.
-        address: String,
-    },
+    Occupied { address: String },
     /// The log had come further than that of this directory (`[X-31 log-position]`).
     Behind {
         /// The position of the directory's log.

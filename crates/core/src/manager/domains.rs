@@ -16,7 +16,6 @@ use std::sync::Arc;
 /// A name for a domain that cannot be one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidDomainName {
-    /// The name.
     pub name: String,
 }
 
@@ -40,7 +39,7 @@ pub enum DomainError {
     Name(InvalidDomainName),
     /// No quorum of the root domain in time. A creation may have taken effect.
     Unavailable(Unavailable),
-    /// What was decided cannot be read by this version.
+    /// The decided descriptor cannot be read by this version.
     Descriptor(InvalidConfiguration),
 }
 
@@ -50,7 +49,7 @@ impl From<Unavailable> for DomainError {
     }
 }
 
-/// How a creation ended.
+/// The end of a creation without an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Creation {
     /// The domain is new.
@@ -105,12 +104,12 @@ pub fn domain_of_cell(cell: &[u8]) -> Option<&str> {
     std::str::from_utf8(name).ok()
 }
 
-/// How a removal ended.
+/// The end of a removal without an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Removal {
     /// The domain is gone, with everything in it. Its name may be used again.
     Removed,
-    /// There was none.
+    /// There was no domain of this name.
     NotFound,
 }
 

@@ -119,7 +119,7 @@ pub fn next_members(
 /// The root domain tolerates no crash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoSpare {
-    /// Its members.
+    /// Number of its members.
     pub members: usize,
     /// Servers of the cluster that are not to go.
     pub servers: usize,

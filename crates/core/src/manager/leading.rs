@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 /// The server that leads, as its own process reaches it.
 pub trait LeaderHost {
-    /// What was posted in the configurations that it leads.
+    /// The changes posted in the configurations that this server leads.
     fn posted(&self) -> Vec<PostedChanges>;
 
     /// The leader has got so far in this domain. `None`: it has made what was posted there, or begins again.
@@ -34,11 +34,11 @@ pub struct Leader<E, F> {
     root: Arc<Configuration>,
     /// Any final configuration of domains.
     known: BTreeMap<DomainId, Arc<Configuration>>,
-    /// What there was nothing to make of.
+    /// Posted changes that led to no new configuration: they are not tried again until more is posted.
     idle: BTreeMap<ConfigurationId, BTreeSet<Bytes>>,
 }
 
-/// How it ended in one domain.
+/// The result of a round in one domain: the new configuration, if there is one.
 pub type LedDomain = Result<Option<Arc<Configuration>>, AresError>;
 
 impl<E: Env, F: Fn() -> E> Leader<E, F> {
@@ -101,7 +101,7 @@ impl<E: Env, F: Fn() -> E> Leader<E, F> {
         self.client.with((self.env)())
     }
 
-    /// What may be made, of what is posted.
+    /// The posted changes that are worth a round.
     fn due(&mut self, posted: Vec<PostedChanges>) -> Vec<PostedChanges> {
         let is_posted = |id: &ConfigurationId| posted.iter().any(|it| it.configuration.id() == *id);
         self.idle.retain(|id, _| is_posted(id));

@@ -27,7 +27,6 @@ const _: () = assert!(
 /// A name for a server that cannot be one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidServerName {
-    /// The name.
     pub name: String,
 }
 
@@ -44,7 +43,7 @@ impl fmt::Display for InvalidServerName {
 
 impl std::error::Error for InvalidServerName {}
 
-/// How a server got its name, or did not.
+/// The result of giving a server its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Naming {
     /// The name is the server's, now and after every restart.

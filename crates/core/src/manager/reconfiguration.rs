@@ -86,7 +86,7 @@ impl<E: Env> Domain<E> {
         Ok(done)
     }
 
-    /// As [`ares::leave_off`], without telling the directory.
+    /// Calls [`ares::leave_off`] without an entry in the directory.
     ///
     /// # Errors
     /// [`AresError`].

@@ -24,10 +24,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How the root domain is called among the domains.
+/// Name of the root domain in lists of domains.
 pub const ROOT_DOMAIN: &str = "@root";
 
-/// How much of the servers' time repair takes.
+/// Limits on the servers' time that repair takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RepairPace {
     /// Bytes of objects that are read for repair in a second, at most; not 0.
@@ -36,7 +36,7 @@ pub struct RepairPace {
     pub page: Duration,
 }
 
-/// Of the rate this much is left, in percent, however busy a server is: repair gets on under any load.
+/// Percentage of the rate that remains however busy a server is: repair makes progress under any load.
 const LEAST_SHARE: u8 = 10;
 
 impl RepairPace {
@@ -50,12 +50,11 @@ impl RepairPace {
     }
 }
 
-/// What a round found in one domain.
+/// The findings of a round in one domain.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DomainRound {
     /// The name of the domain.
     pub domain: String,
-    /// Its id.
     pub id: DomainId,
     /// Objects that were looked at, tombstones included.
     pub objects: u64,
@@ -73,7 +72,7 @@ pub struct DomainRound {
     pub ended: Option<Incomplete>,
 }
 
-/// What comparing elements of the same versions came to (`[X-29 cross-check]`).
+/// Results of comparing elements of one version (`[X-29 cross-check]`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Checks {
     /// The server's element belongs to the others.
@@ -100,7 +99,7 @@ impl Checks {
 
 /// The server that repairs itself, as its own process reaches it.
 pub trait RepairHost {
-    /// How busy it has been since it was asked last, in percent of the time ([`RepairPace::pause`]).
+    /// Percentage of time in which the server has been busy since the last call ([`RepairPace::pause`]).
     fn busy_percent(&self) -> u8;
 
     /// Its element of this version is not one of the version's value: it takes that for damaged from now on
@@ -111,10 +110,10 @@ pub trait RepairHost {
     fn drop_tombstones(&self, key: ConfigurationId, blocks: &[Name]);
 }
 
-/// What a round found.
+/// The findings of a round.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Round {
-    /// Of each domain that the server is a member of.
+    /// One entry for each domain that the server is a member of.
     pub domains: Vec<DomainRound>,
     /// All of them were gone over to their last object.
     pub is_whole: bool,
@@ -126,7 +125,8 @@ impl Round {
         self.domains.iter().map(|domain| domain.lacking).sum()
     }
 
-    /// What its status is to say of each domain. Where it did not answer itself it is not known what it holds.
+    /// The round in the server's status. `proven_ms` is `None` for a domain in which the server did not answer
+    /// itself, because its holdings are unknown.
     pub fn standings(&self) -> Vec<DomainStanding> {
         let standing = |it: &DomainRound| DomainStanding {
             domain: it.id,
@@ -367,7 +367,8 @@ fn drop_tombstones(c: &Configuration, host: &dyn RepairHost, objects: &[ObjectRe
     }
 }
 
-/// When objects that could not be repaired are tried again: each by itself, so that one of them delays no other.
+/// Times for the next attempt at objects that could not be repaired: one for each object, so that none delays
+/// another.
 #[derive(Debug, Default)]
 struct Retries {
     failures: BTreeMap<(DomainId, Name), Failure>,

@@ -12,7 +12,7 @@ impl Ballot {
         self.number >= limits::CLOSING
     }
 
-    /// Where it stands among the ballots of its sort.
+    /// The ballot's place among the ballots of its sort: closing ballots, and others.
     pub fn place(&self) -> u64 {
         self.number % limits::CLOSING
     }

@@ -3,7 +3,7 @@
 use crate::config::ServerId;
 use std::cmp::Ordering;
 
-/// What a registration does with its record (decision record 0017).
+/// The effect of a registration on its record (decision record 0017).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Enrolment {
     /// Nothing: the reply says whether a start of that incarnation would be registered.
@@ -14,7 +14,7 @@ pub enum Enrolment {
     HandOn,
 }
 
-/// What a register keeps one record of.
+/// The key under which a register keeps one record.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum RegisterKey {
     /// A server, for ever.
@@ -29,7 +29,6 @@ pub type RecordRank = (u64, ServerId, u64);
 /// A server as the root domain knows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ServerRecord {
-    /// Who.
     pub id: ServerId,
     /// Counts the starts of that server; the larger record wins.
     pub incarnation: u64,
@@ -38,11 +37,11 @@ pub struct ServerRecord {
     pub start: u64,
     /// The process that began the start has left it to a later one of the same directory, and is refused if it still runs.
     pub resumed: bool,
-    /// What people call it; unique within a cluster by convention, never used to tell servers apart.
+    /// Name for people; unique within a cluster by convention, never used to distinguish servers.
     pub name: String,
-    /// Where it listens for nodes and clients.
+    /// Address at which it listens for nodes and clients.
     pub address: String,
-    /// Where its admin port listens.
+    /// Address of its admin port.
     pub admin: String,
     /// Only of a server in memory whose process drew its id, so that no other process ever has it: the larger one of an address
     /// replaces the others (`[X-28 memory-replaced]`). Below 2^62.
@@ -61,8 +60,8 @@ impl ServerRecord {
     /// The incarnation of a server that is forgotten: no start of it is registered any more (`[X-27 forgotten-server]`).
     const FORGOTTEN: u64 = u64::MAX;
 
-    /// Where a server is found, without a start: what a process knows of itself before it is registered, and of others by
-    /// their addresses alone.
+    /// A record of a server's address without a start: for a process that is not registered yet, and for servers
+    /// known by their addresses alone.
     pub fn at_address(id: ServerId, address: String) -> ServerRecord {
         ServerRecord {
             id,
@@ -116,7 +115,7 @@ impl ServerRecord {
         incarnation == Self::FORGOTTEN
     }
 
-    /// What the register keeps this record of.
+    /// The key of the record in a register.
     pub fn key(&self) -> RegisterKey {
         match self.generation {
             Some(_) => RegisterKey::Address(self.address.clone()),
@@ -124,12 +123,12 @@ impl ServerRecord {
         }
     }
 
-    /// Of the records of one key the largest is kept.
+    /// Order of the records of one key: a register keeps the largest.
     pub fn rank(&self) -> RecordRank {
         (self.generation.unwrap_or(0), self.id, self.incarnation)
     }
 
-    /// What *outdated* states of this record: its generation, or its incarnation if it has none.
+    /// The number that a refusal as *outdated* states: the generation, or the incarnation of a server without one.
     pub fn number(&self) -> u64 {
         self.generation.unwrap_or(self.incarnation)
     }
@@ -140,9 +139,9 @@ impl ServerRecord {
         are_in_memory && self.id != other.id && self.address == other.address
     }
 
-    /// Of two records of a server, or of an address, the one to keep: that of the larger rank. Of two starts of one
-    /// incarnation none is admitted any more, and of one start the log has come as far as either says. Of one server it is kept whether
-    /// that is to go.
+    /// Joins two records of a server, or of an address: the larger rank stays. Two different starts of one
+    /// incarnation exclude each other: none is admitted any more. Of one start the larger log position stays. Of one
+    /// process the larger `leaving` stays.
     pub fn join(&mut self, other: ServerRecord) {
         let is_one = self.id == other.id || self.displaces(&other);
         assert!(is_one, "records of one server or of one address");

@@ -5,14 +5,14 @@ use crate::object::Name;
 use crate::tag::Tag;
 use std::sync::Arc;
 
-/// What one member says to the others. It changes nothing if it is lost, comes twice, or comes late.
+/// The tags of objects that one member sends to the others. It changes nothing if it is lost, comes twice, or comes
+/// late.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Gossip {
-    /// Of which configuration.
     pub configuration: ConfigurationId,
-    /// Who says it.
+    /// The sender.
     pub from: ServerId,
-    /// Of which objects, and what.
+    /// Marks of the sender, by object.
     pub objects: Arc<[(Name, GossipMarks)]>,
 }
 
@@ -21,7 +21,7 @@ impl Gossip {
     pub const HEAD_BYTES: usize = 64;
 }
 
-/// What a member says about one object: all of it is durable there.
+/// A member's marks of one object, all of them durable at the member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct GossipMarks {
     /// The largest tag that it knows.

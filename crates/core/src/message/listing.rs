@@ -7,16 +7,16 @@ use crate::tag::Tag;
 /// A page of a listing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ListRequest {
-    /// Objects of this kind.
     pub kind: Kind,
-    /// Whose keys begin so.
+    /// Only keys with this prefix.
     pub prefix: String,
-    /// And are larger than this. One that is a common prefix itself: larger than all keys that begin so.
+    /// List keys greater than this one. If it is a common prefix it stands for all its keys: list keys greater than
+    /// those.
     pub after: String,
     /// Keys that have this in common up to its first occurrence behind the prefix are listed as one ([`ListRequest::common_prefix`]);
     /// empty: each is listed.
     pub delimiter: String,
-    /// At most so many, and never more than [`crate::limits::PAGE_ENTRIES`].
+    /// Maximum number of entries, and never more than [`crate::limits::PAGE_ENTRIES`].
     pub limit: u16,
 }
 
@@ -38,7 +38,8 @@ impl ListRequest {
         keys.all(|key| Name::check(self.kind, key).is_ok())
     }
 
-    /// What the key is listed under, if not by itself: its beginning up to the delimiter.
+    /// The common prefix under which the key is listed: its beginning up to the delimiter. `None`: the key is listed
+    /// by itself.
     pub fn common_prefix<'a>(&self, key: &'a str) -> Option<&'a str> {
         let rest = key.strip_prefix(self.prefix.as_str())?;
         let at = match self.delimiter.as_str() {
@@ -53,7 +54,7 @@ impl ListRequest {
         common
     }
 
-    /// What the key is listed as: in the order of these names pages follow each other.
+    /// The name under which the key is listed. Pages follow the order of these names.
     pub fn listed_as<'a>(&self, key: &'a str) -> &'a str {
         self.common_prefix(key).unwrap_or(key)
     }
@@ -62,8 +63,8 @@ impl ListRequest {
 /// A page of the objects that a server holds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ListPage {
-    /// By key, tombstones included (`[X-18 tombstone-versions]`). Of the keys with a common prefix there is one: the first that is
-    /// no tombstone and not damaged, if there is any, and the first otherwise.
+    /// Entries by key, tombstones included (`[X-18 tombstone-versions]`). Keys with a common prefix have one entry:
+    /// the first that is no tombstone and not damaged, or the first if there is none.
     pub entries: Vec<ListEntry>,
     /// There are more after the last entry.
     pub truncated: bool,
@@ -72,15 +73,13 @@ pub struct ListPage {
 /// One object of a listing: its largest stored version.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ListEntry {
-    /// The key.
     pub key: String,
-    /// The version.
     pub tag: Tag,
-    /// Its length.
+    /// Length of the value in bytes.
     pub length: u64,
-    /// What its writer called its content, if anything.
+    /// The entity tag that its writer gave, if any.
     pub etag: Option<Etag>,
-    /// When it was written, in milliseconds since 1970 by the writer's clock; informational.
+    /// Time of the write, in milliseconds since 1970 by the writer's clock; informational.
     pub written_at_ms: Option<u64>,
     /// For how many seconds this server has had it at least, by the server's own clock. That of a version that it had when it
     /// was started counts from the start.

@@ -9,14 +9,13 @@ use std::cmp::Ordering;
 /// A version that this one follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ancestor {
-    /// The version.
     pub tag: Tag,
     /// The request that wrote it; 0 if its caller gave none.
     pub request: u128,
 }
 
-/// Where a version comes from: so a proposer that was overtaken sees whether its own version is among those that follow each
-/// other (`[W-6 ancestors]`).
+/// The origin of a version. It lets a proposer that was overtaken see whether its own version is among the chosen
+/// ones (`[W-6 ancestors]`).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Lineage {
     /// The request that wrote the version; 0 if its caller gave none.
@@ -52,9 +51,9 @@ impl Lineage {
             .is_none_or(|it| it.tag.number <= number)
     }
 
-    /// How a version that was put before the domain became conditional compares with the one that was the largest then, and from
-    /// which `tag`, which has this lineage, descends. It is not among these. `None`: the ancestors do not reach so far
-    /// (`[W-12 becoming-conditional]`).
+    /// Compares a version that was put before the domain became conditional with the largest version of that time,
+    /// from which `tag` descends, with this lineage. `put` is not among the ancestors. `None`: the ancestors do not
+    /// reach back far enough (`[W-12 becoming-conditional]`).
     pub fn order_of_put(&self, tag: Tag, put: Tag) -> Option<Ordering> {
         let is_among = tag == put || self.ancestors.iter().any(|it| it.tag == put);
         assert!(!is_among, "what is there has no other place");
@@ -77,9 +76,7 @@ impl Lineage {
 /// A version that is chosen, and the ballot at which it was.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct ChosenVersion {
-    /// The ballot.
     pub ballot: Ballot,
-    /// The version.
     pub tag: Tag,
 }
 
@@ -90,16 +87,14 @@ impl ChosenVersion {
     }
 }
 
-/// What an ACCEPT brings.
+/// The content of an ACCEPT.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Proposal {
     /// The ballot of the proposal.
     pub ballot: Ballot,
-    /// The version.
     pub tag: Tag,
     /// This server's element of it; `None`: it said that it holds one.
     pub element: Option<Element>,
-    /// Where the version comes from.
     pub lineage: Lineage,
     /// It was proposed before by another ballot, and is to be known as chosen: taken in however many versions are held.
     pub settles: bool,
@@ -118,7 +113,6 @@ impl Proposal {
 /// A version that a server holds of a ranked register.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RankedVersion {
-    /// The version.
     pub tag: Tag,
     /// The ballot at which it was last accepted.
     pub ballot: Ballot,
@@ -126,11 +120,10 @@ pub struct RankedVersion {
     pub form: Form,
     /// It is a tombstone.
     pub deleted: bool,
-    /// Where it comes from.
     pub lineage: Lineage,
 }
 
-/// What a server holds of a ranked register: a snapshot.
+/// A snapshot of a server's state of a ranked register.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RankedVersions {
     /// The ballot that was asked for is promised; without one that is false.

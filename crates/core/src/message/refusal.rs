@@ -12,7 +12,7 @@ pub enum Refusal {
     Busy = 1,
     /// The disk is full.
     Full = 2,
-    /// What is asked for is damaged here (`[X-11 damage-abstains]`).
+    /// The requested element or record is damaged on this server (`[X-11 damage-abstains]`).
     Damaged = 3,
     /// The server is stopping. May pass.
     Draining = 4,
@@ -20,7 +20,7 @@ pub enum Refusal {
     WrongCluster = 5,
     /// Another server answers at this address, or this one is no member of the configuration.
     WrongServer = 6,
-    /// Authentication failed.
+    /// The caller could not be authenticated.
     Unauthorised = 7,
     /// The server does not know the configuration: ask again with the descriptor.
     UnknownConfiguration = 8,

@@ -6,7 +6,7 @@ use crate::hash::stable_hash;
 use crate::object::Name;
 use std::sync::Arc;
 
-/// Where a member is in an agreement of all members.
+/// The phase of a member in an agreement of all members.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub enum Phase<T> {
     /// Nothing is agreed on.
@@ -22,26 +22,26 @@ pub enum Phase<T> {
 /// The phase of a member, and what it knows of the others.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct Stance<T> {
-    /// Where it is (`prp`).
+    /// Its phase (`prp`).
     pub phase: Phase<T>,
     /// It has heard that all others are at the same, and know of it (`all`).
     pub all: bool,
 }
 
 impl<T> Stance<T> {
-    /// Of a member that has nothing to do.
+    /// The stance of a member that has nothing to do.
     pub const IDLE: Stance<T> = Stance {
         phase: Phase::Idle,
         all: false,
     };
 }
 
-/// What one member says to another of a restart. It changes nothing for good if it is lost, comes twice, or comes late.
+/// A note between two members about a restart of objects. It has no lasting effect if it is lost, comes twice, or
+/// comes late.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RestartNote {
-    /// Of which configuration.
     pub configuration: ConfigurationId,
-    /// Who says it.
+    /// The sender.
     pub from: ServerId,
     /// The sender has objects to restart, or is in a restart: it waits for an answer.
     pub asks: bool,
@@ -49,18 +49,18 @@ pub struct RestartNote {
     pub turn: u64,
     /// The last note of the receiver that the sender has heard; 0: none.
     pub heard: u64,
-    /// Where the sender is; a value is the [`digest`] of the objects' names.
+    /// The sender's stance. Values in it are the [`digest`] of the objects' names.
     pub stance: Stance<u64>,
-    /// Where the receiver is, as far as the sender has heard.
+    /// The receiver's stance, as far as the sender has heard.
     pub echo: Stance<u64>,
-    /// Of a sender that agrees or applies: what it has of the objects. Otherwise the objects that it abstains for, or some of them.
+    /// If the sender agrees or applies: its reports on the objects. Otherwise some or all of the objects that it
+    /// abstains for.
     pub objects: Arc<[ObjectReport]>,
 }
 
-/// What a member has of an object, versions of impossible tags included (`[N-1 bounded-numbers]`).
+/// A member's holdings of an object, versions with impossible tags included (`[N-1 bounded-numbers]`).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ObjectReport {
-    /// Which object.
     pub name: Name,
     /// The member does not answer for it (`[X-11 damage-abstains]`).
     pub abstains: bool,
@@ -69,7 +69,7 @@ pub struct ObjectReport {
 }
 
 impl ObjectReport {
-    /// Of a member that abstains for this object, and does not say what it has of it.
+    /// The report of a member that abstains for this object, and does not report its holdings.
     pub fn abstaining(name: &Name) -> ObjectReport {
         ObjectReport {
             name: name.clone(),
@@ -89,7 +89,7 @@ impl RestartNote {
     }
 }
 
-/// What stands for these objects in an agreement.
+/// The value that represents these objects in an agreement.
 pub fn digest(objects: &[ObjectReport]) -> u64 {
     let mut bytes = Vec::new();
     for object in objects {

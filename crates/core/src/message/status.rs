@@ -3,14 +3,14 @@
 use crate::config::ServerId;
 use crate::object::DomainId;
 
-/// How a server is.
+/// The status of a server.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a field of its own on the wire"
 )]
 pub struct ServerStatus {
-    /// Counts its starts.
+    /// Number of its current start.
     pub incarnation: u64,
     /// False while it waits for a quorum of the root domain to confirm its incarnation, and while its log lacks records.
     pub serving: bool,
@@ -18,7 +18,7 @@ pub struct ServerStatus {
     pub incomplete: bool,
     /// Acknowledged writes are on disk.
     pub durable: bool,
-    /// Objects, tombstones included.
+    /// Number of objects, tombstones included.
     pub objects: u64,
     /// Versions held of them.
     pub versions: u64,
@@ -28,7 +28,7 @@ pub struct ServerStatus {
     pub stored_bytes: u64,
     /// Objects that wait for repair.
     pub damaged: u64,
-    /// Configurations known here.
+    /// Number of configurations that it knows.
     pub configurations: u64,
     /// Those of them whose successor is decided and not final: changes that somebody makes, or has left.
     pub pending: u64,
@@ -44,7 +44,7 @@ pub struct ServerStatus {
     pub full: bool,
     /// Objects that it lacked when it last went over them (`[X-26 self-repair]`).
     pub lacking: u64,
-    /// How long ago it last went over all its objects, in milliseconds. `None`: not since its start.
+    /// Milliseconds since it last went over all its objects. `None`: not since its start.
     pub proven_ms: Option<u64>,
     /// The longest time, at most, since a record was verified, in milliseconds. `None`: it is not known that all were, or there is no
     /// disk.
@@ -53,33 +53,31 @@ pub struct ServerStatus {
     pub domains: Vec<DomainStanding>,
     /// Members for which it waits to restart the counters of a domain (2.11), in order; at most [`crate::limits::STANDINGS`].
     pub waits: Vec<(DomainId, ServerId)>,
-    /// How far it is with what it makes as a leader: at most [`crate::limits::LEADER_WINDOW`] domains.
+    /// Progress of the changes that it makes as a leader: at most [`crate::limits::LEADER_WINDOW`] domains.
     pub leads: Vec<LeaderStanding>,
 }
 
-/// How far a server is with the changes that it makes as the leader of a domain (`[R-31 designated-leader]`).
+/// Progress of the changes that a server makes as the leader of a domain (`[R-31 designated-leader]`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LeaderStanding {
-    /// The domain.
     pub domain: DomainId,
-    /// What it has transferred since it took the changes up.
+    /// Objects and bytes that it has transferred since it began with these changes.
     pub transferred: Transferred,
 }
 
-/// What a server found when it last went over the objects of a domain (`[X-26 self-repair]`).
+/// Findings of a server when it last went over the objects of a domain (`[X-26 self-repair]`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DomainStanding {
-    /// The domain.
     pub domain: DomainId,
     /// Its objects, tombstones included.
     pub objects: u64,
     /// Those that the server lacked.
     pub lacking: u64,
-    /// How long ago it went over all of them, in milliseconds. `None`: not since its start.
+    /// Milliseconds since it went over all of them. `None`: not since its start.
     pub proven_ms: Option<u64>,
 }
 
-/// How far a transfer is. It only rises, and of two the larger is farther.
+/// Progress of a transfer. It only rises: the larger one of two is the later one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Transferred {
     /// Objects that were moved; blocks of a large value are none of their own.

@@ -22,7 +22,7 @@ pub struct Blocks {
 struct Start {
     /// Bytes of the value before it.
     byte: u64,
-    /// Blocks before it.
+    /// Number of blocks before it.
     place: u64,
 }
 

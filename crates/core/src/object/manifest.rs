@@ -9,7 +9,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 /// The place of the bytes of a large value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Manifest {
-    /// These blocks.
+    /// The bytes are in these blocks.
     Parts(Blocks),
     /// Blocks that a list names.
     List(PartList),

@@ -17,9 +17,9 @@ pub struct Metadata {
     pub user: Vec<(String, String)>,
     /// CRC-32C of the whole value.
     pub checksum: Option<u32>,
-    /// What the writer calls the content.
+    /// The writer's entity tag for the content.
     pub etag: Option<Etag>,
-    /// When the writer wrote it, in milliseconds since 1970 by the writer's clock; informational.
+    /// Time of the write, in milliseconds since 1970 by the writer's clock; informational.
     pub written_at_ms: Option<u64>,
     /// The blocks that hold the value. A reader that does not understand this field must not take the value for an empty one.
     pub blocks: Option<Manifest>,
@@ -28,8 +28,8 @@ pub struct Metadata {
     pub lost: Option<Tag>,
 }
 
-/// What the writer of a version calls its content: compared, never computed by Areo. 1 to [`limits::ETAG_BYTES`] visible
-/// ASCII characters without quotation marks.
+/// An entity tag that the writer of a version gave: compared, never computed by Areo. 1 to [`limits::ETAG_BYTES`]
+/// visible ASCII characters without quotation marks.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Etag(Box<str>);
 
@@ -45,7 +45,7 @@ impl Etag {
         }
     }
 
-    /// As it was given.
+    /// The text of the entity tag.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -85,17 +85,17 @@ const _: () = assert!(
 pub enum InvalidMetadata {
     /// The content type is too long.
     ContentType {
-        /// Its length.
+        /// Length of the content type.
         bytes: usize,
     },
     /// The ETag is too long, or no visible ASCII.
     Etag {
-        /// Its length.
+        /// Length of the entity tag.
         bytes: usize,
     },
     /// The user pairs are too long together.
     UserPairs {
-        /// Their length.
+        /// Sum of the lengths of the pairs.
         bytes: usize,
     },
 }
@@ -124,7 +124,7 @@ impl fmt::Display for InvalidMetadata {
 impl std::error::Error for InvalidMetadata {}
 
 impl Metadata {
-    /// As it is stored and sent ([`tlv`] fields).
+    /// Encodes the metadata for records and messages ([`tlv`] fields).
     ///
     /// # Errors
     /// [`InvalidMetadata`] beyond the limits.
@@ -210,7 +210,8 @@ impl Metadata {
         Ok(metadata)
     }
 
-    /// Of encoded metadata what a listing shows. A server does not refuse what it cannot read: it keeps it for clients.
+    /// The entity tag and the time that a listing shows. Unreadable metadata has neither: a server keeps for clients
+    /// what it cannot read.
     pub fn listed(bytes: &[u8]) -> (Option<Etag>, Option<u64>) {
         let (mut etag, mut written_at_ms) = (None, None);
         for (kind, value) in tlv::fields(bytes).map_while(Result::ok) {

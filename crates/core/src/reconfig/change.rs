@@ -10,7 +10,7 @@ use crate::tlv::{self, MUST_UNDERSTAND, TlvError};
 use bytes::{Bytes, BytesMut};
 use std::sync::Arc;
 
-/// What is to be different.
+/// A wanted change of a configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Change {
     base: Arc<Configuration>,
@@ -19,20 +19,20 @@ pub struct Change {
     names_all: bool,
 }
 
-/// What two changes are both about.
+/// The part of a configuration that two changes contradict each other about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Contradiction {
     /// One of them names all servers.
     Servers,
     /// This server, which is to be replaced, has gone.
     Replaced(ServerId),
-    /// How values are kept.
+    /// The kind.
     Dap,
     /// Slack of erasure-coded lists.
     Delta,
-    /// Who decides about later changes.
+    /// The decider of later changes.
     Decider,
-    /// What only experiments ask for.
+    /// Options that only experiments set.
     Options,
 }
 
@@ -41,7 +41,7 @@ pub enum Contradiction {
 pub enum Obstruction {
     /// The two contradict each other.
     Contradiction(Contradiction),
-    /// What both come to cannot be.
+    /// The configuration with both changes is invalid.
     Invalid(InvalidConfiguration),
 }
 

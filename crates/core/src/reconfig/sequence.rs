@@ -34,7 +34,8 @@ use std::sync::Arc;
 #[derive(Default, Debug)]
 pub struct Sequences {
     finals: RefCell<BTreeMap<(DomainId, u32), Arc<Configuration>>>,
-    /// What was seen last to come after the highest final one, pending: a guess, that saves time and on which nothing rests.
+    /// The last pending successor seen after the highest final configuration: a hint that saves time. Correctness
+    /// does not depend on it.
     pending: RefCell<BTreeMap<(DomainId, u32), Arc<Configuration>>>,
     /// The configuration that this client proposed last, as a leader, while it has proposed nothing at ballot 0 there.
     led: RefCell<BTreeMap<(DomainId, u32), Arc<Configuration>>>,

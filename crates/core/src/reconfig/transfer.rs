@@ -58,7 +58,6 @@ pub enum Progress {
     Waiting {
         /// The server on which it runs.
         leader: ServerId,
-        /// Its progress.
         transferred: Transferred,
     },
 }
@@ -282,8 +281,8 @@ async fn everything_else<'a, E: Env>(
     Ok(())
 }
 
-/// Where a final configuration is among the sources: it has what those before it had, pairs already moved do no harm. Stops
-/// if it comes after all of them.
+/// Position of a final configuration among the sources. Earlier sources need not be read: it has their state, and
+/// pairs that were already moved do no harm. Stops if it comes after all sources.
 fn place(sources: &[Arc<Configuration>], later: Arc<Configuration>) -> Result<usize, Stop> {
     let is_later = |c: &Arc<Configuration>| c.is_at_least(&later);
     let found = sources.iter().position(is_later);
@@ -416,8 +415,8 @@ impl<E: Env> Source<'_, E> {
         }
     }
 
-    /// What proposers of changes that are merged are done with here is contained in what they are done with in the target
-    /// (`[R-16 agreement-moves]`).
+    /// Moves the agreement on merged changes: ensures that the target's proposers start from everything that
+    /// proposers here agreed on (`[R-16 agreement-moves]`).
     async fn agreement(&self) -> Result<(), Stop> {
         let at = self.closed();
         let agreed = merging::read(self.env, &at).await;

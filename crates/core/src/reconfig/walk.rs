@@ -265,7 +265,6 @@ pub async fn path<E: Env>(
 
 /// A configuration and what its members know to come after it.
 pub struct GraphNode {
-    /// The configuration.
     pub configuration: Arc<Configuration>,
     /// Places of its successors in the graph.
     pub successors: Vec<usize>,

@@ -44,7 +44,7 @@ impl Server {
         }
     }
 
-    /// ACCEPT.
+    /// Handles an ACCEPT: stores the proposed version unless a larger ballot was promised.
     fn accept(
         &mut self,
         now: Instant,

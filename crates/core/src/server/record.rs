@@ -23,47 +23,35 @@ pub enum Header {
     Element(ElementHeader),
     /// Floor, confirmed tag and fence of an object, where no element's record says them.
     Marks {
-        /// The configuration.
         key: ConfigurationId,
-        /// The object.
         name: Name,
-        /// The marks.
         marks: Marks,
     },
     /// The memory of a ranked register beside its elements.
     Register {
-        /// The configuration.
         key: ConfigurationId,
-        /// The object.
         name: Name,
-        /// The register.
         register: Box<Register>,
     },
     /// The promises for those registers of a bucket of names of which nothing else is here.
     BallotFloor {
-        /// The configuration.
         key: ConfigurationId,
-        /// The bucket.
         bucket: u8,
-        /// The promises.
         floor: BallotFloor,
     },
-    /// An acceptor's state.
+    /// The state of an acceptor.
     Cell {
-        /// The configuration.
         key: ConfigurationId,
         /// The name of the cell.
         cell: Bytes,
-        /// The state.
         acceptor: Acceptor,
     },
     /// A server of the cluster.
     Registry(ServerRecord),
     /// The successors of a configuration, at this server.
     Pointer {
-        /// After which.
+        /// The configuration that is succeeded.
         key: ConfigurationId,
-        /// The pointer.
         pointer: Pointer,
     },
     /// The highest final configuration of its domain that this server has heard of, kept for ever (`[X-13 highest-final]`).
@@ -73,11 +61,8 @@ pub enum Header {
 /// The header of an element's record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ElementHeader {
-    /// The configuration.
     pub key: ConfigurationId,
-    /// The object.
     pub name: Name,
-    /// The version.
     pub tag: Tag,
     /// The object's floor when this was written: durable with the evictions that it caused (`[X-2 get-tag-maximum]`).
     pub floor: Tag,
@@ -89,7 +74,7 @@ pub struct ElementHeader {
     pub length: u64,
     /// Length of the payload in bytes.
     pub bytes: u64,
-    /// Encoded metadata.
+    /// Metadata, encoded.
     pub metadata: Bytes,
 }
 
@@ -98,9 +83,7 @@ pub struct ElementHeader {
 pub enum Step {
     /// Keep this record under this handle.
     Append {
-        /// The handle.
         handle: Handle,
-        /// The record.
         header: Box<Header>,
         /// An element's payload, otherwise empty.
         payload: Bytes,
@@ -112,7 +95,6 @@ pub enum Step {
     /// The record of a block of an upload is no longer needed. As long as a start may find it again the store remembers that, under this number of
     /// the block (`[X-30 dropped-tombstones]`).
     Bury {
-        /// The handle.
         handle: Handle,
         /// [`Name::grave`] of the block.
         grave: u64,

@@ -37,8 +37,9 @@ impl Registry {
         std::mem::take(&mut self.news)
     }
 
-    /// What a server that serves since this start says of itself to servers that it has met since the last time, and to all
-    /// that it knows once its own record has changed. Nothing before it knows what it was registered as.
+    /// The server's own record, for servers that it has met since the last call, and for all known servers once the
+    /// record has changed. Only a server that serves since this start sends it: before, it does not know its
+    /// registered record.
     pub(super) fn introduce(&mut self, own: ServerId, incarnation: u64) -> Vec<(ServerId, Note)> {
         if self.met.is_empty() {
             return Vec::new();
@@ -196,7 +197,7 @@ fn outdated(known: &ServerRecord) -> Reply {
     }
 }
 
-/// Of the records that this server has had of one key, the last has the largest.
+/// Order of the records of one key that this server has had: the last one is the largest.
 fn rank(record: &ServerRecord) -> (RecordRank, bool, bool, u64, Option<u64>) {
     let is_contested = record.start == ServerRecord::CONTESTED;
     (

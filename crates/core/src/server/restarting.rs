@@ -28,11 +28,11 @@ pub(super) struct Restarting {
     peers: Vec<Peer>,
     /// Notes count whose senders have heard this one, or a later one.
     began: u64,
-    /// What it tells of the objects, as long as it agrees or applies. They stay like that.
+    /// Its reports on the objects, while it agrees or applies. The reports do not change meanwhile.
     told: Arc<[ObjectReport]>,
     /// Some of the objects for which it abstains.
     abstaining: Arc<[ObjectReport]>,
-    /// What all have reported on these objects, where it is to be carried out.
+    /// The reports of all members on these objects, once the restart is to be carried out.
     decided: Option<Vec<Vec<ObjectReport>>>,
     /// The time at which it speaks next.
     due: Instant,
@@ -47,7 +47,7 @@ pub(super) struct Restarting {
 /// The state of another member, as it was heard.
 #[derive(Clone, Default)]
 struct Peer {
-    /// Its last note.
+    /// Number of its last note.
     turn: u64,
     /// The time at which its last note came that counts.
     heard_at: Option<Instant>,
@@ -85,7 +85,7 @@ fn value_of(stance: Stance<u64>) -> Option<u64> {
 }
 
 impl Restarting {
-    /// Of the member in this place of `n`, after this note of the server's.
+    /// The restart at the member `own` of `n`, after this note of the server.
     pub(super) fn new((own, n): (usize, usize), turn: u64) -> Restarting {
         assert!(own < n, "it is a member");
         Restarting {
@@ -113,7 +113,7 @@ impl Restarting {
         member != self.own && heard_at.is_none_or(|at| now.since(at) > timing::RESTART_SILENCE)
     }
 
-    /// Its place.
+    /// The server's place among the members.
     pub(super) fn own(&self) -> usize {
         self.own
     }
@@ -180,7 +180,8 @@ impl Restarting {
         self.abstaining = abstaining.iter().map(ObjectReport::abstaining).collect();
     }
 
-    /// Where the agreement may have gone on: what that means here.
+    /// Reacts to a change of the agreement's phase: prepares the reports of a new agreement, or the decision to carry
+    /// it out.
     fn turned(&mut self, before: Stance<u64>, turn: u64, tell: impl Fn(&Name) -> ObjectReport) {
         let stance = self.agreement.stance();
         if stance.phase == before.phase {
@@ -205,7 +206,7 @@ impl Restarting {
         }
     }
 
-    /// What all members report of each object, by position, if all do. A later note changes nothing of it.
+    /// The reports of all members on each object, by position, if all have reported. Later notes do not change them.
     fn reports(&self) -> Option<Vec<Vec<ObjectReport>>> {
         let of_member = |(at, peer): (usize, &Peer)| match at == self.own {
             true => self.told.clone(),

@@ -112,7 +112,8 @@ impl Server {
         self.standing.verified = since;
     }
 
-    /// As the leader of a domain it has moved so much more there. `None`: it has made the changes, or begins again.
+    /// Adds objects and bytes that it has moved as the leader of the domain. `None`: it has made the changes, or
+    /// begins again.
     pub(crate) fn leads(&mut self, domain: DomainId, moved: Option<Transferred>) {
         let leads = &mut self.standing.leads;
         match moved {

@@ -56,7 +56,7 @@ pub(super) struct ConfigurationState {
     cells: BTreeMap<Bytes, (Acceptor, Handle)>,
     /// Some of them may be fates of versions.
     has_fates: bool,
-    /// The successors (`nextC`).
+    /// The successors (`nextC` in the papers).
     next: Successors,
     /// The record of each of these pointers, by its rank.
     next_records: BTreeMap<Rank, Handle>,
@@ -135,7 +135,7 @@ impl ConfigurationState {
         ledger.supersede(std::mem::take(&mut self.restarts).into_handles());
     }
 
-    /// Lets everything go.
+    /// Drops the whole state, and supersedes its records.
     pub(super) fn drop_all(mut self, ledger: &mut Ledger) {
         self.empty(ledger);
         ledger.supersede(self.configuration.map(|(_, handle)| handle));

@@ -8,7 +8,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-/// What a span says of itself once it is open, first.
+/// The first text that a span records once it is open.
 #[derive(Clone, Default)]
 struct SpanText(Arc<OnceLock<String>>);
 
@@ -37,7 +37,7 @@ impl Subscriber for SpanText {
     fn exit(&self, _: &Id) {}
 }
 
-/// What a span says of work that is begun and, if it is not done by then, dropped.
+/// The text that a span records of work that begins and is dropped if it does not end at once.
 fn said_of(work: impl Future<Output = Result<(), CallError>>) -> Option<String> {
     let said = SpanText::default();
     tracing::subscriber::with_default(said.clone(), || {

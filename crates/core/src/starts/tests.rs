@@ -2,7 +2,7 @@ use super::*;
 
 const ASKED: u64 = 0;
 
-/// What a process with this directory asks for, as (step, incarnation, start, resumed).
+/// The next request of a process with this directory, as (step, incarnation, start, resumed).
 fn next(starting: &StartPhase) -> (Enrolment, u64, u64, bool) {
     let next = starting.next();
     (next.step, next.incarnation, next.start, next.resumed)
@@ -45,7 +45,7 @@ fn what_an_earlier_process_left_is_resumed_and_not_served_under() {
     assert!(matches!(starting.agreed(10), AgreedStep::Serve(_)));
 }
 
-/// What is refused leaves the directory as it was, however often it is started.
+/// A refused start leaves the directory unchanged, however often the server is started.
 #[test]
 fn starts_that_were_refused_do_not_count() {
     let copy = Starts {

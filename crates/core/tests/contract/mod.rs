@@ -29,12 +29,12 @@ use std::sync::Arc;
 
 /// Configurations of the domain.
 const CONFIGURATIONS: usize = 4;
-/// Objects, by key.
+/// Keys of the objects.
 const KEYS: [&str; 2] = ["a", "b"];
-/// Cells.
+/// Names of the cells.
 const CELLS: [&[u8]; 2] = [b"one", b"two"];
 
-/// What happens to the server.
+/// A request to the server, or a crash of it.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Put {
@@ -162,7 +162,7 @@ fn is_tombstone(tag: Tag) -> bool {
     tag.number.is_multiple_of(5)
 }
 
-/// What was written as this version: the same wherever and however often it is put.
+/// The content of this version, equal wherever and however often it is put.
 fn content(key: usize, tag: Tag) -> Option<Bytes> {
     (!is_tombstone(tag))
         .then(|| format!("{key}: {tag}, and so that it is long enough for three").into())
@@ -287,7 +287,7 @@ impl Subject {
         self.look();
     }
 
-    /// What is of no one object.
+    /// Handles the events that do not belong to one object.
     fn happen_to_all(&mut self, event: Event) {
         match event {
             Event::Put { .. }

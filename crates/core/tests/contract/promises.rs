@@ -30,7 +30,7 @@ pub(super) struct Promises {
     replicates: Vec<bool>,
     objects: BTreeMap<Place, Object>,
     cells: BTreeMap<Place, Cell>,
-    /// Of each configuration the largest pointer shown, and whether it was withheld.
+    /// For each configuration the largest pointer shown, and whether it was withheld.
     pointers: Vec<(Option<Rank>, bool)>,
     latest: Option<u32>,
     registered: BTreeMap<usize, (u64, u64)>,
@@ -177,7 +177,7 @@ impl Promises {
         }
     }
 
-    /// Of a server the latest incarnation is known.
+    /// A server keeps the record of the latest incarnation of another server.
     pub(super) fn registered(
         &mut self,
         server: usize,
@@ -199,7 +199,7 @@ impl Promises {
         }
     }
 
-    /// What notes said need not be durable: their loss costs time only.
+    /// Forgets the content of notes, which need not be durable: its loss costs time only.
     pub(super) fn restarted(&mut self) {
         for object in self.objects.values_mut() {
             object.last.stable = Tag::INITIAL;

@@ -5,7 +5,7 @@ use crate::world::{World, configuration, name, value};
 use areo_core::config::Dap;
 use std::mem::size_of_val;
 
-/// Of a call of the world of these tests, which is a little smaller than one over TCP.
+/// Upper bound for the bytes of a call in the world of these tests; a call over TCP is a little larger.
 const OPERATION_BYTES: usize = 4096;
 
 #[test]

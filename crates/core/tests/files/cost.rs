@@ -4,7 +4,7 @@ use crate::files::editor::{Editor, bytes};
 use crate::world::{World, configuration};
 use areo_core::config::Dap;
 
-/// So that a file has about a thousand blocks.
+/// Bytes of a file with about a thousand blocks.
 const LARGE: usize = 6 << 20;
 
 fn world(dap: Dap) -> (World, Editor, Editor) {
@@ -17,7 +17,7 @@ fn world(dap: Dap) -> (World, Editor, Editor) {
     )
 }
 
-/// At most three message exchanges with each server, and no byte of data.
+/// The read takes at most three message exchanges with each server, and no byte of data.
 #[test]
 fn an_unchanged_file_of_a_thousand_blocks_is_read_again_in_one_exchange() {
     for dap in [Dap::Abd, Dap::Ec { k: 3 }] {
@@ -37,7 +37,8 @@ fn an_unchanged_file_of_a_thousand_blocks_is_read_again_in_one_exchange() {
     }
 }
 
-/// Who knows nothing of a file reads its list in three exchanges: the genesis block, and all that its hint names.
+/// A client that knows nothing of a file reads its list in three exchanges: the genesis block, and all blocks that
+/// its hint names.
 #[test]
 fn an_unknown_file_is_read_along_the_hint_of_its_genesis_block() {
     let (world, editor, reader) = world(Dap::Ec { k: 3 });

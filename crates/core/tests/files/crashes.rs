@@ -34,7 +34,7 @@ fn a_writer_that_dies_between_creates_and_link_leaves_the_old_content() {
     }
 }
 
-/// Where the new blocks could not be written, nothing was.
+/// If the new blocks cannot be written, the file stays as it was.
 #[test]
 fn a_push_without_a_quorum_changes_nothing() {
     let c = configuration(3, Dap::Abd, 1, 0);
@@ -57,7 +57,7 @@ fn a_push_without_a_quorum_changes_nothing() {
     assert!(reader.pull() == more);
 }
 
-/// With f servers away everything goes on.
+/// Reads and writes continue while f servers are down.
 #[test]
 fn files_survive_the_crash_of_f_servers() {
     for dap in [Dap::Abd, Dap::Ec { k: 3 }] {

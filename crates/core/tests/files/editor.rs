@@ -72,7 +72,7 @@ impl Sink for Content {
     }
 }
 
-/// Chunks in memory.
+/// A source of chunks in memory.
 pub struct Pieces(pub Vec<Bytes>);
 
 impl Source for Pieces {
@@ -91,7 +91,7 @@ pub struct Editor {
     world: World,
     actor: Actor,
     file: Name,
-    /// What the content is based on.
+    /// The file that the content is based on, if it was read or written before.
     pub base: Rc<RefCell<Option<Chain>>>,
 }
 
@@ -181,7 +181,7 @@ impl Editor {
         async move { file.remove().await }
     }
 
-    /// What there is of blocks; removes those of removed files if `removes`.
+    /// Counts the blocks of files; removes those of removed files if `removes`.
     pub fn sweep(&self, removes: bool) -> FileSweep {
         let domain = self.actor.domain();
         let sweep = async move { domain.sweep_files(removes).await };

@@ -193,7 +193,7 @@ fn blocks_that_nothing_seems_to_lead_to_may_be_linked_already() {
     }
 }
 
-/// What there is of blocks, and what the file consists of.
+/// The number of blocks that exist, and the number that the file consists of.
 fn blocks(editor: &Editor) -> (u64, usize) {
     editor.pull();
     let chain = editor.base.borrow().clone().expect("it was read");

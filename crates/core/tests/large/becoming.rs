@@ -13,7 +13,7 @@ use areo_core::error::WriteError;
 use areo_core::pointer::Pointer;
 use std::sync::Arc;
 
-/// How far a writer gets that has all its blocks at quorums.
+/// The point at which a writer stops that has all its blocks at quorums.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Until {
     /// The commit was accepted by this number of servers.

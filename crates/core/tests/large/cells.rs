@@ -106,7 +106,7 @@ fn sweeps_forget_what_writers_could_not() {
     }
 }
 
-/// What was aborted stays so: its writer may be slow.
+/// An aborted upload stays aborted: its writer may be slow.
 #[test]
 fn the_cell_of_an_aborted_upload_stays() {
     let (_, world, actor) = begin(Dap::Abd);

@@ -12,7 +12,7 @@ use std::time::Duration;
 const OLD: &str = "the old value";
 const NEW: &str = "the new value, longer";
 
-/// How far a writer gets.
+/// The point at which a writer stops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Until {
     OneBlock,
@@ -77,7 +77,7 @@ fn leave(world: &World, until: Until) -> Upload {
     upload
 }
 
-/// What an object is after a writer ended there, for the first sweep; `None`: either.
+/// The object's value at the first sweep after a writer stopped there; `None`: either value.
 fn expected(until: Until) -> Option<&'static str> {
     match until {
         Until::OneBlock | Until::AllBlocks | Until::Accepted(0) => Some(OLD),
@@ -131,7 +131,8 @@ fn full_disks_can_be_swept() {
     }
 }
 
-/// Of a block that one server has got only the age is of interest: it is not written back, there may be no room for it.
+/// The sweep needs only the age of a block that one server holds. It does not write the block back, because there may
+/// be no room.
 #[test]
 fn full_disks_can_be_swept_of_half_a_block() {
     for dap in [Dap::Abd, Dap::Ec { k: 2 }] {

@@ -27,16 +27,16 @@ pub struct KindChange {
     pub sweeps: usize,
 }
 
-/// How an upload ended that met the change.
+/// The outcome of an upload during a change of the configuration.
 pub struct Meeting {
     pub case: String,
-    /// What was there before.
+    /// The value before the upload.
     pub before: Option<&'static str>,
     /// The new configuration was final.
     pub is_moved: bool,
     /// The new value is there in the end.
     pub is_written: bool,
-    /// What a reader saw after the sweep is what is there in the end.
+    /// A reader saw after the sweep the value that is there in the end.
     pub is_as_seen: bool,
     pub result: Result<Tag, PublishError>,
 }

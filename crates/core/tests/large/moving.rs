@@ -111,8 +111,8 @@ fn is_counted_once(from: Dap, to: Dap) {
     assert_eq!(sum.get(), expected, "{from:?} to {to:?}");
 }
 
-/// What was decided of an upload before the move is decided after it: a commit whose manifest was not put yet is
-/// finished, an abort stays one.
+/// A decision about an upload before the move holds after it: a commit whose manifest was not put yet is finished, an
+/// abort stays an abort.
 #[test]
 fn the_fate_of_an_upload_moves() {
     for commits in [true, false] {

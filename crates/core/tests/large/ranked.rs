@@ -21,7 +21,7 @@ const OLD: &str = "the old value";
 const NEW: &str = "the new value, longer";
 const N: usize = 4;
 
-/// How far a writer gets that has all its blocks at quorums.
+/// The point at which a writer stops that has all its blocks at quorums.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Until {
     /// The commit was accepted by this number of servers.
@@ -55,7 +55,7 @@ pub fn found(world: &World, actor: &Actor) -> Option<String> {
     get(world, actor, "k").filter(|text| !text.is_empty())
 }
 
-/// Puts all blocks.
+/// Puts all blocks of the upload.
 pub fn put_blocks(world: &World, upload: &Upload) {
     let (putting, blocks) = (upload.clone(), 0..upload.pieces().len());
     assert!(world.run(async move { putting.put_blocks(blocks).await }));

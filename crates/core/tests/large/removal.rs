@@ -106,7 +106,7 @@ fn a_conflict_removes_nothing() {
     assert_eq!(get(&world, &actor, "k").as_deref(), Some("second value"));
 }
 
-/// Where nothing in blocks is replaced, writes cost what they always do.
+/// Writes that replace no value in blocks cost as much as before.
 #[test]
 fn only_writes_over_blocks_pay_for_it() {
     let (_, world, actor) = begin(Dap::Abd);

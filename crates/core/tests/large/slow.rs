@@ -11,7 +11,7 @@ use areo_core::dsm::sweep::Count;
 
 const SLOW: &str = "the slow value";
 
-/// What others do.
+/// An operation of another client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
     Sweep,

@@ -64,7 +64,7 @@ fn reclaim(world: &World) {
     }
 }
 
-/// As long as the store may find a block again its tombstone stays; then both are gone, in memory and on disk.
+/// A tombstone stays as long as the store may find its block again. Then both are removed, from memory and from disk.
 #[test]
 fn tombstones_go_when_no_block_can_come_back() {
     for dap in DAPS {

@@ -38,7 +38,7 @@ impl Upload {
             .collect()
     }
 
-    /// Puts these blocks.
+    /// Puts the blocks with these indices. Returns true if all of them are at quorums.
     pub async fn put_blocks(&self, indices: impl IntoIterator<Item = usize>) -> bool {
         let pieces = self.pieces();
         for index in indices {
@@ -71,7 +71,7 @@ impl Upload {
         (blocks, metadata.encode().expect("small metadata"))
     }
 
-    /// All of it.
+    /// Writes the whole value: blocks and manifest.
     pub async fn write(&self, key: &str) -> Result<Tag, PublishError> {
         let client = self.actor.client();
         let (blocks, metadata) = self.manifest();
@@ -97,7 +97,7 @@ pub fn read(
     async move { client.domain(&c).read_large(&name).await }
 }
 
-/// What a read says to a history.
+/// The version of a read in the form of a history.
 pub fn version(found: FoundVersion) -> (Tag, Option<String>) {
     let value = found.value.filter(|value| !value.deleted);
     (found.tag, value.as_ref().map(crate::world::text))
@@ -108,7 +108,7 @@ pub fn sweep(actor: &Actor) -> impl Future<Output = Result<UploadSweep, Unavaila
     sweep_as(actor.client(), actor.c.clone(), Some(0), Some(0))
 }
 
-/// Only counts.
+/// Runs a sweep that removes nothing.
 pub fn look(actor: &Actor) -> impl Future<Output = Result<UploadSweep, Unavailable>> + use<> {
     sweep_as(actor.client(), actor.c.clone(), None, None)
 }

@@ -18,7 +18,7 @@ use std::time::Duration;
 const CLIENTS: usize = 3;
 const KEY: &str = "k";
 
-/// How the clients work.
+/// The protocol of the clients.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Procedure {
     Sound,
@@ -211,7 +211,8 @@ impl Run {
         }
     }
 
-    /// When all is mended every client can write, also beside what was left before, and with no more calls than it takes.
+    /// Once all faults are mended every client can write, also next to remains of earlier writes, and with no more
+    /// calls than necessary.
     fn write_at_last(&self) -> Result<(), String> {
         for actor in &self.actors {
             let before = self.world.gathers();

@@ -42,7 +42,7 @@ fn put_beyond(reached: usize) -> impl Fn(&Message) -> bool + Clone {
     move |m| m.is_put() && (m.is_reply() || !m.at(&reached))
 }
 
-/// What a conditional write found in place of its condition.
+/// The version that a conditional write found instead of the one in its condition.
 fn conflict(world: &World, actor: &Actor, version: Tag) -> (Tag, Option<String>) {
     match world.run(actor.cover("k", "this is not to be written", version)) {
         Ok(CoverableOutcome::Unchanged(found)) => (found.tag, found.value.as_ref().map(text)),

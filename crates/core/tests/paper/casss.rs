@@ -41,7 +41,7 @@ fn dies(world: &World, key: &str, writer: &Actor, filter: fn(&Message) -> bool) 
     held.max().expect("there are servers")
 }
 
-/// What all servers say in the next period, in the order of their numbers: to whom, and what.
+/// The notes of all servers in the next period, in the order of their numbers: recipient and gossip.
 fn said(world: &World) -> Vec<(usize, Gossip)> {
     world.hold(Message::is_note);
     world.pass(timing::GOSSIP);
@@ -352,7 +352,8 @@ fn a_read_of_a_mark_without_elements_asks_more_and_more_seldom() {
     assert_eq!(reader.get("k"), (written, Some("v".into())));
 }
 
-/// At most [`GOSSIP_BYTES`] in a period, and of one object little; what has changed comes first, and the turn comes to all.
+/// A member sends at most [`GOSSIP_BYTES`] in a period, and little about each object. Changes come first, and every
+/// object has its turn.
 #[test]
 fn gossip_is_bounded_and_the_turn_comes_round() {
     let (world, writer, _) = world(0);

@@ -56,7 +56,7 @@ enum Won {
     No,
 }
 
-/// How a conditional write ended: it was not applied also where the domain has ceased to be conditional.
+/// The result of a conditional write. It was not applied either if the domain has ceased to be conditional.
 fn won(case: &str, ended: &Result<CoverableOutcome, WriteError>) -> Won {
     match ended {
         Ok(CoverableOutcome::Changed(_)) => Won::Yes,
@@ -327,7 +327,7 @@ fn a_deletion_that_is_under_way_is_applied_once() {
     }
 }
 
-/// From one kind to the other, several times; with an operation at each step of a client that has heard of none of it.
+/// The domain changes its kind several times. At each step a client operates that has not heard of any change.
 #[test]
 fn a_domain_goes_there_and_back_again() {
     let kinds = [

@@ -144,7 +144,7 @@ pub fn ballot(number: u64) -> Ballot {
     Ballot { number, proposer }
 }
 
-/// Of what acceptors accepted the value of the highest ballot counts, in every order of their answers: it may be decided.
+/// The accepted value of the highest ballot counts, in every order of the answers: it may be decided.
 #[test]
 fn the_value_of_the_highest_ballot_is_taken_up() {
     let c = configuration(3, Dap::Abd, 1, 0);

@@ -38,7 +38,7 @@ fn unfinished(
     world.held(0, key).stored.last().expect("it was stored").0
 }
 
-/// FIN2.
+/// Additional rounds of a write: FIN2 of `casss`.
 fn rounds_more(dap: Dap) -> usize {
     usize::from(dap == KINDS[2])
 }

@@ -19,7 +19,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Of three and of five servers, replicated and coded; values of more than 8 bytes are fragments in the coded ones.
+/// Configurations of three to five servers, replicated and coded. The coded ones store values of more than 8 bytes as
+/// fragments.
 fn shapes() -> [Arc<Configuration>; 3] {
     [(3, 1), (4, 2), (5, 3)].map(|(n, k)| configuration(n, Dap::Conditional { k }, 1, 8))
 }
@@ -29,7 +30,7 @@ fn world(c: &Arc<Configuration>) -> (World, Actor, Actor) {
     (world.clone(), world.actor(c), world.actor(c))
 }
 
-/// What a conditional write found in place of its condition.
+/// The version that a conditional write found instead of the one in its condition.
 fn conflict(world: &World, actor: &Actor, version: Tag) -> (Tag, Option<String>) {
     match world.run(actor.cover("k", "this is not to be written", version)) {
         Ok(CoverableOutcome::Unchanged(found)) => (found.tag, found.value.as_ref().map(text)),
@@ -508,7 +509,8 @@ fn a_writer_that_many_overtook_says_that_it_does_not_know() {
     );
 }
 
-/// What is durable comes back: promises, versions with their ballots, and what is chosen; and nothing that went.
+/// A restarted server has its durable state: promises, versions with their ballots, and the chosen version. Freed
+/// state does not return.
 #[test]
 fn a_register_comes_back_as_it_was() {
     for c in shapes() {

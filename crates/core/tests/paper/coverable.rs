@@ -18,7 +18,7 @@ fn world(dap: Dap) -> (World, Actor, Actor) {
     (world.clone(), world.actor(&c), world.actor(&c))
 }
 
-/// What a coverable write read instead of writing.
+/// The version that a coverable write read instead of writing.
 fn unchanged(world: &World, actor: &Actor, version: Tag) -> (Tag, Option<String>) {
     match world.run(actor.cover("k", "this is not to be written", version)) {
         Ok(CoverableOutcome::Unchanged(found)) => (found.tag, found.value.as_ref().map(text)),

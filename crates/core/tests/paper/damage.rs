@@ -114,7 +114,7 @@ fn a_read_repairs_a_damaged_member() {
     }
 }
 
-/// So does the next write; and what was lost is remembered as evicted.
+/// The next write repairs the member, too; the lost version is remembered as evicted.
 #[test]
 fn a_later_put_repairs_a_damaged_member() {
     for (n, dap) in [(3, Dap::Abd), (5, Dap::Ec { k: 3 })] {
@@ -307,7 +307,8 @@ fn discover_of(world: &World, number: usize, key: &'static str) {
     assert_eq!(world.query(number, key), Err(Refusal::Damaged));
 }
 
-/// What a damaged server would list is not shown: the version it lost may never have completed.
+/// A listing leaves out objects that only a damaged server lists: the version that the server lost may never have
+/// completed.
 #[test]
 fn a_listing_shows_nothing_on_the_word_of_a_damaged_server() {
     let (world, writer, reader) = world(3, Dap::Abd);

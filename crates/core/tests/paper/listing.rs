@@ -97,8 +97,8 @@ fn pages_contain_every_key_once() {
     );
 }
 
-/// What pages with common prefixes show, one after the other. Every page is within its limit and goes on; none shows a name
-/// twice.
+/// The names on all pages of a listing with common prefixes. Every page is within its limit and advances; no two
+/// pages show one name.
 fn all_names(world: &World, actor: &Actor, request: &ListRequest) -> Vec<String> {
     let (mut names, mut request) = (Vec::new(), request.clone());
     for _ in 0..200 {
@@ -119,7 +119,7 @@ fn all_names(world: &World, actor: &Actor, request: &ListRequest) -> Vec<String>
     panic!("pages without end: {names:?}")
 }
 
-/// What there is to show of these keys.
+/// The names that a listing of these keys must show.
 fn expected_names(keys: &BTreeSet<String>, request: &ListRequest) -> Vec<String> {
     let is_asked = |key: &&String| key.starts_with(&request.prefix) && **key > request.after;
     let names = keys.iter().filter(is_asked);
@@ -197,7 +197,7 @@ fn servers_pass_over_the_keys_of_a_common_prefix() {
     }
 }
 
-/// What a listing shows of a version is in the servers' memory, and there again when they come back.
+/// Servers keep the listed metadata of a version in memory, and have it again after a restart.
 #[test]
 fn a_listing_shows_etag_and_time_of_the_write() {
     let (world, actor) = world(1);

@@ -129,7 +129,7 @@ fn a_domain_moves_with_all_that_it_holds() {
     }
 }
 
-/// To the same configuration: says so and does nothing.
+/// A reconfiguration to the current configuration reports that, and changes nothing.
 #[test]
 fn the_same_configuration_again_changes_nothing() {
     let c = configuration(3, Dap::Abd, 1, 8);

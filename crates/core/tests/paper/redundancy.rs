@@ -29,7 +29,7 @@ fn shapes() -> [(usize, Dap); 2] {
     [(3, Dap::Abd), (5, Dap::Ec { k: 3 })]
 }
 
-/// What members list of the objects of users.
+/// The lists of the members, for the objects of users.
 pub(super) fn look(world: &World, actor: &Actor, c: &Arc<Configuration>) -> Vec<ObjectRedundancy> {
     let (domain, c) = (actor.domain(), c.clone());
     let page = world.run(async move { domain.redundancy(&c, Kind::User, "").await });
@@ -329,7 +329,7 @@ fn a_version_that_one_member_knows_to_be_final_comes_to_all() {
     }
 }
 
-/// What cannot be read is not taken for repaired, and keeps nothing else from it.
+/// An unreadable object does not count as repaired, and does not keep others from being repaired.
 #[test]
 fn one_unreadable_object_stops_no_other() {
     let (world, writer, _) = world(5, Dap::Ec { k: 3 });

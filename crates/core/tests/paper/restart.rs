@@ -132,8 +132,8 @@ fn what_was_written_is_there_again_whatever_became_impossible() {
     }
 }
 
-/// As many may abstain as may fail: as long as another one is down the object is read and written, and servers say for whom
-/// they wait. Nothing is agreed on without it (`[CASSS-6 largest-decodable]`: lists of all).
+/// As many members may abstain as may fail. While another member is down the object is read and written, and servers
+/// show whom they wait for. Nothing is agreed on without that member (`[CASSS-6 largest-decodable]`: lists of all).
 #[test]
 fn one_that_is_down_is_waited_for_and_the_object_goes_on() {
     let (world, writer, reader) = world();
@@ -154,7 +154,7 @@ fn one_that_is_down_is_waited_for_and_the_object_goes_on() {
     assert_eq!(reader.get("k"), (written, Some("another".into())));
 }
 
-/// Where one more abstains than may fail nothing can be read before the restart; then it can.
+/// If one member more abstains than may fail, no read succeeds before the restart; afterwards reads succeed.
 #[test]
 fn an_object_without_a_quorum_is_there_again() {
     let (world, writer, reader) = world();
@@ -168,7 +168,7 @@ fn an_object_without_a_quorum_is_there_again() {
     assert_eq!(reader.get("k"), (before, Some(LONG.into())));
 }
 
-/// What members of a restart say of it, to whom.
+/// The number of members that take part in a restart: they refuse requests.
 fn agreeing(world: &World) -> usize {
     let is_agreeing = |number: &usize| is_refusing(world, *number);
     (0..5).filter(is_agreeing).count()
@@ -365,7 +365,8 @@ fn an_abstention_of_too_many_ends_when_all_agree() {
     }
 }
 
-/// Where fewer abstain, reads and writes mend them, and nothing is agreed on. All must be heard before anything is.
+/// If fewer members abstain, reads and writes repair them, and no agreement begins. An agreement needs to hear from
+/// all members.
 #[test]
 fn an_abstention_that_a_quorum_can_do_without_ends_by_itself() {
     let (world, writer, reader) = world();
@@ -404,8 +405,8 @@ fn floor(world: &World, number: usize) -> Tag {
     }
 }
 
-/// Where too few elements are left reads fail until the next write, which comes after the lost version, also if only those members
-/// remember it that lost it.
+/// If too few elements are left, reads fail until the next write. That write comes after the lost version, even if
+/// only the members that lost it remember it.
 #[test]
 fn a_lost_version_is_written_over_by_one_that_comes_after_it() {
     for (struck, marks_too) in [(3, false), (5, false), (5, true)] {

@@ -75,8 +75,8 @@ fn a_write_back_has_room_on_a_full_disk() {
     }
 }
 
-/// Where not even a write-back has room, every member's answer shows that the version is not complete, and the one before
-/// it is returned.
+/// If even a write-back has no room, every member's answer shows that the version is not complete, and reads return
+/// the version before it.
 #[test]
 fn a_version_that_cannot_be_completed_is_passed_over() {
     for (dap, full) in KINDS {
@@ -204,7 +204,7 @@ fn a_dropped_version_does_not_come_back() {
     }
 }
 
-/// Nothing is spared.
+/// A fence up to this tag that spares no version.
 fn fence(upto: Tag) -> Access {
     let spared = Tag::INITIAL;
     Access::Fence { upto, spared }
@@ -391,8 +391,9 @@ fn room_in_a_pending_configuration_makes_it_no_final_one() {
     assert_eq!(reader.get("other"), (old, Some(LONG.into())));
 }
 
-/// Where servers do not show pointers on their replies, a writer that was refused at the cap of a configuration with a pending
-/// successor asked again there until its time was over: the room is made in the successor.
+/// Regression: where servers do not show pointers on their replies, a writer that was refused at the cap of a
+/// configuration with a pending successor asked again there until its time was over. Now it makes room in the
+/// successor.
 #[test]
 fn a_writer_at_the_cap_goes_on_to_a_successor_that_no_reply_shows() {
     let c = configuration(6, Dap::Ec { k: 4 }, 1, 0);

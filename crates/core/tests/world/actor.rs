@@ -21,7 +21,7 @@ pub struct Actor {
     world: World,
     client: Client<WorldEnv>,
     pub c: Arc<Configuration>,
-    /// How far its time of day is ahead.
+    /// The time by which its time of day is ahead.
     ahead: Duration,
 }
 
@@ -59,7 +59,7 @@ impl Actor {
         }
     }
 
-    /// For one operation.
+    /// A client for one operation.
     pub fn client(&self) -> Client<WorldEnv> {
         self.client.with(self.world.env().ahead(self.ahead))
     }

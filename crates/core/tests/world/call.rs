@@ -20,7 +20,7 @@ use std::time::Duration;
 pub struct WorldEnv {
     pub world: World,
     deadline: Deadline,
-    /// How far the time of day of the client is ahead.
+    /// The time by which the client's time of day is ahead.
     ahead: Duration,
 }
 
@@ -39,7 +39,7 @@ impl WorldEnv {
     }
 }
 
-/// Who waits for the answer to a request.
+/// The call that waits for the answer to a request, and the place of the member in it.
 #[derive(Clone)]
 pub struct Origin(Rc<dyn Sink>, usize);
 

@@ -14,7 +14,7 @@ pub struct Disk {
     freed: Vec<(Record, Option<u64>)>,
     /// There is room for nothing but what frees some, and for write-backs.
     pub is_full: bool,
-    /// Nor for write-backs.
+    /// There is no room for write-backs either.
     pub is_stuffed: bool,
 }
 
@@ -63,7 +63,7 @@ impl Disk {
         self.freed.iter().any(|(_, it)| *it == Some(grave))
     }
 
-    /// What was freed is gone for good.
+    /// Removes freed records for good.
     pub fn reclaim(&mut self) {
         self.freed.clear();
     }
@@ -132,7 +132,7 @@ impl Disk {
         self.written
     }
 
-    /// Payloads of elements.
+    /// Payloads of the elements on the disk.
     pub fn payloads(&self) -> impl Iterator<Item = &Bytes> {
         let element = |record: &&Record| matches!(record.header, Header::Element(_));
         let elements = self.records.values().filter(element);
@@ -143,7 +143,7 @@ impl Disk {
         self.records.values().map(|record| &record.header)
     }
 
-    /// Elements kept.
+    /// Number of elements on the disk.
     pub fn elements(&self) -> usize {
         self.headers()
             .filter(|header| matches!(header, Header::Element(_)))

@@ -19,7 +19,7 @@ use areo_core::tag::Tag;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Whom a reply goes to, and what it answers.
+/// The receiver of a reply, and the request that it answers.
 type Caller = (Origin, Request);
 
 pub(super) struct Machine {
@@ -32,7 +32,7 @@ pub(super) struct Machine {
     adopted: usize,
 }
 
-/// Who a server of the world is.
+/// The identity of a server of this world.
 pub fn identity(id: ServerId, incarnation: u64, root: &Arc<Configuration>) -> Identity {
     Identity {
         id,
@@ -82,7 +82,7 @@ impl Machine {
         self.released(act).replies
     }
 
-    /// Lets time pass.
+    /// Runs the work of the server that is due at this time.
     pub(super) fn tick(&mut self, now: Instant) -> ReleasedBatch<Caller> {
         if let Some(shard) = &mut self.shard {
             shard.tick(now, &self.disk);
@@ -168,7 +168,7 @@ impl World {
         replies.pop().expect("a server that is up answers").1
     }
 
-    /// How a server says that it is.
+    /// The status that a server reports.
     pub fn status(&self, number: usize) -> ServerStatus {
         match self.ask(number, Request::Status) {
             Ok(Reply::Status(status)) => *status,
@@ -176,14 +176,14 @@ impl World {
         }
     }
 
-    /// What was posted where a server leads; nothing, while it is down.
+    /// The changes posted to domains that a server leads; none while it is down.
     pub fn posted(&self, number: usize) -> Vec<PostedChanges> {
         let machines = self.0.machines.borrow();
         let shard = machines[&server(number)].shard.as_ref();
         shard.map_or_else(Vec::new, |shard| shard.server().posted())
     }
 
-    /// As the leader of a domain a server has moved so much more.
+    /// Notes the objects and bytes that a server has moved as the leader of a domain.
     pub fn leads(&self, number: usize, domain: DomainId, moved: Option<Transferred>) {
         let mut machines = self.0.machines.borrow_mut();
         let machine = machines.get_mut(&server(number));
@@ -270,7 +270,7 @@ impl World {
         }
     }
 
-    /// What a server says that it holds of an object, or why it says nothing.
+    /// The versions of an object that a server shows, or its refusal.
     pub fn query(&self, number: usize, key: &str) -> Result<HeldVersions, Refusal> {
         let (want, have) = (Want::Tags, Tag::INITIAL);
         match self.access(number, key, Access::query(want, have))? {

@@ -64,11 +64,11 @@ struct Inner {
     bent: RefCell<Option<Bend>>,
     /// Unconfirmed versions of one object that a server takes.
     cap: Cell<usize>,
-    /// What servers say to each other while time passes is sent; otherwise it is lost.
+    /// Notes that servers send by themselves while time passes are delivered; otherwise they are lost.
     speaks: Cell<bool>,
 }
 
-/// What is done to the replies of servers on their way.
+/// A change of replies on their way.
 type Bend = Box<dyn Fn(ServerId, &mut Reply)>;
 
 /// A service outside the cluster, which decides.
@@ -78,7 +78,7 @@ pub struct Outside {
     pub reached: CallReach,
 }
 
-/// How far a question gets there.
+/// The fate of a question to the external service.
 #[derive(Default, Clone, Copy, PartialEq)]
 pub enum CallReach {
     #[default]
@@ -88,7 +88,7 @@ pub enum CallReach {
     Refused,
 }
 
-/// How often, out of a thousand events, the random scheduler does something else than delivering.
+/// The rates of the random scheduler's other steps, per thousand events.
 #[derive(Clone, Copy)]
 pub struct Chaos {
     pub lose: u64,
@@ -159,7 +159,7 @@ impl World {
         World::of(root, root.n(), seed)
     }
 
-    /// So many servers, of which the first ones are the members of `root`.
+    /// A world with `servers` servers, of which the first ones are the members of `root`.
     pub fn of(root: &Arc<Configuration>, servers: usize, seed: u64) -> World {
         World::capped(root, servers, seed, limits::UNCONFIRMED_ELEMENTS)
     }
@@ -196,7 +196,7 @@ impl World {
         world
     }
 
-    /// From now on the order of delivery, losses and the passing of time are drawn at random.
+    /// Draws the order of delivery, losses and the passing of time at random from now on.
     pub fn random(&self, chaos: Chaos) {
         self.0.chaos.set(Some(chaos));
     }
@@ -243,7 +243,7 @@ impl World {
         self.0.put_bytes.get()
     }
 
-    /// What is outside.
+    /// The external service.
     pub fn outside(&self) -> std::cell::RefMut<'_, Outside> {
         self.0.outside.borrow_mut()
     }
@@ -292,7 +292,7 @@ impl World {
         output.expect("it has ended")
     }
 
-    /// From now on servers hear what others say of their own accord while time passes.
+    /// Delivers from now on the notes that servers send by themselves while time passes.
     pub fn let_servers_speak(&self) {
         self.0.speaks.set(true);
     }

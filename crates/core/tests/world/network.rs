@@ -17,10 +17,10 @@ pub(super) type Filter = Box<dyn Fn(&Message) -> bool>;
 
 #[derive(Clone)]
 pub struct Message {
-    /// Where it goes to, or comes from if it is a reply.
+    /// The receiver; the sender if it is a reply.
     pub server: ServerId,
     pub content: Content,
-    /// When it arrives at the earliest.
+    /// The earliest time of its arrival.
     due: Instant,
 }
 
@@ -169,7 +169,7 @@ impl World {
         self.0.latency.set(time);
     }
 
-    /// And up to so much longer, by chance.
+    /// Adds a random time up to `most` to the latency.
     pub fn jitter(&self, most: Duration) {
         self.0.jitter.set(most);
     }
@@ -179,7 +179,7 @@ impl World {
         self.0.slow.borrow_mut().insert(server(number));
     }
 
-    /// How many such messages are in flight.
+    /// The number of such messages in flight.
     pub fn in_flight(&self, filter: impl Fn(&Message) -> bool) -> usize {
         let flight = self.0.flight.borrow();
         flight.iter().filter(|message| filter(message)).count()
@@ -333,7 +333,7 @@ impl World {
         }
     }
 
-    /// From now on replies are changed like this before they arrive.
+    /// Changes replies like this from now on, before they arrive.
     pub fn bend_replies(&self, bend: impl Fn(ServerId, &mut Reply) + 'static) {
         *self.0.bent.borrow_mut() = Some(Box::new(bend));
     }

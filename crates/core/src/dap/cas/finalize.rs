@@ -59,7 +59,7 @@ pub(in crate::dap) enum Outcome {
 
 /// Ticks after which members that were chosen for their elements are late.
 const PATIENCE: u32 = 7;
-/// So many times longer are members hoped for when all were asked.
+/// Ticks to wait for late members when all were asked.
 const HOPE: u32 = 8 * PATIENCE;
 
 impl Finalize {
@@ -313,7 +313,7 @@ mod tests {
         assert_eq!((gave, damaged), (vec![false, true, false, true], false));
     }
 
-    /// Where all that can answer have answered, and the elements do not make the value, only asking again helps.
+    /// Once all reachable members have answered with too few elements for the value, only asking again helps.
     #[test]
     fn too_few_elements_are_lacking() {
         let c = configuration(4, Dap::CasGc { k: 2 });

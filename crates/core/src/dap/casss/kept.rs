@@ -15,9 +15,10 @@ pub(crate) struct KeptVersion {
     pub(crate) to: Tag,
 }
 
-/// Of what all members report of an object: the largest version that can be read and that a round has finalized, or may have. If
-/// there is none, the largest that can be read, of those with a possible tag first. One with an impossible tag takes the number
-/// after the largest that any member knows. `None`: no version can be read, or no number is left.
+/// The version that stays after a restart, by the reports of all members: the largest readable version that a round
+/// has finalized, or may have finalized. If there is none, the largest readable version, those with a possible tag
+/// first. A version with an impossible tag takes the number after the largest number that any member knows. `None`:
+/// no version can be read, or no number is left.
 pub(crate) fn kept(c: &Configuration, told: &[&ObjectReport]) -> Option<KeptVersion> {
     assert_eq!(told.len(), c.members().len(), "all members have reported");
     let replies: Vec<&HeldVersions> = told.iter().map(|it| &it.held).collect();

@@ -24,7 +24,8 @@ fn name() -> Name {
     Name::user("k").unwrap()
 }
 
-/// What every member is to hold of version `number`: copies of even ones, larger values of odd ones.
+/// The elements of version `number`, one for each member: even versions are small enough for copies, odd ones are
+/// coded.
 fn elements(c: &Arc<Configuration>, number: u64) -> Vec<Element> {
     let length = if number.is_multiple_of(2) { 8 } else { 100 };
     let content = Bytes::from(vec![number as u8; length]);
@@ -32,13 +33,13 @@ fn elements(c: &Arc<Configuration>, number: u64) -> Vec<Element> {
     crate::dap::elements(c, &name(), &value)
 }
 
-/// What a way ended with, `None` if there was no decision.
+/// The end of one sequence of events; `None` if there was no decision.
 type End = Option<Decision<Outcome>>;
 
 /// Members that hold versions, and what they do when they are asked.
 struct Members {
     c: Arc<Configuration>,
-    /// By position: the numbers of the versions held, ascending.
+    /// For each member the numbers of the versions that it holds, ascending.
     hold: Vec<Vec<u64>>,
     does: Vec<Does>,
 }

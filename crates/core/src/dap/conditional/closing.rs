@@ -32,7 +32,6 @@ use std::sync::Arc;
 pub struct LastVersion {
     /// The version, and what it follows.
     pub current: CurrentVersion,
-    /// Its value.
     pub value: Value,
     /// The length of that.
     pub length: u64,

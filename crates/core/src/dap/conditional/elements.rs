@@ -33,7 +33,7 @@ enum State {
     Asked,
     /// It gives none now; it may have one.
     Refused(Refusal),
-    /// It has none.
+    /// It has no element.
     Lacks,
     Given(Element),
 }

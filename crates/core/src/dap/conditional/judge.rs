@@ -15,7 +15,6 @@ use crate::tag::Tag;
 /// The current version of a register, by the answers of a quorum.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CurrentVersion {
-    /// The version.
     pub tag: Tag,
     /// The largest ballot at which an answer lists it.
     pub ballot: Ballot,

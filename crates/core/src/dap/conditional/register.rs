@@ -46,7 +46,6 @@ impl BallotFloor {
 /// A version that a server has accepted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AcceptedVersion {
-    /// The version.
     pub tag: Tag,
     /// The ballot at which it was last accepted.
     pub ballot: Ballot,
@@ -65,7 +64,7 @@ pub enum Acceptance {
     Refuse,
     /// The element is needed.
     Need,
-    /// As many versions are held as may be (`[W-4 cap]`).
+    /// The server holds as many versions as it may (`[W-4 cap]`).
     Full,
     /// It is accepted now.
     Accept {

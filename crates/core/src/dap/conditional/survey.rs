@@ -65,7 +65,6 @@ pub(super) enum Outcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools)] // Each is about something else.
 pub struct Answers {
-    /// Its current version.
     pub current: CurrentVersion,
     /// The largest place of a ballot that a member has promised.
     pub promised: u64,
@@ -79,7 +78,7 @@ pub struct Answers {
     pub(super) is_certain: bool,
     /// Elements of the current version that came with the answers: with their payload, or for their metadata.
     pub(super) has_payload: bool,
-    /// These.
+    /// The elements that `has_payload` is about.
     pub(super) elements: Vec<Element>,
 }
 

@@ -15,9 +15,9 @@ fn elements(c: &Configuration, content: &[u8]) -> Vec<Option<Element>> {
     elements.into_iter().map(Some).collect()
 }
 
-/// So long that no fragment is empty.
+/// A value long enough that no fragment is empty.
 const VALUE: &[u8] = &[7; 2000];
-/// Of the same length, so that only the bytes differ.
+/// A value of equal length, so that only the bytes differ.
 const OTHER: &[u8] = &[8; 2000];
 const SMALL: &[u8] = b"small";
 
@@ -81,7 +81,7 @@ fn an_element_of_another_version_is_known_for_it_and_condemns_no_other() {
     }
 }
 
-/// What no server that works puts: it neither ends the check nor passes it.
+/// Damage that no working server causes neither ends the check nor passes it.
 #[test]
 fn an_element_that_is_of_no_value_is_judged_like_others() {
     let c = coded(5, 3);

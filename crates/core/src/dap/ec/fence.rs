@@ -74,7 +74,8 @@ pub(super) fn drops(
     Quorum::of(c, Body::Access(drops), (), fold)
 }
 
-/// As [`dap::put_data`], of a version that was decided to be kept: members take it in although it is behind their fence.
+/// Calls [`dap::put_data`] for a version that was decided to be kept: members take it in although it is behind their
+/// fence.
 ///
 /// # Errors
 /// [`PutError`].

@@ -30,7 +30,7 @@ fn tag(number: u64) -> Tag {
     }
 }
 
-/// What the member at this position says when it holds these versions as fragments.
+/// The reply of the member at this position, which holds fragments of these versions.
 fn held(
     c: &Configuration,
     position: usize,
@@ -269,8 +269,8 @@ fn a_known_version_needs_no_elements_but_may_be_outdated() {
     assert_eq!(returned(tag(9)), Some(tag(9)));
 }
 
-/// What was removed goes in its quiet time, also where the confirmation of the removal was lost; what is above the tombstone
-/// stays.
+/// The versions that a tombstone covers are evicted in its quiet time, even if the confirmation of the removal was
+/// lost. Versions above the tombstone stay.
 #[test]
 fn a_tombstone_that_nobody_confirmed_buries_what_is_below_it() {
     let c = configuration(5, 3, 5);
@@ -299,7 +299,7 @@ fn a_tombstone_that_nobody_confirmed_buries_what_is_below_it() {
 
 // ---- lists of real servers ------------------------------------------------------------------------------------------
 
-/// Draws (splitmix64).
+/// A pseudo-random source (splitmix64).
 struct Draw(u64);
 
 impl Draw {

@@ -6,10 +6,9 @@ use crate::message::Want;
 use crate::object::Etag;
 use crate::tag::Tag;
 
-/// One version held.
+/// A version of an object in the list of a server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoredVersion {
-    /// The version.
     pub tag: Tag,
     /// The form of the element.
     pub form: Form,
@@ -19,7 +18,7 @@ pub struct StoredVersion {
     pub length: u64,
     /// Length of the element in bytes.
     pub bytes: u64,
-    /// Its record.
+    /// The record of its element.
     pub handle: Handle,
     /// The ETag that its writer gave it, for listings.
     pub etag: Option<Etag>,

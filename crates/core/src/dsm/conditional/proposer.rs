@@ -37,7 +37,7 @@ pub(super) enum Aim<'a> {
     Again,
 }
 
-/// One operation.
+/// A client's operation on a ranked register, over all its attempts.
 pub(super) struct Proposer<'a, E> {
     pub(super) domain: &'a Domain<E>,
     pub(super) name: &'a Name,
@@ -105,7 +105,7 @@ pub(super) enum ProposalEnd {
 /// The end of an attempt.
 pub(super) enum Turn {
     Ended(ProposalEnd),
-    /// Begin again.
+    /// The attempt had no result: begin the next one.
     Again,
     /// Others use this ballot.
     Overtaken(Ballot),
@@ -193,7 +193,7 @@ impl<'a, E: Env> Proposer<'a, E> {
         }
     }
 
-    /// [`Aim::Again`].
+    /// Re-proposes the current version at a new ballot ([`Aim::Again`]). `None`: the object is a register no longer.
     pub(super) async fn choose_again(mut self) -> Result<Option<SettledVersion>, Unavailable> {
         assert!(matches!(self.aim, Aim::Again), "others need not choose it");
         match self.run().await? {

@@ -41,7 +41,6 @@ const ATTEMPTS: u32 = 16;
 /// A value in parts that is to be published.
 #[derive(Clone, Debug)]
 pub struct Publication<'a> {
-    /// The upload.
     pub upload: Writer,
     /// Its parts, in order.
     pub parts: &'a [Part],

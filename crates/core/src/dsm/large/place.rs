@@ -13,7 +13,7 @@ pub enum BlockPlace {
     Lane {
         /// A writer of the client that puts the part, used for nothing else.
         lane: Writer,
-        /// The number.
+        /// Number of the block in its lane.
         number: u32,
     },
     /// The list of parts of this publication.

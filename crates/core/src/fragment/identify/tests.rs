@@ -71,7 +71,7 @@ fn the_longest_common_sequence_stays() {
     assert_eq!(stays("aaaa", "aaaaaa"), 4, "all alike");
 }
 
-/// 4.3, step 3.
+/// An edit writes the blocks that step 3 of 4.3 demands, and no others.
 #[test]
 fn each_kind_of_edit_writes_what_it_must() {
     for (old, new, list, written) in [

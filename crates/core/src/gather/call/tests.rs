@@ -165,8 +165,9 @@ fn only_a_server_that_had_time_is_silent() {
     assert_eq!(sentence, "0 of 3 needed servers answered in 1.0 s");
 }
 
-/// Where a call is impossible at once, its failure says who could not be reached by the call before it. A server that answered the call before
-/// has neither answered this one nor kept it waiting: a write that every server refuses would otherwise look half done.
+/// A call that is impossible at once reports the servers that the call before it could not reach. A server that
+/// answered the call before has neither answered this one nor kept it waiting: otherwise a write that every server
+/// refuses would look half done.
 #[test]
 fn a_call_that_is_impossible_at_once_counts_no_earlier_answers() {
     let deadline = patient();
@@ -299,13 +300,13 @@ fn at_the_end_of_its_patience_the_tally_asks_again_and_is_patient_again() {
     }
 }
 
-/// So many bytes have come from each server, and one more from the second.
+/// Bytes received from each server, and one more from the second server.
 fn one_more(bytes: u64) -> impl Fn(ServerId) -> u64 {
     move |server| bytes + u64::from(server == ServerId(2))
 }
 
-/// What a connection had carried before the request was taken for progress, so that each first hedge came after twice its
-/// time.
+/// Regression: the bytes that a connection had carried before the request were taken for progress, so that each first
+/// hedge came after twice its time.
 #[test]
 fn only_what_comes_after_the_request_puts_patience_off() {
     let mut call = call(Some(PATIENCE), true, &patient(), at(0));

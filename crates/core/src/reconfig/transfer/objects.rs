@@ -46,8 +46,8 @@ impl MovedObject<'_> {
     }
 }
 
-/// What is said of these, which were moved. A value in blocks is one object, and its bytes are in the blocks: the length of
-/// its manifest is that of all of them.
+/// The progress that moving these entries makes. A value in blocks is one object, and its bytes count with its
+/// blocks: the length of its manifest is the sum of their lengths.
 fn told(kind: Kind, entries: &[ListEntry]) -> Progress {
     let (mut objects, mut bytes) = (0, 0);
     for entry in entries {
@@ -139,7 +139,8 @@ impl<E: Env> Source<'_, E> {
         self.env.count(Work::Moved { elements, bytes });
     }
 
-    /// Whether some server of the target may have an element of one of these, and whether some server cannot have one.
+    /// The first part: true if some server of the target may have an element of one of these objects. The second:
+    /// true if some server cannot have one.
     fn prospects(&self, names: &[Name], entries: &[ListEntry]) -> (bool, bool) {
         let configurations = (&**self.c, &**self.target);
         let (mut may, mut must) = (false, false);

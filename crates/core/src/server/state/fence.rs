@@ -10,8 +10,8 @@ use crate::server::record::Ledger;
 use crate::tag::Tag;
 
 impl ConfigurationState {
-    /// From now on no version up to this tag is taken in that is not here, confirmed, spared, or decided to be kept. Returns
-    /// what is here.
+    /// Raises the object's fence: the server takes in no version up to this tag, unless it is held already,
+    /// confirmed, spared, or decided to be kept. Returns the held versions.
     pub(in crate::server) fn fence(
         &mut self,
         (key, name): (ConfigurationId, &Name),

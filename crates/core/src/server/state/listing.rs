@@ -65,8 +65,9 @@ impl ConfigurationState {
         listed.filter(move |it| it.1.damaged().is_some() || self.shown(kind, *it).is_some())
     }
 
-    /// What a listing shows of an object; of a register [`Register::listed`](crate::dap::conditional::register::Register::listed). One
-    /// of which nothing is here but a floor is in no listing.
+    /// The version of an object that a listing shows; of a register
+    /// [`Register::listed`](crate::dap::conditional::register::Register::listed). An object with nothing but a floor
+    /// is in no listing.
     fn shown<'a>(
         &self,
         kind: Kind,
@@ -84,7 +85,8 @@ impl ConfigurationState {
         listed.or_else(|| left.map(|block| (block.tag, Some(block))))
     }
 
-    /// Of the keys with this common prefix, of which this is the first, the one that is listed for all: the first that is there.
+    /// The object that represents all keys with this common prefix in a listing: the first one that exists. `first`
+    /// is the first key with the prefix.
     fn witness<'a>(
         &'a self,
         first: (&'a Bytes, &'a Versions),

@@ -140,7 +140,7 @@ impl ConfigurationState {
         Ok(AcceptReply::Stored)
     }
 
-    /// CONFIRM.
+    /// Handles a CONFIRM: the version is chosen at this ballot.
     pub(in crate::server) fn choose(
         &mut self,
         (key, name): (ConfigurationId, &Name),
@@ -341,7 +341,7 @@ impl ConfigurationState {
 
 /// The outcome of an ACCEPT.
 pub(in crate::server) enum AcceptReply {
-    /// It is accepted.
+    /// The version is accepted.
     Stored,
     /// The element is needed.
     Needed,

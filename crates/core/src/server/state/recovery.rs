@@ -17,7 +17,7 @@ use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::collections::btree_map::{Entry, OccupiedEntry};
 
-/// What recovery came across and can judge only when it has seen everything.
+/// Findings of the recovery that can be judged only when all records have been seen.
 #[derive(Default)]
 pub(super) struct RecoveryFindings {
     /// Elements with damaged records.
@@ -254,7 +254,7 @@ fn name_of(object: &OccupiedEntry<'_, Bytes, Versions>) -> Name {
     Name::from_bytes(object.key().clone()).expect("it was a name before")
 }
 
-/// Of two states of one acceptor, the later in each part.
+/// Joins two states of one acceptor: the later one in each part.
 fn join(a: Acceptor, b: Acceptor) -> Acceptor {
     let (decided, other) = if a.decided { (a, b) } else { (b, a) };
     let promised = decided.promised.max(other.promised);

@@ -142,7 +142,7 @@ impl ConfigurationState {
         self.restarting().is_some_and(|it| it.holds(name))
     }
 
-    /// As long as the object is restarted nothing of it changes.
+    /// Refuses access to the object while it is being restarted.
     pub(super) fn unfrozen(&self, name: &Name) -> Result<(), Refusal> {
         match self.is_frozen(name) {
             true => Err(Refusal::Restarting),

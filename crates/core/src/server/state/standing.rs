@@ -14,7 +14,7 @@ const USER: u8 = Kind::User as u8;
 /// Objects of a server, and what it holds of them.
 #[derive(Clone, Copy, Default)]
 pub(in crate::server) struct ObjectCounts {
-    /// Objects, tombstones included.
+    /// Number of objects, tombstones included.
     pub(in crate::server) objects: u64,
     /// Versions held of them.
     pub(in crate::server) versions: u64,
@@ -38,7 +38,6 @@ impl ConfigurationState {
         self.count_waits(now, status);
     }
 
-    /// Adds its objects.
     pub(in crate::server) fn count_objects(&self, counts: &mut ObjectCounts) {
         counts.objects += self.objects.len() as u64;
         for (name, versions) in &self.objects {

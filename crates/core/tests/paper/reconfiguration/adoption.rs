@@ -148,7 +148,7 @@ fn what_was_adopted_survives_a_crash_without_the_old_configuration() {
     }
 }
 
-/// What cannot be read is not adopted but sent, and repaired by that.
+/// An unreadable element is not adopted: it is sent, which repairs it.
 #[test]
 fn a_damaged_element_is_sent() {
     let (world, actor, c) = filled(CODED, LARGE);

@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// How it ended; `None`: it left off.
+/// The result of a reconfiguration; `None`: it stopped on purpose.
 type StagedEnd = Result<Option<ReconfigOutcome>, AresError>;
 
 /// A reconfigurer that stops between its calls.
@@ -88,7 +88,7 @@ impl Staged {
     }
 }
 
-/// How changes are merged.
+/// The deciders that merge changes.
 const MERGING: [Decider; 2] = [Decider::Agreement, Decider::Speculation];
 
 /// Four servers, and three changes, each of which brings one.

@@ -38,7 +38,7 @@ fn make<E: Env>(
     }
 }
 
-/// What a change of the descriptor's fields makes of `base`.
+/// A change of the fields of `base` that `of` sets.
 fn change(base: &Arc<Configuration>, of: impl FnOnce(&mut Descriptor)) -> Change {
     let mut wanted = base.descriptor().clone();
     of(&mut wanted);
@@ -74,7 +74,7 @@ fn made(ended: Result<ReconfigOutcome, AresError>, case: &str) -> Arc<Configurat
     }
 }
 
-/// Where the domain has come to.
+/// The last configuration of the domain.
 fn last(world: &World, c: &Arc<Configuration>) -> Arc<Configuration> {
     let (client, known) = (world.actor(c).client(), c.clone());
     let path = world.run(async move { client.domain(&known).path().await });
@@ -83,7 +83,7 @@ fn last(world: &World, c: &Arc<Configuration>) -> Arc<Configuration> {
     path[0].clone()
 }
 
-/// Who decides: the members, and a service outside.
+/// The members as decider, and an external service.
 fn deciders() -> [Decider; 2] {
     [Decider::Members, "etcd=a:1".parse().expect("it decides")]
 }
@@ -238,7 +238,7 @@ fn changes_of_several_reconfigurers_are_all_made() {
     }
 }
 
-/// What becomes of the requests of a reconfigurer's last call.
+/// The fate of the requests of a reconfigurer's last call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
     Lost,
@@ -318,8 +318,8 @@ fn contradictions(base: &Arc<Configuration>) -> Vec<([Change; 2], Contradiction)
     ]
 }
 
-/// Of two that contradict each other one is made. The other one is refused by name, wherever it is stopped, and nothing of it is
-/// made then or later.
+/// One of two contradicting changes is made. The other one is refused by name, wherever it is stopped, and no part of
+/// it is made then or later.
 #[test]
 fn a_change_that_contradicts_another_one_is_refused_by_name() {
     let base = configuration(3, Dap::Ec { k: 1 }, 1, 8);
@@ -356,7 +356,8 @@ fn a_change_that_contradicts_another_one_is_refused_by_name() {
     }
 }
 
-/// What was posted is no reason to refuse another change: its reconfigurer may be dead, and then only that one is made.
+/// A posted change does not exclude a contradicting one: the reconfigurer that posted it may be dead, and then only
+/// the other change is made.
 #[test]
 fn a_change_that_contradicts_one_that_was_only_posted_is_made() {
     let base = configuration(3, Dap::Ec { k: 1 }, 1, 8);
@@ -402,7 +403,8 @@ fn what_is_merged_is_checked_as_what_is_planned() {
     assert_eq!(unwanted, 4);
 }
 
-/// What cannot be is no join, and refused after the other change: k is more than there are servers.
+/// Two changes whose join is invalid are not merged: the second one is refused, because k would exceed the number of
+/// servers.
 #[test]
 fn what_cannot_be_is_refused() {
     let c = configuration(4, Dap::Ec { k: 3 }, 1, 8);

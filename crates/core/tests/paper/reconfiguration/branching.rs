@@ -49,7 +49,7 @@ fn joined(one: &Configuration, other: &Configuration) -> Arc<Configuration> {
     changed(one, |it| it.join(membership(other)))
 }
 
-/// What was put last is there, wherever a client begins.
+/// A client finds the last put value from every configuration.
 fn assert_kept(world: &World, starts: &[&Arc<Configuration>], expected: &str) {
     for start in starts {
         let (_, text) = world.actor(start).get("k");
@@ -117,7 +117,7 @@ fn operations_end_where_successors_come_together() {
     }
 }
 
-/// What users are shown of two successors beside each other, and of their join, which the look itself makes known.
+/// The graph that users see of two sibling successors and their join. Looking at the graph makes the join known.
 #[test]
 fn the_graph_of_configurations_is_what_members_know() {
     let (world, c) = begun(1);
@@ -236,7 +236,8 @@ fn changes_are_made_where_the_member_that_is_asked_first_is_dead() {
     assert!(0 < beside && beside < SEEDS, "{beside}");
 }
 
-/// What only the member that is asked first knows of a dead reconfigurer is announced by the next one, and nothing beside it.
+/// The next reconfigurer announces a change of a dead one that only the member which it asks first knows, and no
+/// other change.
 #[test]
 fn what_one_member_knows_is_announced() {
     for seed in 0..20 {

@@ -52,16 +52,16 @@ fn step(
     }
 }
 
-/// Which of two acceptances counts: one of c0 or one of c1.
+/// The rule by which one of two acceptances counts: one in c0, one in c1.
 #[derive(Clone, Copy)]
 enum Order {
-    /// Of the larger ballot, as `[X-20 decided-once]` says.
+    /// The acceptance of the larger ballot counts, as `[X-20 decided-once]` says.
     Ballots,
-    /// Of the later configuration.
+    /// The acceptance in the later configuration counts.
     Configurations,
 }
 
-/// What the next proposer, who hears that acceptor, has decided in c1.
+/// The decision in c1 of the next proposer, which hears from that acceptor.
 fn decided_next(order: Order) -> Bytes {
     let c = configuration(3, Dap::Abd, 1, 0);
     let world = World::of(&c, 6, 1);
@@ -235,7 +235,7 @@ fn decided_cells_move_with_the_domain() {
     }
 }
 
-/// Of many domains one is looked up without a look at the others, so that a leader begins at once.
+/// One of many domains is looked up without a look at the others, so that a leader begins at once.
 #[test]
 fn one_of_many_domains_is_looked_up_alone() {
     const DOMAINS: u128 = 20;

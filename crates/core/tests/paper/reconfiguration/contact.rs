@@ -55,8 +55,8 @@ fn a_server_is_asked_once() {
     assert_eq!(requests, [[4, 4, 7], [4, 9, 15]]);
 }
 
-/// What members said of a later configuration does not count once the object may have come there after they said it: a quorum would be
-/// put together from what they had before, and a member that the transfer left out.
+/// The answers of members for a later configuration do not count once the object may have moved there after the
+/// answers. Otherwise a quorum would combine answers from before the move with a member that the transfer left out.
 #[test]
 fn answers_from_before_a_move_do_not_count() {
     let (world, c) = begun(true);

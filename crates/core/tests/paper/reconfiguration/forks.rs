@@ -36,7 +36,7 @@ fn is_fork(failed: &Unavailable, both: &[Arc<Configuration>; 2]) -> bool {
         || *configurations == [second.clone(), first.clone()]
 }
 
-/// What a server says comes after the configuration, with this pointer in the envelope.
+/// The successor that a server shows, when this pointer is in the request's envelope.
 fn next(
     world: &World,
     number: usize,
@@ -170,7 +170,7 @@ fn a_client_that_knows_one_does_not_go_to_the_other() {
     assert!(is_fork(&failed, &both), "{failed}");
 }
 
-/// By whichever message the other one comes, a member refuses it and goes on with the one that it knows.
+/// A member refuses a second successor, in whichever message it comes, and keeps the first one.
 #[test]
 fn a_member_keeps_the_first_and_refuses_the_other() {
     for status in [Pointer::pending, Pointer::finalized] {

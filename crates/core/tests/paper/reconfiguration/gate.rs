@@ -40,7 +40,7 @@ impl Gate {
         self.stopped.get()
     }
 
-    /// So many more pass.
+    /// Lets `more` further calls pass.
     pub fn go_on(&self, more: usize) {
         self.limit.set(self.limit.get() + more);
         self.stopped.set(false);

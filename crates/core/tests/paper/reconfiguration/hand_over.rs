@@ -9,10 +9,10 @@ use areo_core::pointer::Pointer;
 use areo_core::reconfig::sequence;
 use std::sync::Arc;
 
-/// Whether the requests that read the old configuration carry the pointer to the new one.
+/// The kind of requests that read the old configuration.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Transfer {
-    /// As published.
+    /// Requests without the pointer to the new configuration, as published.
     Open,
     Closing,
 }

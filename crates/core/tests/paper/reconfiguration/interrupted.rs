@@ -29,7 +29,7 @@ fn domain(dap: Dap, seed: u64) -> (World, Arc<Configuration>) {
     (world, c)
 }
 
-/// What operations do while a reconfiguration is under way: change one object, delete one, create one.
+/// The operations during a reconfiguration: they change one object, delete one, and create one.
 fn operate(world: &World, actor: &Actor) {
     assert_eq!(actor.get("left").1.as_deref(), Some("old"));
     actor.put("changed", "new");
@@ -37,7 +37,7 @@ fn operate(world: &World, actor: &Actor) {
     actor.put("created", "new");
 }
 
-/// What must be there afterwards, for a client that starts anywhere.
+/// Checks the objects afterwards, for clients that start from any configuration.
 fn assert_all_is_there(world: &World, known: &[&Arc<Configuration>], operated: bool, case: &str) {
     let new = if operated { "new" } else { "old" };
     for (turn, c) in known.iter().enumerate() {
@@ -75,7 +75,7 @@ fn begin(
     (gate, ended, stopped)
 }
 
-/// What others do while the reconfigurer is stopped.
+/// The actions of others while the reconfigurer is stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Others {
     Operate,
@@ -191,7 +191,7 @@ fn a_slow_reconfigurer_does_no_harm() {
     assert!(superseded > 20, "{superseded} were superseded");
 }
 
-/// What becomes of the requests of a reconfigurer's last call.
+/// The fate of the requests of a reconfigurer's last call.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Lost,

@@ -51,7 +51,7 @@ fn ask(
     world.ask(number, request).map(Reply::open)
 }
 
-/// What server 0 shows after it was sent these pointers.
+/// The successors that server 0 shows after a request with these pointers.
 fn shown(world: &World, c: &Arc<Configuration>, sent: Successors) -> Result<Successors, Refusal> {
     ask((world, 0), c, sent, Body::ReadConfig).map(|(shown, _)| shown)
 }

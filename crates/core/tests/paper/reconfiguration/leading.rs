@@ -73,7 +73,7 @@ fn who_proposed_a_configuration_needs_no_promises_in_it() {
     assert_eq!(taken, changes.map(|(_, rounds)| rounds));
 }
 
-/// What others posted is made by the next reconfigurer, together with its own change.
+/// The next reconfigurer makes the changes that others posted, together with its own.
 #[test]
 fn a_leader_makes_what_others_posted() {
     let (world, c, [one, other]) = led();
@@ -100,7 +100,7 @@ fn a_leader_leaves_out_what_leaves_too_few() {
     assert_eq!(refused, Err(AresError::TooFew { members, least }));
 }
 
-/// What is refused is not made by others later, as by lattice agreement.
+/// A refused change is not made by others later, unlike under lattice agreement.
 #[test]
 fn what_is_refused_is_not_posted() {
     let (world, c, [more, _]) = led();
@@ -112,7 +112,7 @@ fn what_is_refused_is_not_posted() {
     assert_eq!(membership(&last), membership(&more));
 }
 
-/// What acceptors had in a ballot of a configuration.
+/// Values that acceptors had accepted, by configuration and ballot.
 type Accepted = BTreeMap<(ConfigurationId, Ballot), Bytes>;
 
 /// Adds what acceptors have now: of one ballot there is one value.

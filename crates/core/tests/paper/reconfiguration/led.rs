@@ -26,10 +26,10 @@ use std::time::Duration;
 
 /// Shorter than the deadline of an operation here.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// From one look of a leader at its mailboxes to the next.
+/// Interval between two looks of a leader at its mailboxes.
 const ROUND: Duration = Duration::from_millis(1);
 
-/// What was done.
+/// Counts the work of one process.
 #[derive(Clone, Default)]
 struct Work {
     /// Objects were brought into a configuration.
@@ -122,7 +122,7 @@ fn make<P: Fn(Progress)>(
     }
 }
 
-/// What changes at once cost, in several runs.
+/// The cost of simultaneous changes, over several runs.
 #[derive(PartialEq, Default, Debug)]
 struct Cost {
     configurations: u64,
@@ -168,8 +168,8 @@ fn add_cost(all: &mut Cost, changes: usize, is_led: bool, seed: u64) {
     all.by_leader += by_leader.moved.get();
 }
 
-/// With a leader no reconfigurer transfers anything, and changes that meet are transferred once. Without one several of them do, and
-/// proposals that meet are decided one after the other.
+/// With a leader no reconfigurer transfers objects, and changes that meet are transferred once. Without a leader
+/// several reconfigurers transfer objects, and proposals that meet are decided one after the other.
 #[test]
 fn a_leader_transfers_for_all() {
     const RUNS: u64 = 40;
@@ -193,7 +193,8 @@ fn a_leader_transfers_for_all() {
     assert_eq!(costs, unled);
 }
 
-/// Where messages take time a reconfigurer meets the leader in the middle of its transfer, and leaves that to it.
+/// If messages take time a reconfigurer meets the leader in the middle of its transfer, and leaves the transfer to
+/// it.
 #[test]
 fn a_transfer_is_left_to_the_leader() {
     let c = first(LEADER, 4);
@@ -260,10 +261,10 @@ fn a_long_transfer_is_left_to_the_leader() {
     assert_eq!(world.status(0).leads, [], "it has made it");
 }
 
-/// What becomes of a leader before one of its calls.
+/// The fate of a leader before one of its calls.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum End {
-    /// Its task ends.
+    /// Its task ends; its server stays up.
     Dies,
     /// It ends with its server.
     Crashes,

@@ -16,12 +16,12 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// By a leader, in the first configuration of a domain.
+/// A leader as decider, in the first configuration of a domain.
 pub(super) const LEADER: Decider = Decider::Leader {
     owner: Tag::INITIAL.writer,
 };
 
-/// How a successor is established: by Rambo, by L-Rambo, by SM, by SpSn, and by DynaStore.
+/// All deciders of lattices: Rambo, L-Rambo, SM, SpSn and DynaStore.
 const DECIDERS: [Decider; 5] = [
     Decider::Members,
     LEADER,
@@ -84,7 +84,7 @@ fn replaced(c: &Configuration, old: usize, new: usize) -> Arc<Configuration> {
     changed(c, |it| it.without(server(old)).with(server(new)))
 }
 
-/// What a change that must succeed ended with.
+/// The configuration in which a change ended that must succeed.
 pub(super) fn installed(
     ended: Result<ReconfigOutcome, AresError>,
     case: &str,
@@ -219,7 +219,7 @@ pub(super) const LATE: Chaos = Chaos {
     ..ORDER
 };
 
-/// What becomes of the requests of a reconfigurer's last call.
+/// The fate of the requests of a reconfigurer's last call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
     Lost,

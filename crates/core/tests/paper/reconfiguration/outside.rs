@@ -48,7 +48,7 @@ fn the_service_decides_and_the_members_do_not() {
     assert_eq!(world.actor(&c).get("k").1.as_deref(), Some("v"));
 }
 
-/// Of two at once that contradict each other one wins, and the other learns which.
+/// One of two contradicting reconfigurers wins, and the other one learns which.
 #[test]
 fn of_two_reconfigurers_one_wins() {
     let mut lost = 0;
@@ -154,7 +154,7 @@ fn each_configuration_says_who_decides_after_it() {
     assert_eq!(last.descriptor().decided_by, Decider::Members);
 }
 
-/// What others wrote under the key is a sentence, and nothing is announced.
+/// A foreign value under the key ends in an error sentence, and no successor is announced.
 #[test]
 fn what_cannot_come_next_is_told() {
     let (world, c, actor) = world();

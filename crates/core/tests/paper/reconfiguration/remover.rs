@@ -17,17 +17,17 @@ use std::time::Duration;
 const N: usize = 3;
 const NAME: &str = "photos";
 
-/// What happens to the domain between the look of the first remover at the directory and the second removal.
+/// Events of the domain between the first remover's look at the directory and the second removal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Domain {
     Quiet,
     /// Its first configuration was replaced, and the directory hears of that after the first remover has looked.
     Moved,
-    /// As above, and another configuration is pending.
+    /// Its first configuration was replaced as for `Moved`, and another configuration is pending.
     Moving,
 }
 
-/// What becomes of the requests of the remover's last call.
+/// The fate of the requests of the remover's last call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
     Lost,

@@ -12,9 +12,9 @@ use areo_core::reconfig::sequence;
 use areo_core::tag::Tag;
 use std::sync::Arc;
 
-/// Those that notes tell what is at a quorum.
+/// Kinds whose members learn from notes which versions are at a quorum.
 const DAPS: [Dap; 2] = [Dap::Abd, Dap::Ec { k: 2 }];
-/// And one that a round tells.
+/// The kinds under test: copies, fragments, and a kind with a finalizing round.
 const KINDS: [Dap; 3] = [Dap::Abd, Dap::Ec { k: 2 }, Dap::CasGc { k: 2 }];
 
 fn with(collect: Collect, dap: Dap) -> Arc<Configuration> {

@@ -50,7 +50,8 @@ fn indices(c: &Configuration, member: usize) -> Vec<u8> {
     (0..60).map(index).collect()
 }
 
-/// Of each object each member has another element than others, and the data fragments are among those of a full domain.
+/// Checks that each member holds another element of each object, and that the data fragments are those of a full
+/// domain.
 fn assert_distinct(c: &Configuration) {
     for hash in 0..60 {
         let of = |position| c.element_index(position, hash);

@@ -18,7 +18,7 @@ fn tag(number: u64) -> Tag {
     }
 }
 
-/// What the member in this place of five tells: fragments of which three make a value, and a mark.
+/// The report of the member in this place of five: fragments, of which three make a value, and a mark.
 fn told(place: usize, numbers: &[u64], mark: u64) -> ObjectReport {
     let index = u8::try_from(place).unwrap();
     let form = Form::Fragment { n: 5, k: 3, index };
@@ -33,8 +33,8 @@ fn told(place: usize, numbers: &[u64], mark: u64) -> ObjectReport {
     }
 }
 
-/// What is kept where these members hold each version, with this mark at the first one, and so many others abstain, from the last
-/// one on.
+/// The version that stays if these members hold each version, the first member has this mark, and the last
+/// `abstaining` members abstain.
 fn kept_of(versions: &[(u64, &[usize])], mark: u64, abstaining: usize) -> Option<(u64, u64)> {
     let of = |place: usize| {
         let holds = versions.iter().filter(|(_, at)| at.contains(&place));
@@ -64,7 +64,7 @@ fn the_largest_version_that_can_be_read_stays() {
     assert_eq!(kept_of(&[], 0, 5), None);
 }
 
-/// What no round can have finalized stays only if nothing else can be read.
+/// A version that no round can have finalized stays only if no other version can be read.
 #[test]
 fn a_version_that_may_be_finalized_goes_before_one_that_cannot() {
     let (whole, three): (&[usize], &[usize]) = (&[0, 1, 2, 3], &[1, 2, 3]);

@@ -24,7 +24,7 @@ fn proposal(settles: bool) -> Proposal {
     }
 }
 
-/// What a member says in the end.
+/// The last answer of a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Says {
     Accepted,

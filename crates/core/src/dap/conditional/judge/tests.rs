@@ -124,7 +124,7 @@ struct State {
 struct Proposer {
     /// Answers to its PREPARE, by member.
     promised: [Option<RankedVersions>; 3],
-    /// What it proposes, once a quorum has promised.
+    /// The proposed version, once a quorum has promised.
     version: Option<(Tag, Lineage)>,
     asked: [bool; 3],
     accepted: usize,

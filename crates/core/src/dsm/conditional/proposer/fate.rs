@@ -118,7 +118,7 @@ impl<E: Env> Proposer<'_, E> {
         }
     }
 
-    /// What became of the versions that it proposed, as far as the current version of this configuration says (`[W-6 ancestors]`).
+    /// The fate of this proposer's versions, judged by the current version of this configuration (`[W-6 ancestors]`).
     pub(in super::super) fn fate(
         &self,
         current: &CurrentVersion,
@@ -167,8 +167,8 @@ impl<E: Env> Proposer<'_, E> {
     }
 }
 
-/// What became of a version of an earlier era, which is not among those that follow each other since then: what was there in
-/// between has no ancestors.
+/// The fate of a version of an earlier era. It is not among the ancestors of the current version, and the versions
+/// between it and the register's first version have no ancestors.
 fn fate_of_earlier(current: &CurrentVersion, own: Tag) -> Fate {
     match current.lineage.order_of_put(current.tag, own) {
         Some(Ordering::Greater) => Fate::NotApplied,
