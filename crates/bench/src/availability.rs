@@ -46,9 +46,8 @@ pub struct Options {
 /// A measurement. The names of the fields are those of `--json`, and stay.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Report {
-    /// The seed.
     pub seed: u64,
-    /// Server processes.
+    /// Number of server processes.
     pub servers: usize,
     /// The shape of the domain, such as `ec [5,3]`.
     pub shape: String,
@@ -60,7 +59,7 @@ pub struct Report {
     pub failed_servers: Vec<Vec<usize>>,
     /// Objects of the domain.
     pub objects: u64,
-    /// Bytes of each.
+    /// Bytes of each object.
     pub size: usize,
     /// Clients that read and wrote.
     pub clients: usize,
@@ -146,7 +145,8 @@ async fn all(options: Options, observe: impl Fn(u32)) -> Result<Report, RunError
     })
 }
 
-/// How many times longer the slowest of a hundred take; a round trip, which is a read, is allowed for.
+/// Ratio of the p99 latencies with and without events. One round trip, which is the median of a read, is subtracted
+/// from the first one.
 fn ratio(with: &Times, without: &Times, all: &PhaseReport) -> f64 {
     (with.p99_us - all.read.p50_us).max(0.0) / without.p99_us
 }

@@ -22,12 +22,12 @@ use tokio::time::sleep;
 
 pub use product::product;
 
-/// What is measured: how its servers are started, and what its clients work with.
+/// The program under measurement: the command that starts its servers, and the options of its clients.
 #[derive(Clone)]
 pub struct Program {
     /// Makes the command that runs the program `areo`, with nothing of its caller's `AREO_*` variables.
     pub server: Rc<dyn Fn() -> Command>,
-    /// What clients work with; addresses and timeout are those of each.
+    /// Options of its clients; each cluster sets addresses and timeout.
     pub connect: ConnectOptions,
     /// Its clusters have keys, so that all connections are encrypted.
     pub has_keys: bool,
@@ -48,21 +48,21 @@ const PORT: u16 = 7400;
 const ADMIN_PORT: u16 = 7490;
 /// Addresses of one cluster on loopback: those of servers from 1, those of what stands before them from here.
 const FRONTS: usize = 100;
-/// How long a new cluster may take to serve.
+/// Time in which a new cluster must begin to serve.
 const SERVE: Duration = Duration::from_secs(20);
-/// How often something is looked at that is waited for.
+/// Interval between two looks at an awaited state.
 const GLANCE: Duration = Duration::from_millis(5);
 
-/// Where a server is, and how it is reached.
+/// The addresses and the directory of a server.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// Its directory; `None`: one in the cluster's folder.
     pub data: Option<PathBuf>,
-    /// Where it listens.
+    /// Address on which it listens.
     pub listen: String,
-    /// Where it tells others to find it.
+    /// Address under which it is known to others.
     pub advertise: String,
-    /// Where it says whether it is ready.
+    /// Address of its admin port, which reports whether it is ready.
     pub admin: String,
     /// The network namespace that it runs in.
     pub namespace: Option<String>,
@@ -81,13 +81,13 @@ fn loopback_block() -> String {
     block.expect("the attempts do not end")
 }
 
-/// So many hosts on loopback that only one cluster uses.
+/// Addresses of hosts on loopback that only one cluster uses, one for each server.
 pub fn loopback_hosts(servers: usize) -> Vec<String> {
     let block = loopback_block();
     (1..=servers).map(|i| format!("{block}.{i}")).collect()
 }
 
-/// Where the servers of a cluster are, on loopback.
+/// Places on loopback for the servers of a cluster.
 pub fn loopback_places(servers: usize, behind_proxy: bool) -> Vec<Place> {
     assert!(servers > 0 && servers < FRONTS);
     let block = loopback_block();
@@ -110,7 +110,7 @@ pub fn loopback_places(servers: usize, behind_proxy: bool) -> Vec<Place> {
 /// Server processes; killed, and their folder removed, when this is dropped.
 pub struct Cluster {
     processes: Vec<Process>,
-    /// What clients work with.
+    /// Options of clients of the cluster.
     connect: ConnectOptions,
     folder: TempDir,
 }
@@ -246,17 +246,17 @@ impl Cluster {
         Ok(number - 1)
     }
 
-    /// How many servers there are, running or not.
+    /// Number of servers, running or not.
     pub fn servers(&self) -> usize {
         self.processes.len()
     }
 
-    /// What people call a server.
+    /// Name of a server.
     pub fn name(&self, server: usize) -> &str {
         &self.processes[server].name
     }
 
-    /// Where the servers are found, as they tell it.
+    /// The addresses that the servers advertise.
     pub fn addresses(&self) -> Vec<String> {
         let places = self.processes.iter().map(|process| &process.place);
         places.map(|place| place.advertise.clone()).collect()
@@ -272,7 +272,7 @@ impl Cluster {
         self.folder.disable_cleanup(true);
     }
 
-    /// What a server has logged.
+    /// The log of a server so far.
     pub fn log(&self, server: usize) -> String {
         let bytes = std::fs::read(&self.processes[server].log).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
@@ -308,7 +308,7 @@ impl Cluster {
         self.processes[server].signal(Signal::STOP)
     }
 
-    /// SIGCONT.
+    /// Lets a stopped server go on (SIGCONT).
     pub fn resume(&mut self, server: usize) {
         self.processes[server].signal(Signal::CONT);
     }
@@ -361,7 +361,7 @@ impl Cluster {
         ids.map(system::resident_of).collect()
     }
 
-    /// How a client connects whose operations may take so long.
+    /// Options of a client whose operations have this timeout.
     pub fn connect(&self, timeout: Duration) -> ConnectOptions {
         ConnectOptions {
             addresses: self.addresses(),

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// A step.
+/// Length of a step.
 pub(crate) const STEP: Duration = Duration::from_millis(10);
 
 /// Successes, step by step of time.
@@ -23,7 +23,7 @@ impl Steps {
         }
     }
 
-    /// An operation succeeded.
+    /// Counts a success at this time.
     pub(crate) fn succeeded(&mut self, now: Instant) {
         let Some(step) = self.step(now) else {
             return;

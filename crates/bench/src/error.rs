@@ -12,7 +12,6 @@ pub enum RunError {
     System {
         /// The action that was tried.
         what: String,
-        /// Its error.
         source: io::Error,
     },
     /// An action that has to succeed did not, as a sentence.

@@ -31,11 +31,9 @@ pub struct EtcdMembers {
 
 /// A member of etcd.
 pub struct EtcdMember {
-    /// Its name.
     pub name: String,
     /// Host and port for clients.
     pub endpoint: String,
-    /// Its process.
     pub process: StartedProcess,
 }
 

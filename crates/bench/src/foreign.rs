@@ -12,7 +12,6 @@ const LAST_LINES: usize = 3;
 /// A program of another store.
 #[derive(Clone, Copy, Debug)]
 pub struct Foreign {
-    /// The store.
     pub target: TargetName,
     /// The program on the PATH.
     pub program: &'static str,

@@ -25,7 +25,7 @@ const VALUE: usize = 1 << 20;
 /// One thing that the machine can do.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Limit {
-    /// The action.
+    /// The measured action, for example "sync".
     pub name: String,
     /// The unit of the figures.
     pub unit: String,
@@ -40,13 +40,11 @@ pub struct Limit {
 pub struct Report {
     /// `limits`: which report this is.
     pub report: String,
-    /// The command.
+    /// The command line of the measurement.
     pub command: String,
-    /// The machine.
     pub machine: Machine,
     /// The number of times that each was measured.
     pub runs: u32,
-    /// The measured limits.
     pub limits: Vec<Limit>,
 }
 

@@ -161,13 +161,13 @@ pub async fn run(
 pub(crate) enum Phase {
     /// Nothing that is measured.
     Unmeasured,
-    /// Nothing.
+    /// No event happens: the baseline.
     Still,
-    /// What is looked into.
+    /// The events under measurement happen.
     Disturbed,
 }
 
-/// Clients at work.
+/// The running clients of a load.
 pub(crate) struct Load {
     shared: Rc<Shared>,
     workers: JoinSet<()>,
@@ -182,7 +182,7 @@ pub(crate) struct LoadEnd {
     /// The samples of measured phases, if the plan keeps them: as they ended.
     pub(crate) samples: Vec<Sample>,
     pub(crate) failures: Failures,
-    /// Of each counter: the place of its store, and its key.
+    /// The increments of each counter, by the place of its store and its key.
     pub(crate) increments: BTreeMap<(usize, String), Increments>,
     /// Clients that ended in the middle of operations.
     pub(crate) deaths: u64,

@@ -90,7 +90,7 @@ impl Namespaces {
         format!("198.18.{}.{}", self.block, 4 * server + host)
     }
 
-    /// Where each server is.
+    /// The places of the servers.
     pub(crate) fn places(&self) -> Vec<Place> {
         let place = |(server, name): (usize, &String)| Place {
             data: None,
@@ -102,7 +102,7 @@ impl Namespaces {
         self.names.iter().enumerate().map(place).collect()
     }
 
-    /// From now on so many of a hundred packets of a server are dropped.
+    /// Drops this percentage of a server's packets from now on.
     pub(crate) async fn drop_packets(
         &self,
         server: usize,

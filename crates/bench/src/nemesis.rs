@@ -31,28 +31,28 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
-/// How long a server may take to stop: it drains for 5 s at most.
+/// Time in which a server must stop: it drains for 5 s at most.
 pub(crate) const STOP: Duration = Duration::from_secs(20);
-/// How long the next trouble waits for a server that was started: others may be unreachable for it.
+/// Wait of the next trouble for a started server, which others may be unable to reach.
 const READY: Duration = Duration::from_secs(5);
-/// How long a full disk is waited for until the server says that it is.
+/// Wait for a server to report its full disk.
 const FILL: Duration = Duration::from_secs(45);
 /// Pauses after a full disk. Its server takes no writes for seconds, and with one server fewer every other trouble leaves
 /// no quorum: more often, and little would ever succeed.
 const DISK_PAUSES: usize = 20;
-/// What is written meanwhile, so that the room that the server has set aside is used up.
+/// A value that is written meanwhile, to use up the room that the server has set aside.
 const BALLAST: Bytes = Bytes::from_static(&[7; 4 << 20]);
 /// The longest time for which a change of keys, CAs or clocks is tried again: other troubles may leave no quorum for a while.
 const TRY: Duration = Duration::from_mins(2);
-/// Between two attempts.
+/// Pause between two attempts.
 const AGAIN: Duration = Duration::from_millis(50);
 /// Lines of a log that are shown of a server that ended by itself.
 const SHOWN_LINES: usize = 8;
 
-/// What troubles have done.
+/// Counts of the troubles that happened, and the violations that they showed.
 #[derive(Default)]
 pub(crate) struct Incidents {
-    /// How often each trouble happened.
+    /// Number of times that each trouble happened.
     fired: RefCell<BTreeMap<Trouble, u64>>,
     kills: Cell<u64>,
     violations: RefCell<Failures>,
@@ -63,12 +63,12 @@ impl Incidents {
         *self.fired.borrow_mut().entry(trouble).or_default() += 1;
     }
 
-    /// How often a trouble happened.
+    /// Number of times that a trouble happened.
     pub(crate) fn count(&self, trouble: Trouble) -> u64 {
         self.fired.borrow().get(&trouble).copied().unwrap_or(0)
     }
 
-    /// So many servers were ended by kill -9.
+    /// Counts servers that were ended by kill -9.
     pub(crate) fn killed(&self, servers: u64) {
         self.kills.set(self.kills.get() + servers);
     }
@@ -87,14 +87,14 @@ impl Incidents {
     }
 }
 
-/// What troubles are done to, but for the processes.
+/// The parts of a run that troubles act on, except the processes.
 pub(crate) struct World {
     pub(crate) incidents: Incidents,
-    /// Where reconfigurations are recorded.
+    /// The history that reconfigurations are recorded in.
     pub(crate) history: History,
     pub(crate) proxy: Proxy,
     pub(crate) servers: usize,
-    /// When no new trouble begins.
+    /// Time after which no new trouble begins.
     pub(crate) until: Instant,
     /// Between two troubles of a lane, on average.
     pub(crate) pause: Duration,
@@ -318,7 +318,7 @@ pub(crate) async fn disk(world: &World, mut schedule: Schedule) -> io::Result<()
     Ok(())
 }
 
-/// Whether the server of this domain refuses a write because its disk is full.
+/// True if the server of this domain refuses a write because its disk is full.
 async fn says_full(domain: &Domain) -> bool {
     let full = Response::Refused(Refusal::Full);
     match domain.put("ballast", BALLAST, PutOptions::default()).await {

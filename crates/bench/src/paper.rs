@@ -64,7 +64,6 @@ use tokio::task::LocalSet;
 
 /// The servers of an experiment.
 pub struct ServerOptions {
-    /// The program `areo`.
     pub program: Program,
     /// The seed that everything is drawn from.
     pub seed: u64,
@@ -78,22 +77,19 @@ pub struct ServerOptions {
 
 /// Options of a repetition.
 pub struct Options {
-    /// The servers.
     pub servers: ServerOptions,
-    /// The experiment.
     pub experiment: &'static Experiment,
-    /// The scale.
     pub scale: Scale,
     /// The command, for the report.
     pub command: String,
 }
 
-/// The progress.
+/// The progress of a repetition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Progress {
     /// Runs of points so far.
     pub done: usize,
-    /// The count.
+    /// Number of all runs of points.
     pub of: usize,
     /// The point that comes now.
     pub point: String,

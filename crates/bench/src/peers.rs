@@ -27,7 +27,8 @@ const OBJECTS: u64 = 1_000;
 /// or fewer, so that they have no more bytes than this together, but no fewer than this many.
 const VALUES_BYTES: u64 = 256 << 20;
 const OBJECTS_MIN: u64 = 4;
-/// How often, and how long each time, it is measured what the machine can do: short, because it is the same for all stores.
+/// Runs of the measurement of the machine's limits, and below the length of each: short, because the limits are equal
+/// for all stores.
 const LIMIT_RUNS: u32 = 3;
 const LIMIT_TIME: Duration = Duration::from_millis(100);
 
@@ -39,7 +40,7 @@ pub struct Options {
     pub data: PathBuf,
     /// Sizes of values in bytes, each at least 16.
     pub sizes: Vec<usize>,
-    /// Numbers of clients.
+    /// The numbers of clients to measure with.
     pub clients: Vec<usize>,
     /// The operations of clients, one after the other. Stores that are not asked to compare and set are left out where that is needed.
     pub operations: Vec<Operation>,
@@ -63,7 +64,7 @@ pub struct Options {
     pub runs: u32,
     /// In the end a member of each store is killed under load, and so long is looked at before it and after.
     pub kill: Option<Duration>,
-    /// What traces operations beside the measurements, for a breakdown of their time.
+    /// Traces operations beside the measurements, for a breakdown of their time; `None`: no breakdown.
     pub watch: Option<Watch>,
     /// The seed that everything is drawn from.
     pub seed: u64,

@@ -40,7 +40,7 @@ impl ProcessGuard {
         id.is_some_and(|id| kill_process(id, signal).is_ok())
     }
 
-    /// How it ended, if it has.
+    /// Exit status of the process; `None` if it still runs.
     pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().expect("it is our child")
     }

@@ -44,7 +44,7 @@ impl Proxy {
         Ok(Proxy { rules, listeners })
     }
 
-    /// From now on, until it is lifted.
+    /// Applies the rule until it is lifted.
     pub(crate) fn apply(&self, rule: Rule) -> Rc<Active> {
         self.rules.add(rule)
     }
@@ -54,7 +54,7 @@ impl Proxy {
         self.rules.newcomers_are_at(site);
     }
 
-    /// No longer.
+    /// Ends a rule.
     pub(crate) fn lift(&self, active: &Rc<Active>) {
         self.rules.remove(active);
     }

@@ -33,11 +33,11 @@ const TURNS: u32 = 4;
 pub struct Options {
     /// Servers, at least 4 of them, objects and clients. A domain is on all servers but one.
     pub setup: Setup,
-    /// Reconfigurations under load.
+    /// Number of reconfigurations under load.
     pub reconfigurations: u32,
     /// The measured time without reconfigurations, and at most in each of the parts that may be cut short.
     pub time: Duration,
-    /// Where the history of operations and reconfigurations under load goes, if it is wanted.
+    /// File for the history of operations and reconfigurations under load; `None`: not kept.
     pub history: Option<PathBuf>,
 }
 

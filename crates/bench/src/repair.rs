@@ -48,13 +48,12 @@ pub struct Options {
 /// A measurement. The names of the fields are those of `--json`, and stay.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Report {
-    /// The seed.
     pub seed: u64,
     /// The shape of the domain, such as `ec [5,3]`.
     pub shape: String,
     /// Objects of the domain.
     pub objects: u64,
-    /// Bytes of each.
+    /// Bytes of each object.
     pub size: usize,
     /// Clients that read and wrote.
     pub clients: usize,
@@ -62,9 +61,9 @@ pub struct Report {
     pub rounds: Vec<Round>,
     /// It was killed while it repaired itself.
     pub killed: Killed,
-    /// Clients, while the member is back and repairs nothing.
+    /// Rounds in which the member was away.
     pub without: PhaseReport,
-    /// Clients, while it repairs itself at the usual rate.
+    /// A kill of the member while it repaired itself.
     pub with: PhaseReport,
     /// p99 of reads: with repair divided by without.
     pub read_p99_ratio: f64,
@@ -72,9 +71,9 @@ pub struct Report {
     pub write_p99_ratio: f64,
     /// Verification of the member's records.
     pub verified: Copied,
-    /// Its disk rotted.
+    /// Rot of the member's disk.
     pub rot: Rot,
-    /// It was lost, and replaced.
+    /// Loss and replacement of the member.
     pub replaced: Replaced,
     /// Objects that are not at all servers after that.
     pub not_full: u64,
@@ -86,12 +85,10 @@ pub struct Report {
     pub total_ms: u64,
 }
 
-/// Bytes, and how long they took.
+/// An amount of bytes, with the time to move them.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Copied {
-    /// Bytes.
     pub bytes: f64,
-    /// Seconds.
     pub seconds: f64,
 }
 
@@ -115,7 +112,8 @@ pub struct Rot {
     pub flips: u64,
     /// Elements that were found damaged.
     pub found: f64,
-    /// From the start of the server until nothing is damaged, nothing is lacking, and all records were verified, in seconds.
+    /// Time from the start of the server until nothing is damaged or lacking and all records are verified, in
+    /// seconds.
     pub seconds: f64,
 }
 
@@ -124,7 +122,7 @@ pub struct Rot {
 pub struct Replaced {
     /// Objects that were at the new member when the first command was killed.
     pub moved_before: f64,
-    /// From the first command to the end of the second, in seconds, with clients.
+    /// Time from the first command to the end of the second one under load, in seconds.
     pub seconds: f64,
     /// Bytes that came to the new member, writes of clients included.
     pub received_bytes: f64,
@@ -133,7 +131,7 @@ pub struct Replaced {
 }
 
 impl Copied {
-    /// Bytes per second.
+    /// Throughput in bytes per second.
     pub fn speed(self) -> f64 {
         self.bytes / self.seconds
     }

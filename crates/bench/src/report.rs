@@ -6,12 +6,10 @@ use areo_check::{Counts, Verdict};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// How often a trouble happened.
+/// Number of times that a trouble happened.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct TroubleCount {
-    /// Which.
     pub trouble: Trouble,
-    /// The count.
     pub times: u64,
     /// Why it could not be done at all, if it could not.
     pub not_run: Option<String>,
@@ -25,7 +23,6 @@ pub type Operations = Counts;
 pub struct Report {
     /// The seed of the schedule and of the clients.
     pub seed: u64,
-    /// Server processes.
     pub servers: usize,
     /// Clients at a time.
     pub clients: usize,
@@ -33,7 +30,6 @@ pub struct Report {
     pub trouble_ms: u64,
     /// The time that everything took, judging included, in milliseconds.
     pub total_ms: u64,
-    /// Operations by kind.
     pub operations: Vec<Operations>,
     /// Every kind of trouble that was asked for.
     pub troubles: Vec<TroubleCount>,
@@ -43,15 +39,15 @@ pub struct Report {
     pub key_requests: KeyRequests,
     /// The longest time without a successful operation, by domain, in milliseconds.
     pub longest_gap_ms: Vec<(&'static str, u64)>,
-    /// Of the history.
+    /// Verdict on the history.
     pub verdict: Verdict,
     /// Broken promises, in sentences; those of the history are in `judged`.
     pub violations: Vec<String>,
-    /// What the judges said of the history, for people.
+    /// The judges' report on the history, for people.
     pub judged: String,
-    /// Where the history is, if it was kept.
+    /// Path of the history, if it was kept.
     pub history: Option<PathBuf>,
-    /// Where directories and logs of the servers are, if they were kept.
+    /// Folder of the servers' directories and logs, if they were kept.
     pub kept: Option<PathBuf>,
 }
 

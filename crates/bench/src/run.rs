@@ -31,10 +31,9 @@ const FINISH: Duration = Duration::from_mins(3);
 /// The interval at which the progress is reported.
 const TICK: Duration = Duration::from_millis(200);
 
-/// What to do.
+/// Options of a run of the nemesis.
 #[derive(Clone)]
 pub struct Options {
-    /// The program `areo`.
     pub program: Program,
     /// Server processes, from 3 to 32.
     pub servers: usize,
@@ -42,13 +41,13 @@ pub struct Options {
     pub clients: usize,
     /// The time that there is to be trouble.
     pub time: Duration,
-    /// Of schedule and clients.
+    /// Seed of the schedule and of the clients.
     pub seed: u64,
-    /// What may happen.
+    /// The kinds of trouble that may happen.
     pub kinds: Vec<Trouble>,
-    /// Where the history goes; `None`: with the rest, and away with it.
+    /// File for the history; `None`: the history is removed with the servers' folder.
     pub history: Option<PathBuf>,
-    /// Where the servers' folder is made.
+    /// Folder in which the servers' folder is made.
     pub data: PathBuf,
     /// The longest time that an operation may take while there is trouble.
     pub timeout: Duration,
@@ -56,12 +55,12 @@ pub struct Options {
     pub pause: Duration,
 }
 
-/// How it goes.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// The time that there has been trouble.
     pub elapsed: Duration,
-    /// Operations so far.
+    /// Operations of all clients so far.
     pub operations: u64,
     /// kill -9 so far.
     pub kills: u64,
@@ -171,7 +170,7 @@ struct Scene {
     cluster: Cluster,
     world: World,
     reconfigurers: Reconfigurers,
-    /// Of the history.
+    /// Path of the history.
     path: PathBuf,
     /// Lanes that have nothing to do here, and why.
     not_run: Vec<(Lane, String)>,
@@ -301,7 +300,8 @@ impl Scene {
     }
 }
 
-/// Where servers are: in namespaces of their own if packets are to be dropped and that can be done.
+/// The places of the servers: in network namespaces of their own if packets are to be dropped and namespaces can be
+/// made.
 async fn network(
     options: &Options,
     not_run: &mut Vec<(Lane, String)>,

@@ -15,9 +15,8 @@ const WARM_UP: Duration = Duration::from_millis(300);
 
 /// The servers, objects and clients.
 pub struct Setup {
-    /// The program `areo`.
     pub program: Program,
-    /// Server processes.
+    /// Number of server processes.
     pub servers: usize,
     /// Objects of the domain.
     pub objects: u64,

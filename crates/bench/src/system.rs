@@ -114,7 +114,7 @@ pub fn stored_in(folder: &Path) -> u64 {
     entries.map(of).sum()
 }
 
-/// Milliseconds since 1970.
+/// Time of day in milliseconds since 1970.
 pub(crate) fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_millis() as u64)
@@ -125,16 +125,15 @@ pub(crate) fn now_ms() -> u64 {
 pub struct Machine {
     /// Processors, as the system counts them.
     pub processors: usize,
-    /// Their name.
+    /// Name of the processors.
     pub model: String,
-    /// Memory in bytes.
     pub memory_bytes: u64,
-    /// The kernel's version.
+    /// Version of the kernel.
     pub kernel: String,
 }
 
 impl Machine {
-    /// This one.
+    /// Describes the machine that this runs on.
     pub fn this() -> Machine {
         let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
         let field = |text: &str, name: &str| {

@@ -19,13 +19,13 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::time::Duration;
 
-/// What a future of a target comes to.
+/// The future that a target returns.
 pub type Answer<'a, T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + 'a>>;
 
 words! {
     /// A store that is known here.
     pub enum TargetName, "store that is known here" {
-        /// This store.
+        /// Areo itself, with the data access of [`TargetOptions::dap`].
         Areo => "areo",
         /// This store, with keys: connections are encrypted, and servers judge the grants of each request.
         AreoKeys => "areo-keys",
@@ -51,7 +51,7 @@ words! {
 }
 
 impl TargetName {
-    /// Whether its callers can [`Caller::put_if`] and [`Caller::increment`].
+    /// True if its callers implement [`Caller::put_if`] and [`Caller::increment`].
     pub const fn compares_and_sets(self) -> bool {
         self.is_s3() || matches!(self, TargetName::AreoConditional | TargetName::Etcd)
     }
@@ -67,40 +67,39 @@ impl TargetName {
     }
 }
 
-/// How a cluster is to be.
+/// Options of a cluster.
 pub struct TargetOptions {
-    /// The program `areo`.
+    /// The program for clusters of Areo.
     pub program: Program,
-    /// Server processes.
+    /// Number of server processes.
     pub servers: usize,
     /// Servers keep nothing on disk, or do not wait until it is there.
     pub memory: bool,
-    /// How Areo keeps values; the others replicate.
+    /// Areo's way to keep values; the other stores replicate.
     pub dap: Dap,
-    /// Where the directories of servers may be made.
+    /// Folder in which the servers' directories are made.
     pub data: PathBuf,
-    /// How long an operation may take.
+    /// Timeout of an operation.
     pub timeout: Duration,
 }
 
-/// What a cluster is.
+/// Description of a cluster in reports.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct About {
-    /// Which store.
     pub target: TargetName,
-    /// Its version.
+    /// Version of the store's program.
     pub version: String,
-    /// Server processes.
+    /// Number of server processes.
     pub servers: usize,
-    /// How values are kept, and what is required of a put and of a get.
+    /// The redundancy of values, and the acknowledgements that a put and a get need.
     pub keeps: String,
-    /// What an acknowledgement means for what is on disk.
+    /// The state of the disks when a write is acknowledged.
     pub durability: String,
-    /// How clients are connected.
+    /// The transport between clients and the store.
     pub connections: String,
 }
 
-/// What an operation took, as far as its store tells.
+/// The cost of an operation, as far as its store reports it.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct Cost {
     /// Rounds of messages, configurations that were visited, bytes.
@@ -109,7 +108,7 @@ pub struct Cost {
     pub version: Option<Version>,
     /// Blocks of a file, the genesis block among them; 0 of an object.
     pub blocks: u64,
-    /// Of what was to be written, how much did not prevail against other writes: from 0 to 1.
+    /// Share of the written data that lost against other writes: from 0 to 1.
     pub lost: f64,
     /// Time that the caller spent on something else meanwhile, such as an edit of the local file. It does not count.
     pub aside: Duration,
@@ -120,27 +119,20 @@ pub struct Cost {
 pub enum TargetError {
     /// Its program cannot be had.
     Missing {
-        /// Which.
         target: TargetName,
-        /// The program.
+        /// Name of the missing program.
         program: &'static str,
-        /// Where it can be had, as a part of a sentence.
+        /// The source of the program, as a part of a sentence.
         source: &'static str,
     },
     /// It was started and does not serve.
     Start {
-        /// Which.
         target: TargetName,
-        /// What it said, or what did not happen.
+        /// Its error output, or the missing event.
         why: String,
     },
     /// None of its members could be killed.
-    Kill {
-        /// Which.
-        target: TargetName,
-        /// Why not.
-        why: String,
-    },
+    Kill { target: TargetName, why: String },
 }
 
 impl fmt::Display for TargetError {
@@ -164,7 +156,7 @@ impl fmt::Display for TargetError {
 
 impl std::error::Error for TargetError {}
 
-/// How an operation failed, as a sentence.
+/// Failure of an operation, with a sentence.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CallError {
     /// It had no effect, and will have none.
@@ -217,10 +209,10 @@ impl From<Error> for CallError {
     }
 }
 
-/// What became of a write on a condition.
+/// The result of a conditional write.
 #[derive(Clone, Debug)]
 pub enum Conditional {
-    /// It was done.
+    /// The write took effect.
     Won(Cost),
     /// This is there instead of the version.
     Lost(Option<Box<Object>>),
@@ -270,7 +262,7 @@ pub trait Caller {
         not_asked()
     }
 
-    /// Whether conditional writes have one winner, as far as the caller knows.
+    /// True if conditional writes have one winner, as far as the caller knows.
     fn has_one_winner(&self) -> bool {
         false
     }
@@ -321,7 +313,7 @@ pub trait Reconfigurer {
 
 /// A cluster that serves; its processes end when this is dropped.
 pub trait Target {
-    /// What it is.
+    /// The cluster in reports.
     fn about(&self) -> &About;
 
     /// A client of it.
@@ -335,11 +327,10 @@ pub trait Target {
         None
     }
 
-    /// Its server processes.
+    /// Process ids of its servers.
     fn processes(&self) -> Vec<u32>;
 
-    /// Where its servers tell what they remember of operations that were watched: their admin ports. None of a store that does
-    /// not tell.
+    /// Admin ports of its servers, which report on traced operations; empty for a store without such reports.
     ///
     /// # Errors
     /// [`TargetError::Start`]: its servers are not known.

@@ -83,7 +83,7 @@ impl Trouble {
     }
 }
 
-/// Who does a trouble.
+/// The task that runs a trouble. Each lane runs its troubles one after the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Lane {
     Processes,

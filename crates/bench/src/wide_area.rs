@@ -28,7 +28,7 @@ pub const SITES: [&str; 3] = ["A", "B", "C"];
 const SERVERS: [usize; 5] = [0, 0, 1, 1, 2];
 /// The group of a client that is nowhere: it makes domains, and measures nothing.
 const NOWHERE: usize = SITES.len();
-/// When TCP sends a packet again, at the earliest, if nothing that came after it tells that it was lost.
+/// The least time after which TCP retransmits a packet whose loss no later packet reveals.
 const RETRANSMISSION: Duration = Duration::from_millis(200);
 /// Beside two round trips, the time for messages that no operation waits for.
 const SETTLE: Duration = Duration::from_millis(50);
@@ -36,9 +36,9 @@ const SETTLE: Duration = Duration::from_millis(50);
 const RACES: u32 = 4;
 /// Objects of each client: which server is asked for the value of one is another for each.
 const OBJECTS: u64 = 8;
-/// Where the reader and the writer of the same objects are,
+/// The sites of the reader and the writer of the shared objects.
 const RACE: (usize, usize) = (0, 1);
-/// and the number of these objects: those before are of the clients at each site.
+/// Number of the set of shared objects. The sets before it belong to the clients at each site.
 const RACED: usize = SITES.len();
 
 /// A domain: how it keeps values, and on which servers.
@@ -68,13 +68,12 @@ const LAYOUTS: [Layout; 3] = [
 
 /// Options of a measurement.
 pub struct Options {
-    /// The program `areo`.
     pub program: Program,
     /// The round trip between the first two sites.
     pub near: Duration,
     /// The round trip from each of them to the third.
     pub far: Duration,
-    /// Of a hundred pieces of data, how many are held up as if a packet had been lost.
+    /// Percentage of pieces of data that are held up as if a packet had been lost.
     pub loss_percent: u8,
     /// Puts, and gets, from each site to each domain.
     pub operations: u32,
@@ -100,7 +99,7 @@ impl Options {
         }
     }
 
-    /// From a site to the server with which a quorum of the domain has answered.
+    /// Round trip from a site to the farthest server of the nearest quorum of the domain.
     fn to_quorum(&self, site: usize, layout: &Layout) -> Duration {
         let servers = layout.servers.iter();
         let mut trips: Vec<Duration> = servers

@@ -12,10 +12,9 @@ macro_rules! words {
         }
 
         impl $name {
-            /// All of them.
             pub const ALL: [$name; [$($word),+].len()] = [$($name::$variant),+];
 
-            /// As the command line and reports have it.
+            /// The word on the command line and in reports.
             pub const fn word(self) -> &'static str {
                 match self {
                     $($name::$variant => $word,)+

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// The domains: replicated, erasure-coded, conditional, and conditional at first; at first all on all servers.
 pub(crate) const DOMAINS: [&str; 4] = ["abd", "ec", CONDITIONAL, CHANGING];
-/// Stays conditional.
+/// The domain that stays conditional.
 pub(crate) const CONDITIONAL: &str = "conditional";
 /// Changes between `conditional`, `abd` and `ec`. A client makes conditional writes there while the domain is conditional, as far as
 /// the client knows.

@@ -30,7 +30,7 @@ enum Event {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
-    /// A backward zone.
+    /// A value whose operations all overlap at some time: a backward zone.
     Value,
     Delete,
     /// A read of absence.

@@ -8,7 +8,7 @@ use std::path::Path;
 /// The format of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// For people.
+    /// Text for people.
     Text,
     /// One JSON object, for programs.
     Json,

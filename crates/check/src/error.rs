@@ -9,12 +9,12 @@ use std::io;
 pub struct HistoryError {
     /// The line, from 1.
     pub line: u64,
-    /// What is wrong with it.
+    /// The problem of the line.
     #[source]
     pub problem: Problem,
 }
 
-/// What is wrong with a line.
+/// The problem of a line.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     /// The line is no event: its JSON is broken, a field is missing, or it has the wrong type.

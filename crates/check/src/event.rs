@@ -54,9 +54,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
-    /// It was called.
+    /// The client called the operation.
     Invoke,
-    /// It succeeded.
+    /// The operation succeeded.
     Ok,
     /// It did not take effect and never will. A coverable or conditional write that lost also ends so, and with the
     /// version (and value) that it found it counts as a read of them.
@@ -73,7 +73,7 @@ pub enum Kind {
     Read,
     /// Reads a value, and need not agree with other reads about the order of concurrent writes.
     RegularRead,
-    /// Writes a value.
+    /// A write of a value.
     Write,
     /// Writes a value if the version is still `based_on`, weakly: concurrent ones may both succeed
     /// (`[V-1 weak-coverability]`).
@@ -108,7 +108,7 @@ impl fmt::Display for Kind {
 pub struct Configuration<'a> {
     /// Its place in the domain's sequence.
     pub index: u64,
-    /// Which configuration it is, for example its digest.
+    /// Identity of the configuration, for example its digest.
     #[serde(borrow)]
     pub configuration: Text<'a>,
     /// True if the client knows it as final.
@@ -131,16 +131,15 @@ pub struct Configuration<'a> {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event<'a> {
-    /// When, in nanoseconds of one clock for all clients. Events of the same instant happened in the order of lines.
+    /// Time of the event, in nanoseconds of one clock for all clients. Events of one instant happened in the order of
+    /// lines.
     pub t: u64,
-    /// Who.
+    /// Name of the client.
     #[serde(borrow)]
     pub client: Text<'a>,
     /// The operation, unique per client.
     pub op: u64,
-    /// What happened to it.
     pub event: EventKind,
-    /// What it is.
     pub kind: Kind,
     /// The domain of the object.
     #[serde(borrow, default)]
@@ -160,10 +159,11 @@ pub struct Event<'a> {
     /// The file that this block belongs to; the block whose key equals it is the first.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub file: Option<Text<'a>>,
-    /// Of a block of a file: the key of the next block in the value written or returned; none at the end of the file.
+    /// For a block of a file the key of the next block, in the value written or returned; none at the end of the
+    /// file.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub next: Option<Text<'a>>,
-    /// What the client knew of the domain's configurations when the operation ended, ascending.
+    /// The configurations of the domain that the client knew when the operation ended, ascending.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<Vec<Configuration<'a>>>,
 }

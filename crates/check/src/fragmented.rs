@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// A block: its operations in the file's view, in the order of invocation.
 struct Block {
-    /// When it was first known to exist: the end of the first operation that wrote or read it.
+    /// Time at which the block was first known to exist: the end of the first operation that wrote or read it.
     exists: Option<u32>,
     /// The first write of it in the history, with any outcome.
     attempt: Option<usize>,
@@ -112,8 +112,8 @@ impl<'v, 'h> File<'v, 'h> {
         Ok(())
     }
 
-    /// What becomes reachable by a write of `key` was there before. To a new block nothing leads, so that it may be created
-    /// together with what it leads to.
+    /// Checks that a block which a write of `key` makes reachable existed before the write. A new block may be
+    /// created together with the blocks that it leads to, because nothing leads to a new block.
     fn existed(&self, block: Name, key: Name, index: usize) -> Result<(), Finding> {
         let write = self.view.get(index);
         let is_new = write.based_on.unwrap_or_default() == Version::INITIAL;

@@ -21,7 +21,6 @@ pub struct Moment {
 /// The outcome of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It succeeded.
     Ok,
     /// It did not take effect.
     Fail,
@@ -55,7 +54,6 @@ pub struct Operation {
     pub invoked: Moment,
     /// The time of its end; nothing if it ended unknown or not at all.
     pub ended: Option<Moment>,
-    /// Its outcome.
     pub outcome: Outcome,
     /// The value to be written; nothing for reads and deletes.
     pub input: Option<Name>,
@@ -113,7 +111,6 @@ impl Operation {
 /// An object: its domain and key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Object {
-    /// The domain.
     pub domain: Name,
     /// The key; empty for the reconfigurations of the domain.
     pub key: Name,

@@ -4,7 +4,7 @@ use crate::{Kind, Outcome, Version};
 use serde::Serialize;
 use std::fmt;
 
-/// What is promised.
+/// A promised property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Property {
@@ -17,7 +17,7 @@ pub enum Property {
     /// Coverable writes: validity, consolidation, continuity, evolution (`[V-1 weak-coverability]`,
     /// `[V-2 coverable-properties]`).
     Coverable,
-    /// At most one conditional write of a version takes effect.
+    /// Each version is replaced by one conditional write at most.
     OneWinner,
     /// Files of blocks: created first, connected, acyclic (`[B-1 never-unlinked]`, `[B-3 create-first]`, oracle O5).
     Fragmented,
@@ -45,7 +45,7 @@ impl fmt::Display for Property {
 pub enum Verdict {
     /// Nothing of the kind was in the history.
     Nothing,
-    /// It holds.
+    /// The property holds.
     Holds,
     /// It holds as far as it could be judged, which was not everywhere.
     Unjudged,
@@ -64,12 +64,11 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// How many operations of one kind there are, by how they ended.
+/// Numbers of operations of one kind, by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// The kind.
     pub kind: Kind,
-    /// How many succeeded.
+    /// The number that succeeded.
     pub ok: u64,
     /// The number that failed or lost.
     pub fail: u64,
@@ -80,19 +79,16 @@ pub struct Counts {
 /// One operation of a violation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ShownOperation {
-    /// When it was invoked, in nanoseconds.
+    /// Time of the invocation, in nanoseconds.
     pub invoked_ns: u64,
-    /// When it ended; nothing if that is not known.
+    /// Time of the end, in nanoseconds; `None` if it is unknown.
     pub ended_ns: Option<u64>,
-    /// Who called it.
+    /// Name of the client.
     pub client: String,
-    /// Its number.
+    /// Its number among the client's operations.
     pub op: u64,
-    /// What it is.
     pub kind: Kind,
-    /// How it ended.
     pub outcome: &'static str,
-    /// Its key.
     pub key: String,
     /// The value written or returned; nothing for absent.
     pub value: Option<String>,
@@ -108,13 +104,11 @@ pub struct ShownOperation {
 /// A proof that a property does not hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Violation {
-    /// Which.
     pub property: Property,
-    /// The domain.
     pub domain: String,
     /// The key, or the file; nothing for configurations.
     pub key: Option<String>,
-    /// What is wrong, in one sentence.
+    /// One sentence on the fault.
     pub what: String,
     /// A small set of operations that shows it, in the order of their invocations.
     pub operations: Vec<ShownOperation>,
@@ -123,22 +117,19 @@ pub struct Violation {
 /// Something that could not be judged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UnjudgedPart {
-    /// The domain.
     pub domain: String,
     /// The key, or the file; nothing for configurations.
     pub key: Option<String>,
-    /// Why.
+    /// The reason why it could not be judged.
     pub reason: String,
 }
 
 /// The verdict on one property.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PropertyReport {
-    /// Which.
     pub property: Property,
-    /// In short.
     pub verdict: Verdict,
-    /// How many objects (or files, or domains) it concerns.
+    /// Number of objects, files or domains that it concerns.
     pub judged: u64,
     /// On how many of them it does not hold.
     pub violated: u64,
@@ -170,10 +161,10 @@ pub struct Report {
 }
 
 impl Report {
-    /// How many violations of each property are kept.
+    /// Maximum number of violations of each property in a report.
     pub const SHOWN_MAX: usize = 8;
 
-    /// What is said about a property.
+    /// The report on one property.
     pub fn property(&self, property: Property) -> &PropertyReport {
         let mut reports = self.properties.iter();
         let found = reports.find(|report| report.property == property);

@@ -12,7 +12,7 @@ use std::str::FromStr;
 /// A JSON integer, or its decimal digits as text, is a number without writer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Version {
-    /// Compared first.
+    /// The major part: versions are compared by number first.
     pub number: u64,
     /// The client that wrote it.
     pub client: u64,

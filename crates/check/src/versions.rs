@@ -10,16 +10,16 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 pub(crate) struct Versions {
     /// Per operation, what it wrote or returned. Unknown writes have one if a read returned their value.
     pub(crate) of: Vec<Option<Version>>,
-    /// Who wrote it.
+    /// The operation that wrote each version.
     pub(crate) creator: BTreeMap<Version, usize>,
     /// Per operation, the largest version among the operations that had ended when it was invoked.
     pub(crate) floor: Vec<Option<(Version, usize)>>,
-    /// When the first write that may have taken effect at an unknown version was invoked.
+    /// Invocation of the first write that may have taken effect at an unknown version.
     unplaced_first: Option<u32>,
-    /// When the deletes among them were invoked, ascending.
+    /// Invocations of the deletes among them, ascending.
     pub(crate) unplaced_deletes: Vec<u32>,
     values: HashMap<Version, (Option<Name>, usize)>,
-    /// What was read, or found by a write that lost.
+    /// Versions that were read, or found by a write that lost.
     seen: HashSet<Version>,
 }
 

@@ -31,7 +31,7 @@ impl From<Result<(), Finding>> for Verdict {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct View<'h> {
     pub(crate) history: &'h History,
-    /// Places in [`History::operations`].
+    /// The operations' places in [`History::operations`].
     pub(crate) places: &'h [u32],
 }
 

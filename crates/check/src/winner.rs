@@ -18,7 +18,7 @@ pub(crate) fn concerns(view: &View<'_>) -> bool {
         .any(|(_, operation)| operation.kind == Kind::ConditionalWrite)
 }
 
-/// Judges one object.
+/// Judges the conditional writes of one object.
 pub(crate) fn judge(view: &View<'_>, versions: &Versions) -> Result<(), Finding> {
     by_versions(view, versions)?;
     let register = linearizable::steps(view, Some(versions));
@@ -50,7 +50,7 @@ fn search(view: &View<'_>, versions: &Versions, register: &Register) -> Option<b
 
 /// The state of the object that an operation needs to take effect.
 enum Need {
-    /// Anything.
+    /// The operation may take effect on any state.
     Nothing,
     /// This value; nothing is absent.
     Value(Option<u32>),

@@ -24,7 +24,7 @@ const LANES: usize = 256;
 const VALUE_BYTES: usize = 100;
 /// The time that servers are looked at while they are idle, each of three times.
 const IDLE: Duration = Duration::from_secs(20);
-/// What clients and other servers sent to a server.
+/// The metric of bytes that clients and other servers have sent to a server.
 const RECEIVED: &str = "areo_server_received_bytes_total";
 
 async fn fill(domain: &Domain, objects: usize) {

@@ -35,7 +35,7 @@ const FILE_MIB: usize = 64;
 /// Everything is there within this, however busy the machine is.
 const TIMEOUT: Duration = Duration::from_mins(5);
 
-/// What was measured, by name, in the order of the first round.
+/// Samples by the name of the measurement, in the order of the first round.
 #[derive(Default)]
 struct Figures(Vec<(&'static str, Vec<Sample>)>);
 

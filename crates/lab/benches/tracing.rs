@@ -37,7 +37,8 @@ const IN_FLIGHT: usize = 16;
 const MODES: [&str; 5] = ["none", "off", "ring", "all", "export"];
 const OPERATIONS: [&str; 2] = ["put", "get"];
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
-/// So many spans may wait: what is lost costs less than what is delivered.
+/// The number of spans that may wait for export, so large that none is lost: a lost span costs less than a delivered
+/// one.
 const QUEUE: (&str, &str) = ("OTEL_BSP_MAX_QUEUE_SIZE", "65536");
 
 fn main() {

@@ -22,10 +22,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// What the program is called.
+/// Name of the program.
 pub(crate) const NAME: &str = "areo-lab";
 
-/// What every command works with.
+/// The context of every command.
 struct Lab<'a> {
     out: Output,
     session: &'a Session,
@@ -39,7 +39,7 @@ impl Lab<'_> {
         self.session.timeout_or(usual)
     }
 
-    /// What runs servers.
+    /// The program that runs servers.
     fn servers(&self) -> Outcome<Program> {
         shared::servers(self.areo.as_deref())
     }

@@ -5,7 +5,7 @@ mod cmd;
 
 use std::process::ExitCode;
 
-/// As in the product, whose clients run in this process when it is measured (decision record 0005).
+/// The allocator of the product, whose clients run in this process when it is measured (decision record 0005).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

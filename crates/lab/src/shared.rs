@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// What runs servers: the product at this path, or beside this program.
+/// The program that runs servers: the product at this path, or the one beside this program.
 ///
 /// # Errors
 /// There is none.
@@ -110,7 +110,7 @@ pub fn none_failed(failed: u64, failures: &[String], seed: Option<u64>) -> Outco
     Err(Failure::other(message))
 }
 
-/// How a domain on so many servers keeps values.
+/// The way in which a domain on this many servers keeps values.
 ///
 /// # Errors
 /// Replicas have no `k`.

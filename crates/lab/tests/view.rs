@@ -35,7 +35,7 @@ fn pictures(report: &Value) -> Vec<(String, String)> {
     all.into_iter().map(pair).collect()
 }
 
-/// What a run of a command with `--json` printed, shortened.
+/// The recorded output of a command with `--json`, shortened.
 fn recorded(name: &str) -> Value {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/recorded");
     serde_json::from_slice(&fs::read(folder.join(name)).unwrap()).unwrap()

@@ -66,7 +66,7 @@ impl Process {
         }
     }
 
-    /// With these arguments beside its own.
+    /// Starts the process with these arguments beside its own, unless it runs.
     pub(super) fn start(&mut self, more: &[&str]) -> Result<(), RunError> {
         if self.running.is_none() {
             let mut command = self.command();
@@ -107,7 +107,7 @@ impl Process {
         running.is_some_and(|running| running.signal(signal))
     }
 
-    /// How it ended, if it has since this was asked last.
+    /// Exit status of the process, if it has ended since the last call.
     pub(super) fn ended(&mut self) -> Option<ExitStatus> {
         let status = self.running.as_mut()?.ended()?;
         self.running = None;
@@ -119,7 +119,7 @@ impl Process {
         answer.is_some_and(|answer| answer.contains(" 200 "))
     }
 
-    /// What its admin port answers; `None`: nothing in time.
+    /// Answer of its admin port; `None` if none came in time.
     pub(super) async fn admin(&self, path: &str) -> Option<String> {
         ask(&self.place.admin, None, path).await
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// What the program is called.
+/// File name of the program.
 const NAME: &str = "areo";
 
 /// The product's program: the named one, or the one beside this program.

@@ -151,7 +151,7 @@ impl LoadClient {
         }
     }
 
-    /// What the store at this place does in one call, unrecorded.
+    /// The caller for the store at this place. Its calls are not recorded.
     pub(super) fn caller(&mut self, place: usize) -> &mut AnyCaller {
         &mut self.stores[place].caller
     }

@@ -42,7 +42,7 @@ pub(crate) fn shape_name(dap: Dap, servers: &[impl AsRef<str>]) -> String {
 pub(crate) enum ChangeEnd {
     /// This configuration was decided, and the client itself has made a quorum know that it is final.
     Decided(KnownConfiguration),
-    /// Nothing was done.
+    /// The change had no effect.
     Nothing,
     /// The wanted configuration may be pending; or others have finished it, and what was heard of that may not be at a quorum yet.
     Unknown,
@@ -108,7 +108,7 @@ impl History {
         }
     }
 
-    /// A new client.
+    /// The diary of a new client.
     pub(crate) fn client(&self) -> Diary {
         let recorder = &mut *self.0.borrow_mut();
         recorder.clients += 1;
@@ -206,7 +206,7 @@ impl Diary {
         self.begin(Kind::Reconfig, (domain, ""), Some(wanted), Some(after));
     }
 
-    /// The reconfiguration ended.
+    /// Records the end of a reconfiguration.
     pub(crate) fn end_change(&mut self, changed: ChangeEnd) {
         match changed {
             ChangeEnd::Decided(KnownConfiguration { index, name }) => {

@@ -56,7 +56,7 @@ impl FromStr for Popularity {
     }
 }
 
-/// Draws objects.
+/// Draws the objects of operations.
 pub(super) struct Keys {
     popularity: Popularity,
     first: u64,

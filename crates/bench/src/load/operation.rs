@@ -6,9 +6,9 @@ use crate::words::words;
 words! {
     /// An operation of clients.
     pub enum Operation, "operation of clients" {
-        /// They put.
+        /// A put.
         Put => "put",
-        /// They get.
+        /// A get.
         Get => "get",
         /// Each puts an object of its own on the version that it knows.
         PutIf => "put-if",

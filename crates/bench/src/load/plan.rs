@@ -17,7 +17,7 @@ pub enum Pace {
         /// The longest such time.
         most: Duration,
     },
-    /// So long after the last one began, or as soon as that has ended; the first one at a random time.
+    /// One operation per period, or as soon as the last one has ended; the first one at a random time.
     Every {
         /// The time from one to the next.
         period: Duration,
@@ -65,31 +65,31 @@ pub struct Plan {
     pub readers: usize,
     /// Clients that only put.
     pub writers: usize,
-    /// Clients that get or put, by chance.
+    /// Clients that run this other operation, and their number.
     pub mixed: usize,
     /// Clients that do something else.
     pub others: Option<(Operation, usize)>,
     /// Clients that reconfigure the store, if it can be, beside those.
     pub reconfigurers: usize,
-    /// Between two changes of one of them, at most so long.
+    /// Upper bound of the random pause between two changes of a reconfigurer.
     pub between_changes: Duration,
-    /// Clients that do all of it on the same objects, and more.
+    /// Clients that get, put and delete objects of several domains, if there are any.
     pub(crate) contest: Option<Rc<Contest>>,
-    /// Objects,
+    /// Number of objects.
     pub objects: u64,
-    /// from the one of this number on.
+    /// Number of the first object.
     pub first_object: u64,
-    /// The popularity of each of them.
+    /// Popularity of each object.
     pub popularity: Popularity,
-    /// Bytes of each, at least 16.
+    /// Bytes of each object, at least 16.
     pub size: usize,
-    /// The check of the value that was got.
+    /// The check of a value that a get returned.
     pub look: Look,
     /// The pace of operations.
     pub pace: Pace,
-    /// Not measured: connections are made, caches filled.
+    /// Time before the measurement, in which connections are made and caches are filled.
     pub warm_up: Duration,
-    /// The measured time.
+    /// Length of the measurement.
     pub time: Duration,
     /// Operations of each client, after which it ends; `None`: as many as there is time for.
     pub operations: Option<u64>,
@@ -99,8 +99,8 @@ pub struct Plan {
     pub seed: u64,
 }
 
-/// What clients do that get, put and delete objects of several domains, with and without conditions, while anything may happen to
-/// them: in the end, when nothing does any more, every operation has to succeed.
+/// Clients that get, put and delete objects of several domains, with and without conditions, while events disturb
+/// them. Once the events have ended every operation has to succeed.
 pub(crate) struct Contest {
     /// Clients at a time.
     pub(crate) clients: usize,
@@ -110,7 +110,7 @@ pub(crate) struct Contest {
     pub(crate) history: History,
     /// The domain that may cease to have one winner at any time.
     pub(crate) changing: &'static str,
-    /// Whether clients end in the middle of operations, and others take their places.
+    /// True if clients end in the middle of operations, and others take their places.
     pub(crate) deaths: bool,
     /// The longest time that an operation may take in the end.
     pub(crate) patience: Duration,

@@ -13,22 +13,19 @@ use std::time::Duration;
 const LONGEST_NS: u64 = 600_000_000_000;
 /// Digits of a latency that are right.
 const DIGITS: u8 = 3;
-/// Latencies, in microseconds.
+/// Latencies in microseconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Times {
     /// The number of operations.
     pub count: u64,
-    /// Their mean.
+    /// Mean.
     pub mean_us: f64,
-    /// The median.
+    /// Median.
     pub p50_us: f64,
-    /// p90.
     pub p90_us: f64,
-    /// p99.
     pub p99_us: f64,
-    /// p99.9.
     pub p999_us: f64,
-    /// The longest.
+    /// Maximum.
     pub max_us: f64,
 }
 
@@ -92,7 +89,7 @@ pub(crate) struct Sample {
 /// The result of a load. Figures per operation are of those that succeeded, and 0 if none did.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Measurement {
-    /// The measured time.
+    /// Length of the measurement.
     pub seconds: f64,
     /// Operations that succeeded in this time. Latencies are of all that began in it.
     pub operations: u64,
@@ -104,17 +101,17 @@ pub struct Measurement {
     pub failed: u64,
     /// The first of them, in sentences.
     pub failures: Vec<String>,
-    /// Gets.
+    /// Latencies of gets.
     pub get: Option<Times>,
-    /// Puts, also those on a condition.
+    /// Latencies of puts, including those on a condition.
     pub put: Option<Times>,
-    /// Increments.
+    /// Latencies of increments.
     pub increment: Option<Times>,
-    /// Listings.
+    /// Latencies of listings.
     pub list: Option<Times>,
-    /// Operations of the client with the fewest that succeeded in this time,
+    /// Successful operations of the client with the fewest, in this time.
     pub least_of_a_client: u64,
-    /// and of the one with the most.
+    /// Successful operations of the client with the most, in this time.
     pub most_of_a_client: u64,
     /// The counter in the end, if clients incremented one.
     pub counter: Option<CounterReport>,
@@ -173,9 +170,9 @@ impl Counters {
 /// The results of readers and writers in one phase.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct PhaseReport {
-    /// The measured time.
+    /// Length of the phase.
     pub seconds: f64,
-    /// Operations that succeeded.
+    /// Number of successful operations.
     pub operations: u64,
     /// Operations in a second.
     pub per_second: f64,
@@ -183,9 +180,9 @@ pub struct PhaseReport {
     pub rounds: f64,
     /// The longest time in which no operation of any client succeeded, in milliseconds.
     pub longest_gap_ms: f64,
-    /// Reads.
+    /// Latencies of reads.
     pub read: Times,
-    /// Writes.
+    /// Latencies of writes.
     pub write: Times,
 }
 

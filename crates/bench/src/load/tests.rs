@@ -18,11 +18,11 @@ struct Slow {
     increment: Increment,
     /// The objects that a listing shows.
     listed: u64,
-    /// Of a put, what its caller says it spent on something else.
+    /// Time of a put that the caller attributes to other work.
     aside: Duration,
 }
 
-/// How an increment ends of a counter that stands there, and by what it rises.
+/// The result of an increment of a counter with this value, and the rise of the counter.
 type Increment = fn(u64) -> (Result<Cost, CallError>, u64);
 
 impl Slow {
@@ -186,7 +186,7 @@ fn clients_of_a_closed_loop_have_one_operation_each() {
     assert!((rounds - 2.0 * puts as f64).abs() < 1e-6);
 }
 
-/// What becomes of clients that do all that the plan counts.
+/// The end of a load whose clients run all the operations of the plan.
 fn finished(slow: &Slow, plan: &Plan) -> LoadEnd {
     let callers = (0..plan.clients()).map(|_| Box::new(slow.clone()) as AnyCaller);
     let callers = callers.collect();

@@ -214,7 +214,7 @@ impl Schedule {
         }
     }
 
-    /// How many operations from `due` on were to begin before `end`, and did not.
+    /// Number of operations from `due` on that should have begun before `end`, and did not.
     fn missed(&self, due: Instant, end: Instant) -> u64 {
         match self.pace {
             Pace::Closed { .. } | Pace::Every { .. } => 0,

@@ -17,12 +17,12 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-/// How long one change is tried again: others may leave no quorum for a while.
+/// Time for which one change is retried: other troubles may leave no quorum for a while.
 const TRY: Duration = Duration::from_mins(1);
-/// Between two attempts.
+/// Pause between two attempts.
 const AGAIN: Duration = Duration::from_millis(50);
 
-/// Where a reconfigurer may end. Later than this nothing is left to do.
+/// The steps at which a reconfigurer may stop. After the last one nothing is left to do.
 const STEPS: [Progress; 4] = [
     Progress::Deciding,
     Progress::Announcing,

@@ -55,7 +55,7 @@ struct FileActor {
     behind: bool,
     /// The source of the places of edits.
     random: Random,
-    /// Removed with it.
+    /// The folder of the file, removed with the actor.
     _folder: tempfile::TempDir,
 }
 

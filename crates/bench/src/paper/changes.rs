@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use tokio::task::{JoinSet, LocalSet};
 use tokio::time::sleep;
 
-/// The object.
+/// Key of the object.
 const KEY: &str = "register";
 /// Reads before it is measured, so that every member has the object.
 const READS_BEFORE: usize = 60;

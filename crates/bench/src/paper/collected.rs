@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 /// The number of reconfigurers, taking turns.
 const RECONFIGURERS: usize = 4;
-/// Reconfigurations.
+/// Number of reconfigurations.
 pub(super) const CHANGES: u64 = 12;
 
 /// The ends at which reconfigurations are left.
@@ -24,7 +24,7 @@ pub(super) const CHANGES: u64 = 12;
 pub(super) enum SequenceEnds {
     /// All but the last one are pending.
     Pending,
-    /// All are final.
+    /// All configurations are final.
     Finalized,
 }
 
@@ -39,8 +39,8 @@ impl SequenceEnds {
         }
     }
 
-    /// Where the reconfiguration of this number is left off, if it is. Without collection no client tells the configurations
-    /// before the predecessor.
+    /// The point at which the reconfiguration of this number stops, if it stops early. Without collection no client
+    /// notifies the configurations before the predecessor.
     fn leave_off(self, number: u64, extras: Extras) -> Option<LeaveOff> {
         match (self, number) {
             (SequenceEnds::Pending, ..CHANGES) => Some(LeaveOff::Transferred),
@@ -131,7 +131,7 @@ async fn reconfigure(
     Ok(())
 }
 
-/// How a reader that starts at the first configuration gets to the last one.
+/// The rules for the way of a reader from the first configuration to the last one.
 pub(super) fn laws(of: &MeasuredPoint, reads: &[Sample]) -> Vec<Law> {
     let (name, at) = (of.name(), of.at());
     // Without collection one after the other, unless a server has missed one altogether: asked for it, that server answers

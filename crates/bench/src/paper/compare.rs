@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 const SAME: f64 = 0.05;
 /// Runs of which ratios are judged, at least.
 const RUNS: usize = 3;
-/// What is compared, of what was measured; the first one is what the publication reports.
+/// The compared quantities. The first one is what the publication reports.
 const QUANTITIES: [&str; 5] = [
     "read_ms",
     "read_rounds",
@@ -27,7 +27,7 @@ const QUANTITIES: [&str; 5] = [
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct MeasuredPoint {
     pub(super) experiment: &'static Experiment,
-    /// What is varied beside the size, and what everything is made with there.
+    /// Name of the varied parameter's value, and all parameters there.
     pub(super) step: (String, Parameters),
     pub(super) variant: Variant,
     pub(super) size: usize,
@@ -237,7 +237,7 @@ fn one(
 }
 
 impl MeasuredPoint {
-    /// The variant.
+    /// Name of the variant in reports.
     pub(super) fn name(&self) -> String {
         match self.experiment.reconfigures() {
             true => self.variant.name_of_both(),
@@ -246,7 +246,7 @@ impl MeasuredPoint {
         }
     }
 
-    /// The point.
+    /// Name of the point in reports.
     pub(super) fn at(&self) -> String {
         let size = show_size(self.size);
         match (self.left, &*self.step.0) {
@@ -283,7 +283,7 @@ impl MeasuredPoint {
 pub(super) enum Order {
     /// The first one is less.
     Less,
-    /// They are alike.
+    /// The values are equal, within the tolerance.
     Same,
     /// The first one is more.
     More,
@@ -297,7 +297,7 @@ fn order(ratio: f64) -> Order {
     }
 }
 
-/// Whether the order of the two is the published one. Runs that fall on both sides decide nothing.
+/// Compares the measured order with the published one. If runs fall on both sides the verdict is undecided.
 fn judge(published: Order, ratio: Spread) -> Verdict {
     let here = order(ratio.median);
     let agrees = match here {

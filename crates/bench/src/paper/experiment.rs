@@ -19,7 +19,6 @@ pub struct Experiment {
     pub(super) compares: &'static str,
     pub(super) variants: &'static [Variants],
     pub(super) procedure: Procedure,
-    /// The published parameters.
     pub(super) published: Parameters,
     /// The parameters that vary beside the size.
     pub(super) varied: &'static [Variation],
@@ -89,7 +88,7 @@ pub(super) enum Parameter {
 }
 
 impl Experiment {
-    /// All of them.
+    /// Every experiment, in the order of the sources.
     pub fn all() -> impl Iterator<Item = &'static Experiment> {
         ROWS.iter().copied().flatten()
     }
@@ -123,7 +122,6 @@ impl Experiment {
         })
     }
 
-    /// Its variants.
     pub(super) fn variants(&self) -> Vec<Variant> {
         let mut all = Vec::new();
         for of in self.variants {
@@ -168,7 +166,7 @@ impl Experiment {
 pub struct ListEntry {
     /// The name in the specification.
     pub experiment: &'static str,
-    /// Its subject.
+    /// One line on its subject.
     pub about: &'static str,
     /// The variants that it compares.
     pub variants: &'static str,
@@ -191,7 +189,7 @@ pub fn list() -> Vec<ListEntry> {
     here.chain(NOT_HERE.iter().cloned()).collect()
 }
 
-/// What there would be, and cannot be run here, and why.
+/// Variants that cannot be run here, each with the reason.
 pub fn not_run() -> Vec<(&'static str, &'static str)> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     match std::env::split_paths(&path).any(|folder| folder.join("etcd").is_file()) {

@@ -6,7 +6,7 @@ mod slides;
 
 use super::experiment::{Experiment, ListEntry};
 
-/// Every source's experiments.
+/// The experiments of each source.
 pub(super) const ROWS: &[&[Experiment]] = &[ares::ROWS, slides::ROWS, coded::ROWS];
 
 const fn not_here(
@@ -22,7 +22,7 @@ const fn not_here(
     }
 }
 
-/// Of those that processes cannot repeat.
+/// Reason for experiments that real processes cannot repeat.
 pub(super) const IN_VIRTUAL_TIME: &str =
     "records are forged, which only the simulator can do; in virtual time by `areo-lab measure`";
 

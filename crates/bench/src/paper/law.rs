@@ -16,7 +16,7 @@ const OF_A_BLOCK: u64 = 128;
 const LOOKS: usize = 50;
 const BETWEEN: Duration = Duration::from_millis(20);
 
-/// Whether every one of the counts is one that may be.
+/// A law that holds if every count is in the expected range, and there is a count.
 pub(super) fn counted(
     what: &'static str,
     (variant, at): (&str, &str),

@@ -24,13 +24,13 @@ const SERVERS: [usize; 5] = [3, 5, 7, 9, 11];
 enum ChangeOutcome {
     /// It was installed, after so many milliseconds.
     Installed(f64, ConfigurationInfo),
-    /// Another one was.
+    /// Another change was installed instead.
     Lost,
-    /// A sentence.
+    /// The change failed, with this sentence.
     Failed(String),
 }
 
-/// Reconfigurers at work.
+/// The running reconfigurers.
 pub(super) struct Reconfigurers {
     tasks: JoinSet<Vec<ChangeOutcome>>,
     /// The others have ended.
@@ -50,7 +50,7 @@ pub(super) struct Reconfigurations {
 }
 
 impl ReadyReconfigurers {
-    /// Lets them begin.
+    /// Lets the reconfigurers begin.
     pub(super) fn begin(self, parameters: &Parameters) -> Reconfigurers {
         let (mut tasks, is_over) = (JoinSet::new(), Rc::new(Cell::new(false)));
         let pause = Duration::from_millis(parameters.change_ms);

@@ -89,9 +89,9 @@ pub(super) type Figure = (f64, usize);
 /// A table of latencies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Table {
-    /// Table 2.
+    /// Table 2, with piggybacked pointers.
     Piggyback,
-    /// Table 3.
+    /// Table 3, with garbage collection.
     Collected,
 }
 

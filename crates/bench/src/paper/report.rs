@@ -13,13 +13,11 @@ pub struct Report {
     pub report: String,
     /// Time of the run, in milliseconds since 1970.
     pub made_at_ms: u64,
-    /// The command.
+    /// The command line of the repetition.
     pub command: String,
-    /// The machine.
     pub machine: Machine,
     /// The name of the experiment.
     pub experiment: String,
-    /// The scale.
     pub scale: String,
     /// The differences of the scale from the publication.
     pub changes: Vec<String>,
@@ -29,7 +27,6 @@ pub struct Report {
     pub seed: u64,
     /// Variants that were not, and why.
     pub not_run: Vec<String>,
-    /// The measured points.
     pub points: Vec<Point>,
     /// Variants beside each other, and beside the publication.
     pub comparisons: Vec<Comparison>,
@@ -50,13 +47,13 @@ pub struct Point {
     pub variant: String,
     /// The algorithm of reads and writes: ARES, CoARES, or `CoARESF`.
     pub algorithm: String,
-    /// Where: size, and what else is varied.
+    /// The point: size, and the other varied parameter.
     pub at: String,
     /// The setting in figures.
     pub setting: Setting,
     /// Latency of a read as published, at the nearest size that was.
     pub published_read_ms: Option<f64>,
-    /// That size.
+    /// The size of that published value.
     pub published_at: Option<String>,
     /// Means of the operations of a run, over the runs. Bytes: received by a read, sent by a write.
     pub values: BTreeMap<String, Spread>,
@@ -67,17 +64,13 @@ pub struct Point {
 pub struct Setting {
     /// Bytes of the object or file.
     pub size: usize,
-    /// Servers.
     pub servers: usize,
     /// Fragments that make a value, where it is coded.
     pub k: usize,
     /// Bytes of a block of a file, about.
     pub block_bytes: usize,
-    /// Who read,
     pub readers: usize,
-    /// write,
     pub writers: usize,
-    /// and reconfigure beside them.
     pub reconfigurers: usize,
     /// The ends at which the reconfigurations of E7 were left: `a` or `b`.
     pub left: Option<String>,
@@ -86,17 +79,17 @@ pub struct Setting {
 /// Two variants that differ in one thing.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Comparison {
-    /// In which.
+    /// The difference of the two variants.
     pub relation: String,
     /// The quantity that is compared.
     pub quantity: String,
-    /// That of this variant
+    /// The variant whose quantity is the numerator.
     pub above: String,
-    /// divided by that of this one,
+    /// The variant whose quantity is the denominator.
     pub below: String,
-    /// at this point,
+    /// The point at which both were measured.
     pub at: String,
-    /// is this, run by run.
+    /// The ratio, run by run.
     pub ratio: Spread,
     /// The ratio of the published figures.
     pub published: Option<f64>,
@@ -104,7 +97,7 @@ pub struct Comparison {
     pub published_at: Option<String>,
     /// The verdict on the order, against the published one.
     pub verdict: Verdict,
-    /// Why not.
+    /// Reason for a verdict other than `Holds`.
     pub reason: String,
 }
 
@@ -112,13 +105,13 @@ pub struct Comparison {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It is.
+    /// The order is the published one.
     Holds,
-    /// It is not.
+    /// The order is not the published one.
     Differs,
     /// Runs fall on both sides.
     Undecided,
-    /// Nothing was published.
+    /// The publication has no figures for it.
     Unpublished,
 }
 
@@ -137,13 +130,11 @@ impl Verdict {
 /// A count that does not depend on the machine.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Law {
-    /// The subject.
+    /// The counted quantity.
     pub what: String,
-    /// The variant.
     pub variant: String,
-    /// The point.
+    /// The point at which it was measured.
     pub at: String,
-    /// The expected value.
     pub expected: String,
     /// The measured value, over all operations and runs.
     pub measured: String,

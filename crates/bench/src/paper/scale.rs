@@ -121,8 +121,8 @@ pub(super) fn parameters(experiment: &Experiment, scale: Scale) -> Parameters {
     }
 }
 
-/// What an experiment is made with at a scale in virtual time, where it does not take longer for being large: as published, with fewer
-/// operations and runs.
+/// Parameters of an experiment in virtual time at a scale. Size costs no time there: the parameters are the published
+/// ones, with fewer operations and runs.
 pub(super) fn virtual_parameters(experiment: &Experiment, scale: Scale) -> Parameters {
     let published = experiment.published.clone();
     let (operations, runs) = match scale {

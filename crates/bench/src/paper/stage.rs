@@ -20,7 +20,7 @@ pub(super) struct Stage<'a> {
     pub(super) data: &'a Path,
     /// Servers are behind a proxy, so that messages take long.
     pub(super) is_far: bool,
-    /// Who decides which configuration comes next, where it is not its members.
+    /// The decider of successors for variants whose members do not decide.
     etcd: Decider,
     domains: Cell<u64>,
     pub(super) failures: RefCell<Failures>,

@@ -6,7 +6,7 @@ use areo_client::{DapKind, DomainOptions, limits};
 /// The algorithm of reads and writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Algorithm {
-    /// An object.
+    /// Reads and writes of a whole object.
     Ares,
     /// An object that is written coverably.
     CoAres,
@@ -17,11 +17,11 @@ pub(super) enum Algorithm {
 /// The parts of Ares II that it has.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Extras {
-    /// Nothing: Ares.
+    /// None: plain Ares.
     Plain,
     /// Pointers on replies: PB.
     Piggyback,
-    /// And garbage collection: PB+GC.
+    /// Piggybacked pointers and garbage collection: PB+GC.
     Collecting,
 }
 
@@ -109,7 +109,7 @@ impl Variant {
         }
     }
 
-    /// As the papers call it where configurations change between the two ways of keeping values.
+    /// The name in the papers where a domain changes between replication and coding.
     pub(super) fn name_of_both(self) -> String {
         self.name().replacen("ABD", "", 1).replacen("EC", "", 1)
     }

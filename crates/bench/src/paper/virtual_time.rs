@@ -21,13 +21,13 @@ const NEARLY: u64 = ROUND_TRIP_MS / 5;
 /// The result of a run.
 #[derive(Default)]
 struct VirtualRun {
-    /// Reads beside others.
+    /// Reads beside other operations.
     reads: Vec<Sample>,
-    /// Writes beside others.
+    /// Writes beside other operations.
     writes: Vec<Sample>,
     /// A write, and a read after it, when no other client is at work.
     quiet: Option<(Sample, Sample)>,
-    /// Other quantities.
+    /// Other quantities, by name.
     others: Vec<(&'static str, f64)>,
     /// The time that something took, and how long it may take.
     bounded: Option<(Duration, Duration)>,
@@ -35,9 +35,7 @@ struct VirtualRun {
 
 /// The experiment, its scale, its seed, and the command.
 pub struct VirtualOptions {
-    /// The experiment.
     pub experiment: &'static Experiment,
-    /// The scale.
     pub scale: Scale,
     /// The seed that everything is drawn from.
     pub seed: u64,

@@ -13,7 +13,7 @@ use tokio::time::sleep;
 
 /// The length of such a load, at most: some hundred operations are watched.
 const TIME: Duration = Duration::from_millis(500);
-/// What servers still do of operations that have ended, ends in this time.
+/// Time in which servers complete the rest of operations that have ended for their clients.
 const SETTLED: Duration = Duration::from_millis(50);
 
 /// Asks the server with this admin port what it remembers of what ended since then, in nanoseconds since 1970.
@@ -30,7 +30,6 @@ pub struct Watch {
 /// The breakdown of the time of operations, of a store that tells. The names of the fields are those of `--json`, and stay.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Breakdown {
-    /// The store.
     pub target: TargetName,
     /// The operation of clients.
     pub operation: Operation,

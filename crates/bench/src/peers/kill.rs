@@ -11,31 +11,31 @@ use tokio::time::{Instant, sleep, sleep_until};
 /// The effect of a killed member on the clients of a store. The names of the fields are those of `--json`, and stay.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct KillReport {
-    /// The store.
     pub target: TargetName,
     /// The killed member, and the reaction of the others.
     pub victim: String,
     /// Bytes of a value.
     pub size: usize,
-    /// Clients that got.
+    /// Number of clients that got.
     pub readers: usize,
-    /// Clients that put.
+    /// Number of clients that put.
     pub writers: usize,
     /// The length of a step, in milliseconds.
     pub step_ms: u64,
     /// Operations that succeeded, step by step.
     pub completions: Vec<u64>,
-    /// When it was killed, in milliseconds from the beginning of the first step.
+    /// Time of the kill, in milliseconds from the begin of the first step.
     pub killed_at_ms: f64,
-    /// Operations that succeeded in a second before.
+    /// Successful operations per second before the kill.
     pub per_second_before: f64,
-    /// And from then on.
+    /// Successful operations per second after the kill.
     pub per_second_after: f64,
-    /// The latter by the former; `None` if there was nothing before.
+    /// `per_second_after` divided by `per_second_before`; `None` if there was nothing before.
     pub ratio: Option<f64>,
-    /// The longest time in which no operation succeeded that ended before, in milliseconds.
+    /// Longest time without a success that ended before the kill, in milliseconds.
     pub longest_gap_before_ms: f64,
-    /// The longest one that ended later, or not until nothing was looked at any more.
+    /// Longest time without a success that ended after the kill or lasted until the end of the measurement, in
+    /// milliseconds.
     pub longest_gap_ms: f64,
     /// Operations that failed, before and after.
     pub failed: u64,

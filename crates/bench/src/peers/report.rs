@@ -10,7 +10,6 @@ use serde::Serialize;
 /// Everything that was measured of one load on one store.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Point {
-    /// The store.
     pub target: TargetName,
     /// The operation of clients.
     pub operation: Operation,
@@ -18,23 +17,20 @@ pub struct Point {
     pub size: usize,
     /// The number of clients.
     pub clients: usize,
-    /// Run by run.
+    /// The measurement of each run.
     pub runs: Vec<Measurement>,
 }
 
 /// A figure of several runs.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Spread {
-    /// In the middle.
     pub median: f64,
-    /// The least.
     pub min: f64,
-    /// The most.
     pub max: f64,
 }
 
 impl Spread {
-    /// Of these figures; all 0 if there are none.
+    /// The spread of these figures; all 0 if there are none.
     pub fn of(figures: impl IntoIterator<Item = f64>) -> Spread {
         let mut figures: Vec<f64> = figures.into_iter().collect();
         figures.sort_by(f64::total_cmp);
@@ -94,9 +90,8 @@ pub struct Ratio {
 /// The first store against another, under the same load.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ComparedTargets {
-    /// The first store.
     pub target: TargetName,
-    /// The other one.
+    /// The store that it is compared with.
     pub with: TargetName,
     /// The operation of clients.
     pub operation: Operation,
@@ -115,13 +110,10 @@ pub struct Report {
     pub report: String,
     /// Time of the run, in milliseconds since 1970.
     pub made_at_ms: u64,
-    /// The command.
+    /// The command line of the comparison.
     pub command: String,
-    /// The machine.
     pub machine: Machine,
-    /// The stores.
     pub targets: Vec<About>,
-    /// The measured points.
     pub points: Vec<Point>,
     /// The first store against the others.
     pub ratios: Vec<ComparedTargets>,

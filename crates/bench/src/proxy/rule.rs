@@ -14,14 +14,14 @@ pub(crate) const GROUPS: usize = 16;
 /// The group of all servers, where callers are grouped by their sites.
 const SERVERS: usize = GROUPS - 1;
 
-/// Which way bytes go.
+/// Direction of bytes on a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Direction {
     ToServer,
     ToCaller,
 }
 
-/// What happens to a link.
+/// The effect of a rule on a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Effect {
     /// Bytes wait until the rule is lifted, as they do in a network that lost its way.
@@ -37,10 +37,10 @@ pub(crate) enum Effect {
     Stall {
         /// One of so many, at least 1.
         one_in: u64,
-        /// So much later.
+        /// The delay of that piece.
         time: Duration,
     },
-    /// At most so many bytes per second.
+    /// Bytes pass at this rate per second at most.
     Slow(u64),
     /// The next bytes are cut short, and then the connection is reset: in the middle of a frame.
     Reset,
@@ -49,7 +49,7 @@ pub(crate) enum Effect {
 /// An effect on some links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Rule {
-    /// Servers, as bits.
+    /// A bit for each server that the rule concerns.
     pub(crate) servers: u64,
     /// Groups of callers, as bits.
     pub(crate) callers: u64,
@@ -65,7 +65,7 @@ pub(crate) struct Active {
 }
 
 impl Active {
-    /// How many pieces of data, or connections, it had its effect on.
+    /// Number of pieces of data, or connections, that the rule had an effect on.
     pub(crate) fn touched(&self) -> u64 {
         self.touched.get()
     }
@@ -82,7 +82,7 @@ pub(crate) struct Manner {
     pub(crate) latency: Duration,
 }
 
-/// Where callers are, if they are grouped by that.
+/// The site of each caller, if the proxy groups callers by site.
 #[derive(Default)]
 struct Sites {
     newcomers: Cell<Option<usize>>,
@@ -166,7 +166,7 @@ impl Rules {
         self.changes.subscribe()
     }
 
-    /// What happens to a piece of so many bytes on this link; counts it. With no bytes it is only asked about.
+    /// The treatment of a piece of `bytes` bytes on this link; counts the piece. With 0 bytes it is only a question.
     pub(crate) fn manner(
         &self,
         (group, server): (usize, usize),

@@ -12,7 +12,7 @@ pub struct PerObject {
     pub objects: u64,
     /// Changes of each of them.
     pub changes: u64,
-    /// From the beginning of the decision to the end of the collection, per change and object, in microseconds.
+    /// Time from the begin of the decision to the end of the collection, per change and object, in microseconds.
     pub us_per_object: f64,
 }
 
@@ -43,7 +43,7 @@ pub struct ReadCost {
 /// A domain with many configurations behind it, beside a new one of the same shape.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Behind {
-    /// The count.
+    /// Number of configurations behind it.
     pub configurations: u64,
     /// Reads of each of the two, in turn.
     pub reads: u64,
@@ -57,7 +57,7 @@ pub struct Behind {
     pub first_read: ReadCost,
 }
 
-/// A measurement.
+/// The result of a measurement of reconfigurations.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Report {
     /// The seed of clients.
@@ -66,13 +66,13 @@ pub struct Report {
     pub servers: usize,
     /// Objects of the domain.
     pub objects: u64,
-    /// Bytes of each.
+    /// Bytes of each object.
     pub size: usize,
     /// Clients that read and wrote.
     pub clients: usize,
     /// The meaning of an acknowledgement: `memory` or `fsync`.
     pub durability: &'static str,
-    /// Reconfigurations under load.
+    /// Number of reconfigurations under load.
     pub reconfigurations: u64,
     /// The time that each of them took, in microseconds.
     pub reconfiguration: Times,
@@ -84,7 +84,7 @@ pub struct Report {
     pub longest_gap_ms: f64,
     /// Operations per second with reconfigurations, divided by those without.
     pub throughput_ratio: f64,
-    /// Without reconfigurations.
+    /// Reads and writes without reconfigurations.
     pub without: PhaseReport,
     /// The phase with reconfigurations, one directly after the other.
     pub with: PhaseReport,

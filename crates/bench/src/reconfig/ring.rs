@@ -9,7 +9,7 @@ pub(super) struct Ring {
     members: Vec<String>,
     spare: String,
     dap: Dap,
-    /// Changes so far.
+    /// Number of changes so far.
     changes: usize,
 }
 

@@ -15,23 +15,20 @@ pub struct Report {
     pub report: String,
     /// Time of the run, in milliseconds since 1970.
     pub made_at_ms: u64,
-    /// The command.
+    /// The command line of the measurement.
     pub command: String,
-    /// The machine.
     pub machine: Machine,
-    /// The sites.
     pub sites: Vec<String>,
     /// The round trip of each site with each, in milliseconds, as the proxy makes it.
     pub round_trips_ms: Vec<Vec<f64>>,
-    /// Of a hundred pieces of data, how many were held up as if a packet had been lost.
+    /// Percentage of pieces of data that were held up as if a packet had been lost.
     pub loss_percent: u8,
     /// Bytes of a value.
     pub size: usize,
-    /// The measured points.
     pub points: Vec<Point>,
     /// Counts that are not what they have to be on any machine, in sentences.
     pub broken: Vec<String>,
-    /// Operations that failed.
+    /// Number of failed operations.
     pub failed: u64,
     /// The first of them, in sentences.
     pub failures: Vec<String>,
@@ -48,11 +45,10 @@ pub struct Point {
     pub servers: Vec<String>,
     /// The site of the client.
     pub client: String,
-    /// Its operation.
     pub operation: Operation,
     /// The site of another client that puts the same object all the time, if there is one.
     pub beside: Option<String>,
-    /// From the client to the farthest server of the closest quorum, in milliseconds: there and back.
+    /// Round trip from the client to the farthest server of the nearest quorum, in milliseconds.
     pub round_trip_ms: f64,
     /// Operations that took as many rounds.
     pub by_rounds: Vec<ByRounds>,
@@ -148,7 +144,7 @@ impl Report {
 }
 
 impl Point {
-    /// What it is.
+    /// The name of the point in tables.
     pub fn name(&self) -> String {
         let (operation, shape, client) = (self.operation.word(), &self.shape, &self.client);
         let beside = self.beside.as_ref();

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 #[derive(Debug, Clone, Copy)]
 struct Plan {
     what: u8,
-    /// Which of the versions before it a conditional write is for, counted back from the newest.
+    /// The version that a conditional write is based on, counted back from the newest.
     back: usize,
     before: u64,
     after: u64,
@@ -97,7 +97,7 @@ fn simulate(plans: &[Plan], fault: Option<usize>) -> Vec<Event<'static>> {
     events.into_iter().map(|(_, event)| event).collect()
 }
 
-/// Whether the versions, or the register, say that it is wrong; and what the search says.
+/// True if the versions, or the register, show a fault; and the opinion of the search.
 fn opinions(events: Vec<Event<'static>>) -> (bool, Option<bool>) {
     let history = History::from_events(events).expect("a history");
     let places: Vec<u32> = (0..history.operations().len() as u32).collect();

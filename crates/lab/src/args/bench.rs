@@ -197,12 +197,12 @@ pub(crate) struct Paper {
     pub(crate) data: Option<PathBuf>,
 }
 
-/// What is wanted of the papers' experiments.
+/// The argument of `areo-lab bench paper`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PaperWord {
-    /// Which there are.
+    /// List the experiments.
     List,
-    /// One of them.
+    /// Run this experiment.
     Experiment(&'static Experiment),
     /// One with changes of the servers at the same time.
     Changes(&'static measure::Experiment),

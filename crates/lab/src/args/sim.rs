@@ -68,7 +68,7 @@ pub(crate) struct Measure {
     pub(crate) html: Option<PathBuf>,
 }
 
-/// Who decides what happens next in a simulation.
+/// The rule by which a simulation chooses the next event.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SchedulerWord {
     /// One of the others, drawn by each seed

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// The time that readers are alone, before and after: longer than in virtual time, as everything is.
 const MARGIN: Duration = Duration::from_millis(300);
 
-/// What the list has of them.
+/// The entries for these experiments in the list.
 pub(super) fn list() -> impl Iterator<Item = ListEntry> {
     EXPERIMENTS.iter().map(|of| ListEntry {
         experiment: of.name,

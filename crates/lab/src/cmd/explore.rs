@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// What `--json` prints of a case.
+/// A case in the output of `--json`.
 #[derive(Serialize)]
 struct CaseEntry {
     name: &'static str,
@@ -18,7 +18,7 @@ struct CaseEntry {
     bound: String,
 }
 
-/// What `--json` prints of an exploration.
+/// An exploration in the output of `--json`.
 #[derive(Serialize)]
 struct Summary {
     #[serde(flatten)]

@@ -11,14 +11,14 @@ use areo_sim::measure::{self, EXPERIMENTS, Experiment, Report, Row};
 use areo_telemetry::view;
 use serde::Serialize;
 
-/// What `--json` prints of an experiment in the list.
+/// An experiment of the list in the output of `--json`.
 #[derive(Serialize)]
 struct Listed {
     experiment: &'static str,
     about: &'static str,
 }
 
-/// What `--json` prints of a row.
+/// A row in the output of `--json`.
 #[derive(Serialize)]
 struct Shown<'a> {
     experiment: &'static str,

@@ -122,7 +122,7 @@ fn judge(report: &Report) -> Outcome {
     }
 }
 
-/// Today in UTC.
+/// The current date in UTC.
 fn date() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = Timestamp::of_unix_seconds(now.map_or(0, |since| since.as_secs()));

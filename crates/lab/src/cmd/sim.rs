@@ -15,7 +15,7 @@ const COMMIT: &str = areo::args::REVISION;
 /// Lines of a schedule that are shown.
 const LINES: usize = 400;
 
-/// What `--json` prints of a run.
+/// A run in the output of `--json`.
 #[derive(Serialize)]
 struct Summary {
     commit: &'static str,
@@ -41,7 +41,7 @@ struct ViolationReport {
     seed: u64,
     violation: String,
     history: PathBuf,
-    /// What is left of the run when all that the violation does not need is left out.
+    /// Path of the schedule that remains without everything that the violation does not need.
     shrunk: PathBuf,
 }
 

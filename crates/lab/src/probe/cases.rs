@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 /// Writers that the gate of 32 has.
 const GATE: usize = 32;
 
-/// A case.
+/// A case of the probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Case {
     /// Create, create again, replace, replace a version that is gone.

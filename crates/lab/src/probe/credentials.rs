@@ -4,7 +4,7 @@ use areo_s3::auth::{SERVICE, SigningKey, derive_signing_key};
 use std::path::Path;
 use zeroize::Zeroizing;
 
-/// An access key.
+/// An access key of the store.
 pub struct Credentials {
     /// The access key id.
     pub key_id: String,

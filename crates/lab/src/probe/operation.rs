@@ -7,9 +7,9 @@ use std::fmt;
 /// The condition of a write. A value stands for its ETag: each value is written once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Condition {
-    /// There is none.
+    /// No condition.
     None,
-    /// `If-None-Match: *`.
+    /// The object is absent: `If-None-Match: *`.
     Absent,
     /// `If-Match` with the ETag of this value.
     Match(String),
@@ -28,10 +28,10 @@ pub(super) enum Reading {
     Delete,
 }
 
-/// The request.
+/// The request of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Action {
-    /// Writes a value.
+    /// A write of a value.
     Put {
         /// The value, unique in the run.
         value: String,
@@ -45,7 +45,7 @@ pub(super) enum Action {
         /// The condition for that.
         condition: Condition,
     },
-    /// Reads the object.
+    /// A read of the object.
     Read {
         /// The kind of request.
         by: Reading,
@@ -57,7 +57,7 @@ pub(super) enum Action {
 /// The end of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// It succeeded.
+    /// The operation succeeded.
     Done,
     /// 412 or 404: the condition did not hold. Nothing was written.
     ConditionFailed,
@@ -71,22 +71,20 @@ pub(super) enum Ending {
     Unknown,
 }
 
-/// One operation.
+/// One operation of the probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Operation {
     /// The number of the client.
     pub(super) client: usize,
     /// The number of the endpoint.
     pub(super) endpoint: usize,
-    /// The object.
+    /// Key of the object.
     pub(super) key: String,
-    /// The request.
     pub(super) action: Action,
     /// The time at which it was sent, in nanoseconds since the run began.
     pub(super) invoked_ns: u64,
     /// The time at which its answer was there.
     pub(super) ended_ns: u64,
-    /// Its end.
     pub(super) ending: Ending,
     /// The status and the code of the answer, for people.
     pub(super) answer: String,
@@ -188,13 +186,9 @@ pub struct ShownOperation {
     pub from_ms: f64,
     /// The time at which its answer was there; `None` if the outcome is unknown.
     pub to_ms: Option<f64>,
-    /// The client.
     pub client: String,
-    /// The endpoint.
     pub endpoint: String,
-    /// The request.
     pub request: String,
-    /// The answer.
     pub answer: String,
 }
 

@@ -47,7 +47,7 @@ impl Verdict {
     }
 }
 
-/// A violation.
+/// A violation in the report.
 #[derive(Clone, Debug, Serialize)]
 pub struct ViolationReport {
     /// The sentence that says the fault.
@@ -61,17 +61,15 @@ pub struct ViolationReport {
 pub struct CaseReport {
     #[serde(skip)]
     case: Case,
-    /// Its name.
     pub name: &'static str,
     /// The question to the store.
     pub question: &'static str,
-    /// The verdict.
     pub verdict: Verdict,
     /// Why, or what was drawn.
     pub sentence: String,
     /// Operations of the case.
     pub operations: usize,
-    /// Operations that succeeded.
+    /// Number of successful operations.
     pub succeeded: usize,
     /// Operations that surely had no effect.
     pub lost: usize,
@@ -86,34 +84,30 @@ pub struct CaseReport {
 /// The result under the name of a check that software makes when it starts.
 #[derive(Clone, Debug, Serialize)]
 pub struct StartupReport {
-    /// The software.
     pub name: &'static str,
     /// The question of its check.
     pub question: &'static str,
     /// The worst verdict of the cases that ask the same.
     pub verdict: Verdict,
-    /// The cases.
+    /// Names of the cases that decide it.
     pub cases: Vec<&'static str>,
 }
 
 /// The verdict on a store.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// The endpoints.
     pub endpoints: Vec<String>,
-    /// The bucket.
     pub bucket: String,
     /// Clients that wrote at once.
     pub writers: usize,
     /// Operations of all cases.
     pub operations: usize,
-    /// The duration.
+    /// Duration in seconds.
     pub seconds: f64,
     /// The verdict on everything that was drawn: `holds`, `unjudged` or `violated`.
     pub verdict: Verdict,
-    /// The cases.
     pub cases: Vec<CaseReport>,
-    /// Checks of others.
+    /// The results under the names of startup checks of other software.
     pub startup_checks: Vec<StartupReport>,
     /// The limits of the run.
     pub limits: &'static str,

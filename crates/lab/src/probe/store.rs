@@ -79,7 +79,7 @@ impl Store {
         }
     }
 
-    /// Writes a value.
+    /// Puts a value.
     pub(super) async fn put(
         &self,
         endpoint: usize,
@@ -137,7 +137,7 @@ impl Store {
         Ok(Upload { id, document })
     }
 
-    /// Completes an upload.
+    /// Completes an upload in parts.
     pub(super) async fn complete(
         &self,
         endpoint: usize,

@@ -115,7 +115,8 @@ fn the_more_fragments_make_a_value_the_less_a_write_sends() {
     }
 }
 
-/// Of the papers' EC-DAPs, one writes back every read, and the other does not receive a known version again: the laws count that.
+/// One of the papers' EC-DAPs writes back every read, and the other does not receive a known version again: the laws
+/// count that.
 #[test]
 fn the_papers_erasure_codes_are_compared() {
     let data = tempfile::tempdir().unwrap();

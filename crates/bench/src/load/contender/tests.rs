@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use tokio::task::LocalSet;
 
-/// What a domain in memory does wrong.
+/// The fault of a domain in memory.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Fault {
     Nothing,

@@ -11,7 +11,7 @@ use areo_bench::availability::{self, FailureKind, Options, Report};
 use areo_client::Shape;
 use areo_lab::shared::{dap, finish, none_failed};
 
-/// What is aimed at; `docs/benchmarks.md` has the figures that were reached.
+/// The goal for the ratio of p99 latencies; `docs/benchmarks.md` has the measured values.
 const P99_AIM: f64 = 2.0;
 
 pub(super) fn run(lab: &Lab<'_>, args: MeasureAvailability) -> Outcome {

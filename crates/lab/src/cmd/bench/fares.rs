@@ -13,10 +13,10 @@ use std::time::Duration;
 
 /// The longest time that an operation may take, unless `--timeout` says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// What is aimed at; `docs/benchmarks.md` has the figures that were reached.
+/// The goal for the longest gap without a success; `docs/benchmarks.md` has the measured values.
 const GAP_AIM_MS: f64 = 250.0;
 
-/// So many servers, with what reads and writes.
+/// A setup with these servers and this load.
 pub(super) fn setup(
     lab: &Lab<'_>,
     servers: u8,
@@ -84,7 +84,7 @@ pub(super) fn print(
     out.table(&head, &rows)
 }
 
-/// What is aimed at, what was measured, and whether that is enough.
+/// A goal, the measured value, and whether the value meets the goal.
 pub(super) type Aim = (String, String, bool);
 
 pub(super) fn none_fails(what: &str, failed: u64) -> Aim {
@@ -97,7 +97,7 @@ pub(super) fn short_gap(ms: f64) -> Aim {
     (aim, format!("{ms:.1} ms"), ms <= GAP_AIM_MS)
 }
 
-/// What is aimed at, and whether it was reached.
+/// Prints each goal with the measured value, and whether it was met.
 pub(super) fn aims(out: Output, aims: &[Aim]) -> Outcome {
     let head = columns("aim | > measured | ");
     let row = |(aim, measured, met): &Aim| {

@@ -10,7 +10,8 @@ use areo_bench::reconfig::{self, MovedBytes, Options, PerObject, ReadCost, Repor
 use areo_lab::shared::{finish, history, none_failed};
 use std::time::Duration;
 
-/// What is aimed at on loopback with objects of 1 KiB; `docs/benchmarks.md` has the figures that were reached.
+/// The goal for the throughput ratio, on loopback with objects of 1 KiB; `docs/benchmarks.md` has the measured
+/// values.
 const THROUGHPUT_AIM: f64 = 0.6;
 const BATCH_AIM: f64 = 10.0;
 const BATCH_OBJECTS: u64 = 10_000;
@@ -120,7 +121,7 @@ fn behind(out: Output, report: &Report) -> Outcome {
     out.table(&head, &rows)
 }
 
-/// What is aimed at, and whether it was reached.
+/// Prints the goals, and whether they were met.
 fn aims(out: Output, report: &Report) -> Outcome {
     let (ratio, speedup) = (report.throughput_ratio, report.batch_speedup);
     let aims = [

@@ -11,7 +11,7 @@ use areo_bench::repair::{self, Copied, Killed, Options, Report};
 use areo_client::units::show_size;
 use areo_lab::shared::{finish, none_failed};
 
-/// What is aimed at; `docs/benchmarks.md` has the figures that were reached.
+/// The goal for the ratio of p99 latencies; `docs/benchmarks.md` has the measured values.
 const P99_AIM: f64 = 1.3;
 /// Elements are fragments: a copy says nothing of their share.
 const LEAST_BYTES: usize = 64 << 10;
@@ -77,7 +77,7 @@ fn print(out: Output, report: &Report) -> Outcome {
     fares::aims(out, &aims)
 }
 
-/// What moved, and how fast; `cp` of the same bytes beside it where it was measured.
+/// Prints bytes and speeds of the moves, with `cp` of as many bytes where it was measured.
 fn speeds(out: Output, report: &Report) -> Outcome {
     let head = columns("what | > bytes | > bytes that moved | > seconds | > MB/s | > cp, MB/s");
     let cell = |what: &str, bytes: f64, moved: Option<f64>, seconds: f64, cp: Option<Copied>| {

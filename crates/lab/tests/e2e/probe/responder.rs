@@ -18,7 +18,7 @@ use tokio::time::sleep;
 /// The fault of the store, or its difference from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Defect {
-    /// Nothing.
+    /// No defect.
     None,
     /// Every condition counts as true.
     IgnoresConditions,
@@ -64,7 +64,7 @@ type Objects = BTreeMap<(String, String), Object>;
 struct State {
     buckets: Vec<String>,
     objects: Objects,
-    /// From how many pages objects are still hidden.
+    /// For each object the number of further listing pages that hide it.
     hidden: HashMap<(String, String), u32>,
     /// The value before the last one.
     before: HashMap<(String, String), Option<Object>>,
