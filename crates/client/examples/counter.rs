@@ -12,7 +12,7 @@ use areo_client::blocking::wait;
 use areo_client::{Client, ConnectOptions, Error, Object};
 use std::thread;
 
-/// What the counter stands at; of one that was never written, 0.
+/// The value of the counter; 0 if it was never written.
 fn count(object: Option<&Object>) -> u64 {
     let text = object.map(|object| object.clone().into_bytes());
     let text = text.as_deref().map(String::from_utf8_lossy);

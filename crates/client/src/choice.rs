@@ -22,15 +22,15 @@ pub enum InvalidChoice {
     /// Several servers have this name: say the id of the one that is meant.
     #[error("several servers are called '{name}': say which by its id, {}", one_of(.ids))]
     AmbiguousServer {
-        /// The name.
+        /// The name that several servers have.
         name: String,
-        /// Their ids.
+        /// Ids of the servers with this name.
         ids: Vec<ServerId>,
     },
     /// A server was named twice.
     #[error("server '{name}' is named twice: every member holds its own element")]
     ServerTwice {
-        /// Its name.
+        /// Name of the server that is named twice.
         name: String,
     },
     /// A server that is to be removed is no member.
@@ -38,35 +38,35 @@ pub enum InvalidChoice {
     NotAMember {
         /// The name that was asked for.
         name: String,
-        /// The members.
+        /// Names of the configuration's members.
         members: Vec<String>,
     },
     /// A server that is to be added is a member already.
     #[error("server '{name}' cannot be added, it is a member already")]
     MemberAlready {
-        /// Its name.
+        /// Name of the server that is a member already.
         name: String,
     },
     /// A server cannot take its own place.
     #[error("server '{name}' cannot take its own place: start another one (`areo server --join`)")]
     ReplacesItself {
-        /// Its name.
+        /// Name of the server that would replace itself.
         name: String,
     },
     /// A server that is to go was chosen to come.
     #[error("'{name}' is to go itself: `areo server keep {name}` takes that back")]
     Leaving {
-        /// Its name.
+        /// Name of the leaving server.
         name: String,
     },
     /// No server can take the place of one that is to go.
     #[error("no server is free to take the place of '{server}' in '{domain}'{}: start another one (`areo server --join`)", one_less(.fewer.as_deref()))]
     NoFreeServer {
-        /// The server that is to go.
+        /// The leaving server.
         server: String,
-        /// The domain.
+        /// Name of the domain that it is a member of.
         domain: String,
-        /// Why the domain cannot go on with one server less, if it might.
+        /// The reason why the domain cannot go on with one server less, if that was tried.
         fewer: Option<Box<InvalidChoice>>,
     },
     /// Two servers have the same address, so that one of them no longer exists.
@@ -78,7 +78,7 @@ pub enum InvalidChoice {
         a: String,
         /// Name of the other.
         b: String,
-        /// The address.
+        /// The address that both servers have.
         address: String,
     },
     /// `k` was given for replication, where every server holds the whole value.
@@ -95,13 +95,13 @@ pub enum InvalidChoice {
     /// One crash would stop the domain (f = 0), and that was not allowed.
     #[error("{shape} tolerates no crash: every quorum needs {} of {} servers; take more servers{}, or allow f = 0 (--allow-f0)", .shape.quorum(), .shape.n(), if .shape.k() > 1 { " or a smaller k" } else { "" })]
     NoCrashTolerated {
-        /// The shape.
+        /// The shape whose quorums need too many servers.
         shape: Shape,
     },
     /// The algorithm needs piggybacking, which was turned off.
     #[error("{} needs piggybacking: leave piggyback=off and protocol=ares out, or take --dap ec", .shape.dap())]
     NeedsPiggyback {
-        /// The shape.
+        /// The shape with the algorithm that needs piggybacking.
         shape: Shape,
     },
     /// A domain that is reconfigured so is replicated, by SM also of the kind `ec`, and no service outside decides.
@@ -151,7 +151,7 @@ pub enum InvalidChoice {
     /// No such configuration can be.
     #[error("{error}")]
     InvalidShape {
-        /// Why.
+        /// The reason why the descriptor is refused.
         error: InvalidConfiguration,
     },
 }

@@ -69,7 +69,7 @@ pub struct ServerInfo {
     pub address: String,
     /// The address of its admin port.
     pub admin: String,
-    /// Counts its starts.
+    /// Number of the server's current start.
     pub incarnation: u64,
     /// It is to go: nothing that chooses servers chooses it.
     pub leaving: bool,
@@ -124,7 +124,7 @@ pub struct ConfigurationInfo {
 pub struct Member {
     /// Its name; the beginning of its id if the directory does not know it.
     pub name: String,
-    /// Its id.
+    /// Id of the server.
     #[serde(serialize_with = "view::text")]
     pub id: ServerId,
     /// The address at which it listens, if the directory knows it.
@@ -142,7 +142,7 @@ pub struct SequenceEntry {
     /// It has the state of its predecessors; otherwise it is pending.
     #[serde(rename = "status", serialize_with = "status")]
     pub is_final: bool,
-    /// The configuration.
+    /// The configuration's shape, members and options.
     #[serde(flatten)]
     pub configuration: ConfigurationInfo,
 }
@@ -158,7 +158,7 @@ pub(crate) fn status_of(is_final: bool) -> &'static str {
 }
 
 impl SequenceEntry {
-    /// `finalized` or `pending`.
+    /// The word for its status: `finalized` or `pending`.
     pub fn status(&self) -> &'static str {
         status_of(self.is_final)
     }

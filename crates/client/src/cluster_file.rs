@@ -19,10 +19,10 @@ const HEAD: &str = "\
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ClusterFile {
     version: i64,
-    /// The cluster.
+    /// Id of the cluster.
     #[serde(with = "hexadecimal")]
     pub cluster: u128,
-    /// `fsync` or `memory`.
+    /// Durability of the servers: `fsync` or `memory`.
     pub durability: String,
     /// Largest value of one object, in bytes.
     #[serde(with = "size")]
@@ -40,7 +40,7 @@ pub struct ClusterFile {
 pub struct Server {
     /// Its name for people.
     pub name: String,
-    /// Its id.
+    /// Id of the server.
     #[serde(with = "hexadecimal")]
     pub id: u128,
     /// The address at which it serves, `HOST:PORT`.
@@ -146,17 +146,17 @@ pub enum ClusterFileError {
     /// The operating system does not let this process read it.
     #[error("cannot read the cluster file {}: {why}", .path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the cluster file.
         path: PathBuf,
-        /// The reason.
+        /// The error of the operating system.
         why: String,
     },
     /// Its text is not that of a cluster file of this version.
     #[error("{} is not a cluster file: {why}", .path.display())]
     Foreign {
-        /// The file.
+        /// Path of the cluster file.
         path: PathBuf,
-        /// The reason.
+        /// The reason why the text is refused.
         why: String,
     },
 }

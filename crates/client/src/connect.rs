@@ -54,7 +54,7 @@ pub enum Access {
     Behalf {
         /// The key of the gateway, which has the grant `gateway`.
         gateway: AccessKey,
-        /// The other key.
+        /// Id of the key on whose behalf the gateway acts.
         of: KeyId,
     },
     /// The certificate of a server, for what it does of its own accord.
@@ -142,7 +142,7 @@ pub enum ConnectError {
     /// The operating system gave no thread, or nothing to run a network with.
     #[error("the thread for the network cannot be started: {error}")]
     Thread {
-        /// Its error.
+        /// The error of the operating system.
         error: String,
     },
 }
@@ -150,7 +150,7 @@ pub enum ConnectError {
 /// An attempt to connect to one address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// The address.
+    /// The address, host and port.
     pub address: String,
     /// Why it was of no use: `connection refused`, `timed out`, `belongs to another cluster`, ...
     pub reason: String,

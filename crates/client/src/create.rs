@@ -28,7 +28,7 @@ pub struct DomainOptions {
     pub delta: Option<u16>,
     /// Values up to so many bytes are kept as full copies by erasure coding, too; `None`: 16 KiB.
     pub copy_bytes: Option<u32>,
-    /// Options of experiments.
+    /// Options that only experiments set.
     pub experimental: Experimental,
     /// The decider of the next configuration.
     pub decided_by: Decider,
@@ -60,13 +60,13 @@ pub enum CreateDomainError {
     /// No such configuration can be, or should.
     #[error("{error}")]
     Choice {
-        /// Why.
+        /// The reason why the shape or the servers are refused.
         error: InvalidChoice,
     },
     /// The name is taken.
     #[error("domain '{name}' exists already, as {}", .configuration.shape)]
     Exists {
-        /// The name.
+        /// The name that is taken.
         name: String,
         /// The configuration that the domain of that name has.
         configuration: Box<ConfigurationInfo>,
@@ -86,7 +86,7 @@ pub enum CreateDomainError {
     /// The name is none, servers refused this client, or what was decided cannot be read.
     #[error("{error}")]
     Other {
-        /// Why.
+        /// The error of the directory.
         error: Error,
     },
 }

@@ -67,7 +67,7 @@ impl Domain {
         (domain, statistics)
     }
 
-    /// Its name.
+    /// Name of the domain.
     pub fn name(&self) -> &str {
         self.known.name()
     }

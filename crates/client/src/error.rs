@@ -24,7 +24,7 @@ pub use obstacle::{ForkBranch, LostObject, Obstacle};
 pub enum Error {
     /// There is no such domain, or no such object in it (never written, or deleted).
     NotFound {
-        /// The domain.
+        /// Name of the missing domain, or of the object's domain.
         domain: String,
         /// The object's key; `None`: it is the domain that does not exist.
         key: Option<String>,
@@ -32,15 +32,15 @@ pub enum Error {
     /// The domain is being removed, or was removed after this client found it. A removal that has begun cannot be taken back:
     /// [`Client::remove_domain`](crate::Client::remove_domain) finishes one that was interrupted.
     Removed {
-        /// The domain.
+        /// Name of the removed domain.
         domain: String,
     },
     /// A coverable write found another version than the one that it was to replace, and wrote nothing. Or a value was
     /// written over while it was read in blocks, and what is left of it to read is gone.
     VersionConflict {
-        /// The domain.
+        /// Name of the object's domain.
         domain: String,
-        /// The object's key.
+        /// Key of the object.
         key: String,
         /// The version that was to be replaced, or was read; `None`: there was to be no object.
         expected: Option<Version>,
@@ -61,32 +61,32 @@ pub enum Error {
     /// The write of a large value went on for so long, or stood still for so long, that a sweep took its blocks for left
     /// over. Nothing was written.
     Swept {
-        /// The domain.
+        /// Name of the object's domain.
         domain: String,
-        /// The object's key.
+        /// Key of the object that was to be written.
         key: String,
     },
     /// The stored object is damaged, so that nothing can be returned. Wrong bytes never are.
     Corrupted {
-        /// The domain.
+        /// Name of the object's domain.
         domain: String,
-        /// The object's key.
+        /// Key of the damaged object.
         key: String,
-        /// The damage.
+        /// The part that is damaged.
         damage: Box<Damage>,
     },
     /// The service outside, which is to decide which configuration of the domain comes next, did not. No server has heard of
     /// the change, and reads and writes go on.
     Undecided {
-        /// The domain.
+        /// Name of the domain that was to be changed.
         domain: String,
-        /// Which service, why, and whether it was asked: then it may decide all the same, and whoever changes the domain next
-        /// makes this change first.
+        /// The service and its error, and whether the service was asked. If it was, it may decide all the same, and
+        /// the next client that changes the domain makes this change first.
         undecided: Box<DeciderError>,
     },
     /// Nothing was written, and the operation cannot succeed as things are: [`NoQuorum::obstacle`] says why.
     Obstructed {
-        /// The call.
+        /// The call, and the response of each server.
         call: Box<NoQuorum>,
     },
     /// Servers refused this client.
@@ -96,7 +96,7 @@ pub enum Error {
     },
     /// The operation makes no sense as it was asked for; no server was asked.
     Invalid {
-        /// Why.
+        /// The reason why the operation is refused.
         reason: Invalid,
     },
 }
@@ -104,23 +104,23 @@ pub enum Error {
 /// An operation, for sentences.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
-    /// Writing an object.
+    /// A write of an object.
     Put,
-    /// Reading an object.
+    /// A read of an object.
     Get,
     /// Reading what is known of an object.
     Stat,
-    /// Deleting an object.
+    /// A deletion of an object.
     Delete,
-    /// Listing objects.
+    /// A listing of objects.
     List,
     /// Looking a domain up by its name.
     FindDomain,
-    /// Creating a domain.
+    /// The creation of a domain.
     CreateDomain,
-    /// Removing a domain.
+    /// The removal of a domain.
     RemoveDomain,
-    /// Listing the domains.
+    /// A listing of the domains.
     ListDomains,
     /// Asking which servers there are.
     ListServers,
@@ -165,7 +165,7 @@ impl Operation {
 /// A quorum call that was not decided in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoQuorum {
-    /// The operation.
+    /// The operation that made the call.
     pub operation: Operation,
     /// The domain that the servers were asked about; `None` is the root domain.
     pub domain: Option<String>,
@@ -173,7 +173,7 @@ pub struct NoQuorum {
     pub key: Option<String>,
     /// Index of the configuration in the domain's sequence.
     pub configuration: u32,
-    /// Its shape.
+    /// Shape of the configuration.
     pub shape: Shape,
     /// Answers that would have been enough.
     pub needed: usize,
@@ -190,11 +190,11 @@ pub struct NoQuorum {
 /// The response of one server to one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerOutcome {
-    /// Its id.
+    /// Id of the server.
     pub id: ServerId,
     /// Its name; the beginning of its id if the directory does not know it.
     pub name: String,
-    /// Its response.
+    /// The server's response, or its absence.
     pub response: Response,
     /// The error of the last attempt to connect to an unreachable server, if it is known.
     pub reason: Option<String>,
@@ -327,7 +327,7 @@ impl NoQuorum {
         f.write_str(if self.servers.is_empty() { "" } else { ")" })
     }
 
-    /// Servers that answered.
+    /// Number of servers that answered.
     pub fn answered(&self) -> usize {
         self.count().answered
     }

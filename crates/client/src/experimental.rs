@@ -112,7 +112,7 @@ pub enum InvalidSetting {
     /// It is no `KEY=VALUE`.
     #[error("an experimental setting is KEY=VALUE, which '{setting}' is not")]
     NoValue {
-        /// The setting.
+        /// The text without a `=`.
         setting: String,
     },
     /// No setting has this key.
@@ -120,15 +120,15 @@ pub enum InvalidSetting {
         "there is no experimental setting '{key}': there are protocol, piggyback, collect, thrifty, contact and leave-off"
     )]
     UnknownKey {
-        /// The key.
+        /// The unknown key.
         key: String,
     },
     /// The key has no such value.
     #[error("the experimental setting {key} is {}, and not '{value}'", .values.join(" or "))]
     UnknownValue {
-        /// The key.
+        /// Key of the setting.
         key: String,
-        /// The value.
+        /// The unknown value.
         value: String,
         /// Those that it has.
         values: Vec<&'static str>,
@@ -172,7 +172,7 @@ fn meaning<T: Copy>(key: &str, value: &str, words: Words<T>) -> Result<Option<T>
     }
 }
 
-/// One setting, `KEY=VALUE`.
+/// Parses one setting, `KEY=VALUE`.
 impl FromStr for Experimental {
     type Err = InvalidSetting;
 

@@ -55,25 +55,25 @@ use std::future::Future;
 /// The progress of an operation on a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
-    /// So many bytes of the local file were read, of so many.
+    /// Bytes of the local file were read.
     Scanned {
-        /// Since the last time.
+        /// Bytes since the last report.
         bytes: u64,
-        /// Altogether.
+        /// Bytes of the local file.
         total: u64,
     },
-    /// So many bytes of blocks are on their way.
+    /// Bytes of blocks are on their way to servers.
     Sending {
-        /// Since the last time.
+        /// Bytes since the last report.
         bytes: u64,
     },
     /// All new blocks are there: what is sent next changes the file.
     Linking,
-    /// So many bytes of the file are there.
+    /// Bytes of the file were received.
     Received {
-        /// Since the last time.
+        /// Bytes since the last report.
         bytes: u64,
-        /// Altogether.
+        /// Bytes of the file.
         total: u64,
     },
 }
@@ -90,7 +90,7 @@ pub struct File {
 pub struct BlockInfo {
     /// The block: `genesis`, or the name of its object.
     pub id: String,
-    /// Its version.
+    /// Version of the block.
     #[serde(serialize_with = "view::text")]
     pub version: Version,
     /// Bytes of data; 0 of the genesis block, and of one whose content was removed. Serialised as `bytes`.
@@ -124,7 +124,7 @@ impl From<&Block> for BlockInfo {
 /// A file of a listing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FileEntry {
-    /// Its name.
+    /// Name of the file.
     pub name: String,
     /// The version of its genesis block.
     #[serde(serialize_with = "view::text")]
@@ -176,7 +176,7 @@ impl Domain {
 }
 
 impl File {
-    /// Its name.
+    /// Name of the file.
     pub fn name(&self) -> &str {
         self.name.key()
     }

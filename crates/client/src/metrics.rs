@@ -111,7 +111,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Nothing counted yet.
+    /// Registers all metrics, with nothing counted.
     pub fn new() -> Metrics {
         let registry = Registry::new();
         let add = Adding(&registry);
@@ -170,12 +170,12 @@ impl Metrics {
         self.0.peers.clone()
     }
 
-    /// Values in blocks.
+    /// The transfer metrics of values in blocks.
     pub(crate) fn large(&self) -> &Transfer {
         &self.0.large
     }
 
-    /// Files.
+    /// The transfer metrics of files.
     pub(crate) fn file(&self) -> &Transfer {
         &self.0.file
     }
@@ -197,7 +197,7 @@ impl Metrics {
         step.inc();
     }
 
-    /// An operation begins.
+    /// Counts an operation that begins.
     pub(crate) fn begin(&self, kind: CountedOperation) -> OperationGauge {
         OperationGauge {
             metrics: self.clone(),

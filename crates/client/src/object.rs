@@ -46,9 +46,9 @@ impl Default for PutOptions {
 /// An object with its value: one version of it, whole and verified against its checksum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// The version.
+    /// The version that was read.
     pub version: Version,
-    /// Its metadata.
+    /// Content type, user pairs and times.
     pub metadata: Metadata,
     /// The length of the value in bytes.
     pub length: u64,
@@ -77,13 +77,13 @@ impl Object {
 /// Everything of an object but its value. Serialised with `length` as `bytes`, and with `metadata` and `shape` in their parts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ObjectInfo {
-    /// The version.
+    /// The version that the information is about.
     #[serde(serialize_with = "view::text")]
     pub version: Version,
     /// The length of the value in bytes.
     #[serde(rename = "bytes")]
     pub length: u64,
-    /// Its metadata.
+    /// Content type, user pairs and times.
     #[serde(flatten, serialize_with = "metadata")]
     pub metadata: Metadata,
     /// Index of the configuration that holds it.
@@ -180,7 +180,7 @@ pub enum Holds {
     Element,
     /// No element of it; the newest element is of another version.
     Other {
-        /// The other version.
+        /// The version of that element.
         #[serde(serialize_with = "view::text")]
         version: Version,
     },
@@ -224,7 +224,7 @@ impl fmt::Display for Holds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ElementRole {
-    /// The whole value.
+    /// The whole value, as a copy.
     Copy,
     /// A piece of the value itself.
     Data,
@@ -281,9 +281,9 @@ impl Default for ListOptions {
 /// One object of a listing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Entry {
-    /// Its key.
+    /// Key of the object.
     pub key: String,
-    /// Its version.
+    /// Newest version of the object.
     #[serde(serialize_with = "view::text")]
     pub version: Version,
     /// The length of its value in bytes; serialised as `bytes`.

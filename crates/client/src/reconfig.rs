@@ -47,7 +47,7 @@ const COUNTED_PAGES: usize = 1000;
 /// The outcome of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReconfigOutcome {
-    /// It is done.
+    /// The change is made: this configuration is in use.
     Installed(ConfigurationInfo),
     /// The domain has this configuration already; nothing was done.
     Unchanged(ConfigurationInfo),
@@ -63,13 +63,13 @@ pub enum ReconfigError {
     /// No such configuration can be, or should.
     #[error("{error}")]
     Choice {
-        /// Why.
+        /// The reason why the change is refused.
         error: InvalidChoice,
     },
     /// Servers of the new configuration do not serve; nothing was done.
     #[error("'{domain}' would have servers that do not serve ({}); nothing was done: start them, choose others, or insist (--force)", listed(.servers))]
     Unreachable {
-        /// The domain.
+        /// Name of the domain that was to be changed.
         domain: String,
         /// The servers, each with the reason.
         servers: Vec<UnreachableServer>,
@@ -77,7 +77,7 @@ pub enum ReconfigError {
     /// Another change came first, and the two contradict each other; nothing was done.
     #[error("another change of '{domain}' came first, to configuration {}, {}, and {about}; nothing was done: look at `areo domain show {domain}`, and say again what is to be different", .configuration.index, .configuration.shape)]
     Conflict {
-        /// The domain.
+        /// Name of the domain that was to be changed.
         domain: String,
         /// Its configuration by that other change.
         configuration: Box<ConfigurationInfo>,
@@ -99,7 +99,7 @@ pub enum ReconfigError {
     /// Servers refused this client, or what was decided cannot be read.
     #[error("{error}")]
     Other {
-        /// Why.
+        /// The error of the call.
         error: Error,
     },
 }

@@ -24,7 +24,7 @@ pub enum ReconfigKind {
 }
 
 impl ReconfigKind {
-    /// All of them.
+    /// Every way to reconfigure a domain.
     pub const ALL: [ReconfigKind; 6] = [
         ReconfigKind::Ares,
         ReconfigKind::Rambo,

@@ -67,7 +67,7 @@ pub struct BelowRedundancy {
 /// A version of an object, and the servers that list it as their newest.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ListedVersion {
-    /// The version.
+    /// The version that these servers list.
     #[serde(serialize_with = "view::text")]
     pub version: Version,
     /// Servers at which it is not damaged, by name.
@@ -88,7 +88,7 @@ pub enum RepairState {
 }
 
 impl RepairState {
-    /// Its word.
+    /// The word for the state in reports.
     pub fn word(self) -> &'static str {
         match self {
             RepairState::Waiting => "waiting",
@@ -264,7 +264,7 @@ async fn look_at_objects(
     }
 }
 
-/// Counts an object.
+/// Counts an object in the report.
 fn add(
     all: &mut Redundancy,
     context: &Context,

@@ -63,7 +63,7 @@ impl Shape {
         self.dap
     }
 
-    /// Servers.
+    /// Number of servers.
     pub fn n(self) -> usize {
         self.n
     }

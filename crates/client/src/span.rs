@@ -4,7 +4,7 @@ use areo_core::span;
 pub(crate) use areo_core::span::{CANCELLED, read};
 use tracing::{Span, debug_span, field};
 
-/// As [`span::watch`], of what is large and goes on for long: it has room of its own.
+/// [`span::watch`] for work that is large and takes long: the future is boxed.
 macro_rules! watch {
     ($span:expr, $work:expr) => {
         areo_core::span::watch!($span, Box::pin($work))

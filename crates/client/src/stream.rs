@@ -57,14 +57,14 @@ impl ErrorType for StreamError {
     }
 }
 
-/// What a stream brought.
+/// The result of a completed stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamReport {
-    /// Which version.
+    /// The version that was streamed.
     pub version: Version,
-    /// What is kept with it.
+    /// Metadata of the version.
     pub metadata: Metadata,
-    /// Bytes of it that came.
+    /// Bytes that were received.
     pub bytes: u64,
 }
 

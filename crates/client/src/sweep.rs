@@ -87,7 +87,7 @@ struct FileParts {
 }
 
 impl SweepReport {
-    /// What the newest versions of objects, and files, consist of; files are counted as uploads.
+    /// Uploads, blocks and bytes of the newest versions of objects and of files; a file counts as an upload.
     pub fn live(&self) -> Count {
         sum(self.values.live, self.files.live)
     }

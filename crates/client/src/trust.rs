@@ -50,7 +50,7 @@ pub enum TrustError {
         "it is not known whether the change was made: {reason}; look before it is tried again (`areo audit ls`)"
     )]
     Unknown {
-        /// The reason.
+        /// The reason why the outcome is unknown.
         reason: String,
     },
     /// The answer is one to another request.

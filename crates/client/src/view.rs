@@ -11,7 +11,7 @@ pub(crate) fn text<S: Serializer>(value: &impl Display, serializer: S) -> Result
     serializer.collect_str(value)
 }
 
-/// `[start, end]`.
+/// Serialises a range as `[start, end]`.
 pub(crate) fn range<S: Serializer>(range: &Range<u64>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq([range.start, range.end])
 }

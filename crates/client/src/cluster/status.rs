@@ -10,7 +10,7 @@ pub use areo_core::message::ServerStatus;
 /// The state of a cluster, as far as this client can see.
 #[derive(Clone, Debug)]
 pub struct ClusterStatus {
-    /// The cluster.
+    /// Id of the cluster.
     pub cluster: ClusterId,
     /// The root domain. Whether a change of it is pending is not asked.
     pub root: DomainInfo,
@@ -25,10 +25,10 @@ pub struct ClusterStatus {
 /// A cluster in short.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ClusterSummary {
-    /// The cluster.
+    /// Id of the cluster.
     #[serde(serialize_with = "view::text")]
     pub cluster: ClusterId,
-    /// Servers.
+    /// Number of servers in the directory.
     pub servers: usize,
     /// Those that answer and serve.
     pub serving: usize,
@@ -202,9 +202,9 @@ impl ClusterStatus {
 /// The state of one server. Serialised in one object, with `null` for everything that a silent server did not say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerHealth {
-    /// The server.
+    /// The server as the directory knows it.
     pub server: ServerInfo,
-    /// Its answer.
+    /// Its answer to a status request.
     pub status: Health,
     /// Domains that have it in their final or in a pending configuration, the root domain included. A server of none can be
     /// stopped for good. `None` if not all domains answered.
@@ -227,7 +227,7 @@ impl ServerHealth {
         self.status.answered().is_some_and(|status| status.full)
     }
 
-    /// Counts its starts.
+    /// Number of the server's current start: its own answer, or the directory's record of a silent server.
     pub fn incarnation(&self) -> u64 {
         let status = self.status.answered();
         status.map_or(self.server.incarnation, |status| status.incarnation)
@@ -287,7 +287,7 @@ impl Serialize for ServerHealth {
 pub enum Health {
     /// It does; so it is.
     Answered(ServerStatus),
-    /// It does not.
+    /// The server does not answer.
     Unreachable {
         /// Why, as far as it is known: `connection refused`, `timed out`, `is another server`, ...
         reason: String,

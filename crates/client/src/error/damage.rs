@@ -20,14 +20,14 @@ pub enum Damage {
     Metadata {
         /// The version that was read.
         version: Version,
-        /// Why.
+        /// The reason why the metadata cannot be decoded.
         reason: String,
     },
     /// A block of a file is damaged, or is not there.
     Block {
-        /// The block.
+        /// Name of the block's object, or `genesis`.
         block: String,
-        /// Why.
+        /// The kind of its damage.
         reason: String,
     },
     /// Too few elements are left.

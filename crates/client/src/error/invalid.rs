@@ -11,29 +11,29 @@ use std::fmt;
 pub enum Invalid {
     /// The domain's name is none.
     DomainName {
-        /// Why.
+        /// The reason why the name is refused.
         error: InvalidDomainName,
     },
     /// The key is none.
     Key {
-        /// Why.
+        /// The reason why the key is refused.
         error: InvalidKey,
     },
     /// Content type or user pairs are over their limits.
     Metadata {
-        /// Why.
+        /// The limit that the metadata exceeds.
         error: InvalidMetadata,
     },
     /// The value is longer than a coverable write takes.
     ValueTooLarge {
-        /// Its length.
+        /// Length of the value.
         bytes: u64,
         /// The limit that applied.
         limit_bytes: u64,
     },
     /// One winner was asked for in a domain whose kind cannot give that.
     NotConditional {
-        /// The domain.
+        /// Name of the domain.
         domain: String,
     },
     /// A deletion names the version of an object that was never written.
@@ -45,7 +45,7 @@ pub enum Invalid {
     },
     /// The value is too long to be had in memory whole ([`limits::VALUE_BYTES`]).
     InMemory {
-        /// Its length.
+        /// Length of the value.
         bytes: u64,
     },
     /// Blocks cannot have this length.
@@ -57,7 +57,7 @@ pub enum Invalid {
     Parts {
         /// The count of the parts given.
         parts: usize,
-        /// The limit.
+        /// The largest number of parts.
         most: usize,
     },
     /// The upload was published with other parts.
@@ -76,12 +76,12 @@ pub enum Invalid {
     },
     /// A prefix or a starting point of a listing that is longer than a key can be.
     ListBound {
-        /// Its length.
+        /// Length of the bound.
         bytes: usize,
     },
     /// The content went away while it was sent.
     Local {
-        /// The reason.
+        /// The error of the content's source.
         reason: String,
     },
     /// The object, or the domain's configuration, was written by a later version of this software and cannot be

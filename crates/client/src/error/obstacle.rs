@@ -12,24 +12,24 @@ pub enum Obstacle {
     /// The object has the last version that there can be, which no execution of this software wrote: its number was made up
     /// or damaged before it was stored.
     NumbersUsedUp {
-        /// That version.
+        /// The version with the last number.
         largest: Version,
     },
     /// Versions of a conditional domain do not say whether this one was written: too many came after it.
     Outrun {
-        /// The version.
+        /// The version whose fate is unknown.
         version: Version,
     },
     /// A conditional write met a reconfiguration after which the domain is not conditional: it was not applied, and never will be.
     NotConditional,
     /// Changes that were made of the domain at the same time have a join that no configuration can be.
     NotJoined {
-        /// Why not.
+        /// The reason why the join is no configuration.
         reason: String,
     },
     /// Two configurations were decided for one index of the domain's sequence.
     Forked {
-        /// The index.
+        /// Index in the domain's sequence.
         index: u32,
         /// The two; the one that was seen first comes first.
         decided: Box<[ForkBranch; 2]>,
@@ -52,7 +52,7 @@ pub struct LostObject {
     pub found: usize,
     /// The number of elements that make the value.
     pub needed: usize,
-    /// The object itself.
+    /// Internal name of the object, which includes its kind.
     pub(crate) name: Name,
 }
 
@@ -76,7 +76,7 @@ impl fmt::Display for LostObject {
 pub struct ForkBranch {
     /// The digest that the other one does not have.
     pub digest: u64,
-    /// Its shape.
+    /// Shape of the configuration.
     pub shape: Shape,
     /// The names of its members, in order.
     pub members: Vec<String>,

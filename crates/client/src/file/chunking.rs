@@ -59,7 +59,7 @@ impl Chunking {
         }
     }
 
-    /// The way.
+    /// The algorithm that divides content.
     pub fn method(&self) -> Method {
         self.method
     }

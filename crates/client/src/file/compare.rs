@@ -15,7 +15,7 @@ use std::path::Path;
 /// One step of the way from the file to the local one. Ranges are serialised as `[start, end]`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// The action.
+    /// The kind of change that leads from the file to the local one.
     pub kind: Kind,
     /// The bytes of the file that it is about.
     #[serde(serialize_with = "view::range")]
@@ -33,7 +33,7 @@ pub struct Difference {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Nothing.
+    /// Both have equal bytes there.
     Equal,
     /// Others in their place.
     Replaced,

@@ -18,9 +18,9 @@ pub enum FileError {
     /// There is no such file.
     #[error("there is no file '{name}' in '{domain}'")]
     NotFound {
-        /// The domain.
+        /// Name of the domain.
         domain: String,
-        /// The file.
+        /// Name of the missing file.
         name: String,
     },
     /// It is an object, not a file.
@@ -28,9 +28,9 @@ pub enum FileError {
         "'{name}' in '{domain}' is an object, not a file: `areo get` reads it; a file needs another name"
     )]
     IsObject {
-        /// The domain.
+        /// Name of the domain.
         domain: String,
-        /// The name.
+        /// Name of the object.
         name: String,
     },
     /// An error of operations on objects.
@@ -42,13 +42,13 @@ pub enum FileError {
     /// The local file is a directory, or something else that has no content.
     #[error("{} is a directory or a device: a file of blocks is made of one file", .path.display())]
     NotAFile {
-        /// The local file.
+        /// Path of the local file.
         path: PathBuf,
     },
     /// The local file was changed while it was read. Of the file, nothing was changed that it did not have.
     #[error("{} was changed while it was read: push it again", .path.display())]
     Changed {
-        /// The local file.
+        /// Path of the local file.
         path: PathBuf,
     },
     /// The stored file differs from the local one, and nothing says which of them is newer.
@@ -57,25 +57,25 @@ pub enum FileError {
         .path.display()
     )]
     NoBase {
-        /// The file.
+        /// Name of the stored file.
         name: String,
-        /// The local file.
+        /// Path of the local file.
         path: PathBuf,
     },
     /// The local file has changes that a pull would lose.
     #[error("{} has changes that a pull would lose: push it first, or pull to another place, or with --force", .path.display())]
     Modified {
-        /// The local file.
+        /// Path of the local file.
         path: PathBuf,
     },
     /// The local file could not be read or written.
     #[error("cannot {what} {}: {source}", .path.display())]
     Local {
-        /// The local file.
+        /// Path of the local file.
         path: PathBuf,
         /// The action that was tried.
         what: &'static str,
-        /// Why not.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The caller ended the push.
@@ -84,7 +84,7 @@ pub enum FileError {
     /// The receiver of the content takes no more.
     #[error("cannot write the content: {source}")]
     Output {
-        /// Why.
+        /// The error of the receiver.
         source: io::Error,
     },
 }
@@ -172,12 +172,12 @@ pub(super) fn damaged(context: &Context, block: String, reason: String) -> FileE
 /// The versions that are in each other's way, for a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Conflict {
-    /// The block.
+    /// Name of the block's object.
     pub block: String,
     /// The version that the local file is based on.
     #[serde(serialize_with = "view::text")]
     pub version: Version,
-    /// The newest one.
+    /// The newest version of the block.
     #[serde(serialize_with = "view::text")]
     pub newest: Version,
     /// The block was removed, and the file with it.

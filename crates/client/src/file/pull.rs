@@ -41,7 +41,7 @@ pub struct PullReport {
     pub blocks: usize,
     /// Blocks whose data was fetched.
     pub fetched: usize,
-    /// Bytes of that.
+    /// Bytes of the fetched data.
     pub fetched_bytes: u64,
     /// The local file was as the file is, and was left alone.
     pub unchanged: bool,

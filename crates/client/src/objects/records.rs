@@ -40,10 +40,10 @@ pub struct RecordName {
 /// One record of a listing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RecordEntry {
-    /// Its name.
+    /// Name of the record.
     #[serde(flatten)]
     pub name: RecordName,
-    /// Its version.
+    /// Newest version of the record.
     #[serde(serialize_with = "crate::view::text")]
     pub version: Version,
     /// The length of its value in bytes; serialised as `bytes`.
@@ -227,6 +227,8 @@ fn split(name: &str) -> RecordName {
     }
 }
 
+/// Checks that the value fits into one element.
+///
 /// # Errors
 /// [`Invalid::ValueTooLarge`].
 fn check_length(value: &Bytes, options: &PutOptions) -> Result<(), Error> {

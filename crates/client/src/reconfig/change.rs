@@ -12,9 +12,9 @@ use std::sync::Arc;
 /// An algorithm, without its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DapKind {
-    /// Replication.
+    /// Replication: every server holds a copy.
     Abd,
-    /// Erasure coding.
+    /// Erasure coding: every server holds a fragment.
     Ec,
     /// Ranked registers: conditional writes have one winner.
     Conditional,
@@ -24,7 +24,7 @@ pub enum DapKind {
     EcPublished,
     /// EC-DAPopt of `CoAres`, to compare with.
     EcOptimized,
-    /// Coded atomic storage.
+    /// Coded atomic storage, without garbage collection.
     Cas,
     /// CAS whose superseded versions are dropped.
     CasGc,
@@ -80,25 +80,26 @@ impl From<Dap> for DapKind {
     }
 }
 
-/// The differences that are wanted. What is not said stays as it is.
+/// The wanted changes of a configuration. An option that is `None` or empty leaves its part unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
-    /// The servers, in order, by name or id; empty: those that there are.
+    /// The servers, in order, by name or id; empty: the current members.
     pub servers: Vec<String>,
-    /// Servers that come. The first of them takes the place of the first that goes, and so on, so that what the others
-    /// hold still fits.
+    /// Servers to add. The first of them takes the place of the first removed one, and so on, so that the elements of the
+    /// other members still fit.
     pub add: Vec<String>,
-    /// Servers that go.
+    /// Servers to remove.
     pub remove: Vec<String>,
-    /// The algorithm.
+    /// The algorithm; `None`: unchanged.
     pub dap: Option<DapKind>,
     /// Data fragments; of a domain that becomes erasure-coded [`Shape::default_k`].
     pub k: Option<u8>,
     /// Slack of erasure-coded lists.
     pub delta: Option<u16>,
-    /// Options of experiments.
+    /// Options that only experiments set.
     pub experimental: Experimental,
-    /// The decider of the configuration after the new one. This change is decided by whom the last one names.
+    /// The decider of the successor of the new configuration. The current configuration's decider decides this
+    /// change.
     pub decided_by: Option<Decider>,
     /// Allows a shape that no crash leaves working.
     pub allow_f0: bool,

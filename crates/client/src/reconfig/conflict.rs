@@ -12,7 +12,7 @@ pub enum Contradiction {
     Servers,
     /// This server, which is to be replaced, has gone.
     Replaced {
-        /// Its name.
+        /// Name of the server.
         server: String,
     },
     /// The kind by which values are kept.
@@ -21,11 +21,11 @@ pub enum Contradiction {
     Delta,
     /// The decider of later changes.
     Decider,
-    /// Options of experiments.
+    /// Options that only experiments set.
     Experimental,
     /// Each alone could be made, but what both come to is refused.
     Both {
-        /// Why.
+        /// The reason why both together are refused.
         error: Box<InvalidChoice>,
     },
 }

@@ -80,7 +80,7 @@ impl PlannedDeparture {
 }
 
 impl Departure {
-    /// The domain.
+    /// The domain that the server leaves.
     pub fn domain(&self) -> &Domain {
         &self.domain
     }

@@ -20,27 +20,27 @@ pub enum ForgetError {
     /// There is no such server, or there are several.
     #[error("{error}")]
     Choice {
-        /// Why.
+        /// The reason why no single server was found.
         error: InvalidChoice,
     },
-    /// Configurations name it.
+    /// The server is a member of configurations.
     #[error("'{server}' is a member of {}: take it out first (`areo server replace {server}` or `areo server drain {server}`)", .domains.join(", "))]
     Named {
-        /// The server.
+        /// Name of the server.
         server: String,
-        /// The domains.
+        /// Names of the domains with these configurations.
         domains: Vec<String>,
     },
-    /// It serves.
+    /// The server is running and serves.
     #[error("'{server}' serves: stop it first, it could not start again")]
     Serves {
-        /// The server.
+        /// Name of the server.
         server: String,
     },
     /// A domain may name it, or no quorum took note.
     #[error("{error}")]
     Other {
-        /// Why.
+        /// The error of the call.
         error: Error,
     },
 }

@@ -38,7 +38,7 @@ pub struct Plan {
 /// A server that does not serve.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UnreachableServer {
-    /// Its name.
+    /// Name of the server.
     pub server: String,
     /// Why: `starting`, `connection refused`, ...
     pub reason: String,

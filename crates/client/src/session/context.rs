@@ -102,7 +102,7 @@ impl Context {
         name.expect("it was begun for an object or a file")
     }
 
-    /// The client's timeout.
+    /// Timeout of the client's operations.
     pub(crate) fn timeout(&self) -> Duration {
         self.limits.timeout
     }

@@ -53,7 +53,7 @@ pub(crate) struct KeyHolder {
     grants: RefCell<Option<(KeyId, Grants)>>,
 }
 
-/// No ticket.
+/// The reason why a server issued no ticket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum NoTicket {
     /// The cluster does not take the key.

@@ -364,7 +364,8 @@ async fn publish(
     }
 }
 
-/// What became of a block says nothing of the object, which will not have it.
+/// The error of a write whose block failed. The write is not applied even if servers have the block, because the object
+/// will not have it.
 async fn not_applied(
     context: &Context,
     blocks: (Writer, impl Iterator<Item = BlockPlace>),

@@ -68,12 +68,16 @@ pub(crate) fn value_to_put(content: Bytes, options: PutOptions) -> Result<Value,
     Ok(Value::new(metadata.encode()?, content))
 }
 
+/// Checks the length of blocks in the options.
+///
 /// # Errors
 /// [`Invalid::BlockBytes`].
 pub(super) fn check(options: &PutOptions) -> Result<(), Error> {
     check_block_bytes(options.block_bytes)
 }
 
+/// Checks that blocks may have this length.
+///
 /// # Errors
 /// [`Invalid::BlockBytes`].
 pub(super) fn check_block_bytes(block_bytes: u32) -> Result<(), Error> {
