@@ -37,7 +37,7 @@ pub(crate) use trust::{Audit, Ca, Key, Token};
 pub(crate) use values::{Basis, parse_block_size, parse_max_object};
 use values::{KeyParser, parse_basis, parse_copy_limit, parse_pair};
 
-/// What `--help` of a program shows: its commands on a screen. What the options of every command mean, the commands' own help says.
+/// The template of a program's `--help`: its commands on one screen. The help of each command explains the options of all commands.
 pub const SCREEN: &str = "{about-with-newline}{usage-heading} {usage}\n{subcommands}{after-help}";
 
 /// The revision of the source that this is built from; `unknown` without git.

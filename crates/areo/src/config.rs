@@ -15,7 +15,7 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Every key.
+/// All keys of a configuration file.
 pub(crate) const KEYS: &[&str] = &[
     "cluster",
     "key",
@@ -87,9 +87,9 @@ impl fmt::Debug for Value {
 
 /// The places to look for settings that flags do not give.
 pub(crate) struct Places {
-    /// The environment.
+    /// Environment variables of the process.
     pub(crate) variables: Vec<(OsString, OsString)>,
-    /// The working directory.
+    /// Working directory of the process.
     pub(crate) directory: PathBuf,
 }
 

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 pub enum Code {
     /// Anything without a code of its own: a local file, a failing disk.
     Other = 1,
-    /// What was asked for can never be done: a wrong flag, key, value or configuration.
+    /// The command can never succeed as it is: a wrong flag, key, value or configuration.
     Usage = 2,
     /// The object, domain or server does not exist.
     NotFound = 3,
@@ -25,7 +25,7 @@ pub enum Code {
     Corrupted = 7,
     /// No quorum acknowledged in time; the write may have been applied.
     Unknown = 8,
-    /// Ctrl-C.
+    /// The command was interrupted by a signal.
     Interrupted = 130,
     /// The reader of the output was gone before all of it was written. As a shell reports a program that SIGPIPE has ended.
     Closed = 141,

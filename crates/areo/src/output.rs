@@ -45,9 +45,9 @@ pub enum Column {
 /// A colour of a text on standard output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Paint {
-    /// Something fails.
+    /// For something that fails now.
     Red,
-    /// Something may fail.
+    /// For something that may fail.
     Yellow,
 }
 

@@ -34,7 +34,8 @@ async fn decide(question: Question) -> Result<Bytes, DeciderError> {
     })
 }
 
-/// With an error comes whether the question was asked, and may have had its effect.
+/// Asks one endpoint. The second part of an error is true if the question was sent, so that it may have had its
+/// effect.
 async fn ask(
     endpoint: &str,
     question: &Question,

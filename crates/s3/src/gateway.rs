@@ -153,7 +153,7 @@ impl Gateway {
         self.metrics.text()
     }
 
-    /// Answers a request.
+    /// Answers a request of S3, or of a health check.
     pub async fn answer(&self, request: Request<Incoming>) -> Response<CountedBody> {
         let mut counted = self.metrics.request();
         let number = self.requests.fetch_add(1, Ordering::Relaxed);

@@ -19,7 +19,7 @@ pub(crate) enum Which {
     Summary,
     /// Two of them, side by side.
     Compare,
-    /// This one.
+    /// The trace with this id.
     Id(TraceId),
 }
 

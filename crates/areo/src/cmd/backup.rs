@@ -272,7 +272,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Ends the run.
+    /// Ends the run: finishes the archive and prints the report.
     async fn end(self) -> Outcome {
         let (out, report) = (self.session.out, self.report);
         let (archive, writer) = (self.archive, self.writer);

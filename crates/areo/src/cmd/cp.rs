@@ -91,7 +91,7 @@ enum Action {
 enum Copied {
     /// It was copied, so many bytes; or would be.
     Bytes(u64),
-    /// It was there.
+    /// The target had this content already.
     Unchanged,
     /// The object was deleted meanwhile.
     Gone,

@@ -245,7 +245,7 @@ fn called(c: &ConfigurationInfo, status: &str) -> String {
     format!("{} {status}, {}", c.index, c.shape)
 }
 
-/// For people.
+/// Prints one domain for people.
 fn print_one(out: Output, info: &DomainInfo, graph: &ConfigurationGraph) -> Outcome {
     let configuration = &info.configuration;
     let mut lines = vec![

@@ -34,7 +34,7 @@ pub(super) struct Job<W> {
 #[derive(Default, Debug)]
 pub(super) struct Ending {
     pub(super) failures: Vec<Failure>,
-    /// A signal came.
+    /// The work was interrupted by a signal.
     pub(super) interrupted: bool,
 }
 

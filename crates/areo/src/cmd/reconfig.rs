@@ -27,7 +27,7 @@ pub(super) fn run(session: &Session, command: Reconfig) -> Outcome {
     }
 }
 
-/// `areo reconfig status`.
+/// Runs `areo reconfig status`.
 async fn status(session: &Session, name: &str) -> Outcome {
     let client = session.connect().await?;
     let domain = session.find(&client, name).await?;

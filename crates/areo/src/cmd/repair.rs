@@ -45,7 +45,7 @@ pub(super) fn run(session: &Session, args: args::Repair) -> Outcome {
     }
 }
 
-/// `areo repair status`.
+/// Runs `areo repair status`.
 async fn status(session: &Session) -> Outcome {
     let client = session.connect().await?;
     let names = if let Some(name) = session.named_domain()? {
@@ -66,7 +66,7 @@ async fn status(session: &Session) -> Outcome {
     conclude(&all)
 }
 
-/// `areo repair ls`.
+/// Runs `areo repair ls`.
 async fn ls(session: &Session) -> Outcome {
     let (client, domain) = session.domain().await?;
     let looked = look(session.out, (&client, &domain), Look::At).await?;
@@ -75,7 +75,7 @@ async fn ls(session: &Session) -> Outcome {
     Ok(())
 }
 
-/// `areo repair retry`.
+/// Runs `areo repair retry`.
 async fn retry(session: &Session, key: Option<&str>) -> Outcome {
     let (client, domain) = session.domain().await?;
     let what = key.map_or(Look::AndRepair, Look::AndRepairOne);

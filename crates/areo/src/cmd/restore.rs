@@ -138,7 +138,7 @@ async fn restore(
     }
 }
 
-/// Restores one domain.
+/// Restores the items of one domain.
 async fn one(
     session: &Session,
     (client, state, name): (&Client, &State, &str),

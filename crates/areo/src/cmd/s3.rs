@@ -24,7 +24,7 @@ use tls::Encryption;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// The usual address.
+/// The address without the option `--listen`.
 pub(super) const DEFAULT_LISTEN: &str = "127.0.0.1:7480";
 
 /// The choices of an operator.

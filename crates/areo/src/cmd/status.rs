@@ -149,7 +149,8 @@ fn print_domains(out: Output, status: &ClusterStatus) -> Outcome {
     out.short_table(&columns, &short, &rows)
 }
 
-/// Whether every server holds its element of every object, and how old that news is; or for whom it waits.
+/// Describes the redundancy of a domain: whether every server holds its element of every object, and the age of that
+/// finding; or the servers that a restart of objects waits for.
 fn redundancy_of(health: &DomainHealth) -> String {
     if !health.waits_for.is_empty() {
         let servers = health.waits_for.join(", ");

@@ -144,7 +144,7 @@ async fn collect(session: &Session, args: &args::Trace) -> Outcome<Vec<SpanRecor
     Ok(records)
 }
 
-/// The servers' memories.
+/// The servers whose remembered spans are asked for.
 struct Servers {
     out: Output,
     /// Those that have answered so far.

@@ -16,7 +16,7 @@ use tracing_subscriber::registry::LookupSpan;
 /// Fields that belong to users. No line above debug level has them, even if the code that logs adds them.
 const THEIRS: [&str; 4] = ["key", "value", "content", "object"];
 
-/// Writes the lines.
+/// Formats events as lines of the log.
 pub(super) struct Lines {
     pub(super) json: bool,
     pub(super) limit: Limit,

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a domain has.
+/// The expected content of a domain.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 struct Model {
     objects: BTreeMap<String, Kept>,

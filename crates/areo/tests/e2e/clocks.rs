@@ -82,7 +82,7 @@ impl Machines {
         self.serving_by(0, &[0])
     }
 
-    /// Writes and reads.
+    /// Checks that a write and a read succeed.
     fn works(&self, clock: usize, servers: &[u16]) {
         let value = format!("{clock} {servers:?}");
         let run = |words: &[&str], input: &[u8]| {

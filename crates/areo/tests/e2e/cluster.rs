@@ -22,7 +22,7 @@ pub(crate) use crate::command::{CommandOutput, run as areo, signal, spawn, wait_
 /// Servers of every cluster here, at [5,3] unless a test says otherwise.
 pub(crate) const SERVERS: usize = 5;
 
-/// What `areo up` reported, as it comes.
+/// The events that `areo up` has reported so far.
 #[derive(Default)]
 struct Events {
     pids: BTreeMap<String, i32>,
@@ -45,11 +45,11 @@ pub(crate) struct Cluster {
     logs: TempDir,
     /// Servers that a test started itself.
     own: BTreeMap<String, Child>,
-    /// What `areo up` and the commands find in their environment.
+    /// Environment of `areo up` and of the commands.
     variables: Variables,
 }
 
-/// Environment variables.
+/// Environment variables, by name.
 pub(crate) type Variables = Vec<(&'static str, String)>;
 
 impl Cluster {
@@ -190,7 +190,7 @@ impl Cluster {
         ended(command.envs(variables.iter().cloned()), input)
     }
 
-    /// What runs `areo` on this cluster.
+    /// A command that runs `areo` on this cluster.
     pub(crate) fn command<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Command {
         let file = self.file();
         let cluster = [OsStr::new("--cluster"), OsStr::new(&file)];
@@ -343,7 +343,7 @@ impl Cluster {
         self.number(server, "damaged").expect("it answers")
     }
 
-    /// What `areo status` says about a server.
+    /// The state of a server in `areo status`.
     pub(crate) fn state(&self, server: &str) -> String {
         let lines = self.run(&["status", "--json", "--timeout", "2s"]).objects();
         let line = lines.iter().find(|line| line["server"] == server);
@@ -351,7 +351,7 @@ impl Cluster {
         state.unwrap_or_default()
     }
 
-    /// Ctrl-C.
+    /// Interrupts `areo up` as Ctrl-C does, and waits for its end.
     pub(crate) fn stop(&mut self) -> CommandOutput {
         signal(self.up_pid(), Signal::INT);
         self.wait()

@@ -13,7 +13,7 @@ use std::time::Duration;
 #[path = "secrets.rs"]
 pub(crate) mod secrets;
 
-/// How a command ended and what it said.
+/// Exit code and output of a command.
 #[derive(Debug)]
 pub(crate) struct CommandOutput {
     pub(crate) code: i32,

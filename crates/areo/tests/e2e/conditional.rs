@@ -308,7 +308,8 @@ fn values_of_any_length_are_chosen_and_losers_leave_nothing() {
     assert_eq!(got.stdout, value);
 }
 
-/// What a conflict says is old by the time at which the loser has paused: it would lose again, and again, against clients that go on.
+/// The version in a conflict is old once the loser has paused: it would lose again and again against clients that do
+/// not pause. So it reads again.
 #[test]
 fn an_update_that_lost_reads_again_after_its_pause() {
     let cluster = cluster();

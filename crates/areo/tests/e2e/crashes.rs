@@ -337,7 +337,7 @@ fn assert_s2_is_whole(cluster: &mut Cluster) {
     }
 }
 
-/// What was written while a server was away it brings itself, blocks of large values and of files, too.
+/// A server fetches the objects that were written while it was away, including blocks of large values and of files.
 #[test]
 fn a_server_that_was_away_repairs_itself() {
     repair_itself("ec");
@@ -380,11 +380,11 @@ fn repair_itself(kind: &str) {
     assert_s2_is_whole(&mut cluster);
 }
 
-/// How often the server is killed in the test below.
+/// Environment variable with the number of kills in the test below.
 const KILLS: &str = "AREO_REPAIR_KILLS";
 
-/// What a server has brought itself is durable, and it lists that: it goes on where it was, however often it is killed.
-/// `AREO_REPAIR_KILLS` says how often.
+/// Repaired objects are durable and listed: a killed server continues where it stopped, however often it is killed.
+/// `AREO_REPAIR_KILLS` sets the number of kills.
 #[test]
 fn a_server_that_is_killed_while_it_repairs_itself_goes_on() {
     let kills: u32 = std::env::var(KILLS).map_or(4, |kills| kills.parse().expect("a number"));

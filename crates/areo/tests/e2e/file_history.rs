@@ -27,7 +27,7 @@ const WRITERS: u64 = 3;
 /// Edits of each writer, at least.
 const EDITS: usize = 8;
 
-/// What clients did and saw.
+/// The operations of all clients, for the judge.
 struct History {
     begun: Instant,
     /// Line by line, each with its time.
@@ -40,7 +40,7 @@ struct Operation<'a> {
     kind: Kind,
     time: (Instant, Instant),
     block: &'a BlockInfo,
-    /// Of a write.
+    /// For a write the version that it replaces.
     based_on: Option<Version>,
     ended: EventKind,
 }
@@ -113,8 +113,9 @@ impl History {
         }
     }
 
-    /// What a push wrote is what is different afterwards; what it did not come to write, it says. New blocks are written
-    /// before the others: the first chunk that is sent after theirs is a link's.
+    /// Records the writes of a push: the blocks that differ afterwards, and the blocks that it reports as not
+    /// written. New blocks are written before the others: the first chunk that is sent after theirs belongs to a
+    /// link.
     fn pushed(&self, client: &str, old: &[BlockInfo], pushed: &PushReport, at: &Times) {
         let new = pushed.base.blocks();
         let known: BTreeMap<&str, &BlockInfo> = old.iter().map(|old| (&*old.id, old)).collect();
@@ -165,7 +166,7 @@ impl History {
     }
 }
 
-/// When a push began and ended, and when it sent each chunk.
+/// The times of a push: begin, each sent chunk, end.
 struct Times {
     begun: Instant,
     sent: Vec<Instant>,

@@ -191,8 +191,8 @@ fn a_reader_of_what_is_deleted_is_told() {
     assert!(got.len() < value.len() && value.starts_with(&got));
 }
 
-/// Of a value in blocks that was deleted servers keep the tombstone of its key, and after the next round of repair none of its
-/// blocks.
+/// For a deleted value in blocks servers keep the tombstone of its key; after the next round of repair they keep none
+/// of its blocks.
 #[test]
 fn tombstones_of_blocks_go() {
     let cluster = Cluster::start(&["--durability", "memory"]);
@@ -288,7 +288,7 @@ fn what_fails_half_way_leaves_nothing() {
     assert!(cluster.run(&["get", "k"]).done().stdout == bytes(9 * MIB, 1));
 }
 
-/// Who sends the value is gone in the middle of it: what was sent before is taken back.
+/// The source of a value fails in the middle: the blocks that were sent are removed.
 #[test]
 fn a_source_that_fails_half_way_leaves_no_blocks() {
     let cluster = Cluster::start(&["--durability", "memory"]);

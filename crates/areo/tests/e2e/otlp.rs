@@ -23,7 +23,7 @@ fn variables(endpoint: &str, more: &[(&'static str, &str)]) -> Variables {
     variables
 }
 
-/// What is to be the same here and there: name, parent, process, beginning and end; by the identity of the span.
+/// The facts that two collectors must agree on for each span: name, parent, process, begin and end.
 type Facts = BTreeMap<String, (String, String, String, u64, u64)>;
 
 fn shown(spans: &[Value]) -> Facts {

@@ -6,7 +6,7 @@ use crate::cluster::{Cluster, wait_until};
 use std::fs;
 use std::path::Path;
 
-/// CRC-32C.
+/// The CRC-32C of these bytes.
 fn crc(bytes: &[u8]) -> [u8; 4] {
     let of_byte = |crc: u32, byte: &u8| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| match crc & 1 {

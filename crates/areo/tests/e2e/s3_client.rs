@@ -24,7 +24,7 @@ impl Drop for EndMark<'_> {
     }
 }
 
-/// A gateway process.
+/// A process of the S3 gateway.
 pub(crate) struct Gateway {
     /// `None`: another process ends it.
     child: Option<Child>,
@@ -105,7 +105,7 @@ impl Caller {
     }
 }
 
-/// A response.
+/// A response of the gateway.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) status: u16,
@@ -231,7 +231,7 @@ impl<'a> Call<'a> {
         BufReader::new(stream)
     }
 
-    /// The response.
+    /// Sends the call and returns the response.
     pub(crate) fn send(&self) -> Response {
         read(&mut self.begin()).expect("a whole response")
     }

@@ -94,7 +94,7 @@ struct Case<'a> {
     form: Form,
     prefix: &'a str,
     delimiter: &'a str,
-    /// Keys are larger.
+    /// Only greater keys are listed.
     after: &'a str,
     /// Entries of a page at most.
     most: usize,

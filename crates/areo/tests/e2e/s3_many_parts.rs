@@ -27,7 +27,7 @@ const GROWTH_BYTES: u64 = 64 << 20;
 /// A gateway in this process, which takes parts of any length: those that clients count on would be 50 GB.
 struct SmallParts {
     gateway: Gateway,
-    /// Ends with this.
+    /// The gateway runs until this is dropped.
     _runtime: Runtime,
 }
 

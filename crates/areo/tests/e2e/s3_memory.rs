@@ -17,7 +17,7 @@ const PROCESS_BYTES: u64 = 32 << 20;
 const PIECE_BYTES: usize = 1 << 20;
 /// Pieces of the value that is put at once.
 const PIECES: usize = 256;
-/// Connections at once.
+/// Number of simultaneous connections.
 const CONNECTIONS: usize = 8;
 /// Connections that stay open after a put and a get of one piece.
 const IDLE_CONNECTIONS: usize = 128;
@@ -85,13 +85,13 @@ impl Measured {
         assert_eq!(body.read(&mut read).unwrap(), 0, "it ends there");
     }
 
-    /// Reads the value.
+    /// Reads the value in pieces.
     fn get(&self, target: &str, pieces: usize) {
         let stream = begun(&self.call("GET", target), 200);
         self.read(stream, pieces);
     }
 
-    /// Begins an upload.
+    /// Begins an upload, and returns its id.
     fn upload(&self, target: &str) -> String {
         let begun = self.call("POST", &format!("{target}?uploads")).send();
         begun.element("UploadId").to_owned()

@@ -40,7 +40,7 @@ fn outline(spans: &[Value]) -> String {
     out
 }
 
-/// Of each quorum call, in order: which spans the servers that took part made, sorted.
+/// For each quorum call, in order: the spans of each server that took part, sorted.
 fn served(spans: &[Value]) -> Vec<BTreeMap<String, Vec<String>>> {
     let parts = parts(spans);
     let name = |span: &Value| span["name"].as_str().expect("spans have names").to_owned();

@@ -11,11 +11,11 @@ use std::process::Command;
 use std::sync::OnceLock;
 use tempfile::TempDir;
 
-/// Seconds.
+/// A minute in seconds.
 pub(crate) const MINUTE: i64 = 60;
-/// Seconds.
+/// An hour in seconds.
 pub(crate) const HOUR: i64 = 60 * MINUTE;
-/// Seconds.
+/// A year in seconds.
 pub(crate) const YEAR: i64 = 365 * 24 * HOUR;
 
 /// A clock that starts right, and is moved while processes run by it.

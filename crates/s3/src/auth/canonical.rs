@@ -18,7 +18,6 @@ const PATH: &AsciiSet = &QUERY.remove(b'/');
 /// A parameter of a query, decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Parameter {
-    /// Its name.
     pub(super) name: Vec<u8>,
     /// Its value; empty if it has none.
     pub(super) value: Vec<u8>,
@@ -118,7 +117,7 @@ fn decode(text: &[u8]) -> Result<Vec<u8>, S3Error> {
     Ok(percent_decode(text).collect())
 }
 
-/// SHA-256.
+/// The SHA-256 digest of these bytes.
 pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
     let digest = digest::digest(&digest::SHA256, bytes);
     let bytes = digest.as_ref().try_into();

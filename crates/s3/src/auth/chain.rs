@@ -13,7 +13,7 @@ pub struct ChunkChain {
     pub(super) key: hmac::Key,
     /// The date of the request as its signature has it.
     pub(super) timestamp: String,
-    /// `DAY/REGION/s3/aws4_request`.
+    /// The scope of the signing key: `DAY/REGION/s3/aws4_request`.
     pub(super) scope: String,
     /// The signature before the next one.
     pub(super) previous: [u8; 32],

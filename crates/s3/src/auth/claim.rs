@@ -44,7 +44,7 @@ pub struct Claim {
 /// The place of a signature in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// The header `Authorization`.
+    /// In the header `Authorization`.
     Header,
     /// The query: a presigned URL, with the seconds that it is valid for.
     Query { expiry_seconds: u64 },
@@ -288,7 +288,7 @@ impl Claim {
         Ok(Claim { signature, ..claim })
     }
 
-    /// `DAY/REGION/s3/aws4_request`.
+    /// The scope of the signing key: `DAY/REGION/s3/aws4_request`.
     fn scope(&self) -> String {
         let (day, region) = (self.day(), &self.region);
         format!("{day:08}/{region}/{SERVICE}/aws4_request")

@@ -38,7 +38,7 @@ pub fn derive_signing_key(secret: &str, day: u32, region: &str, service: &str) -
     SigningKey(key)
 }
 
-/// HMAC-SHA-256.
+/// The HMAC-SHA-256 of the message.
 fn digest(key: &[u8], message: &[u8]) -> Zeroizing<[u8; 32]> {
     let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), message);
     let bytes = tag.as_ref().try_into();

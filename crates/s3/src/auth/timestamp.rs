@@ -55,7 +55,6 @@ impl Timestamp {
         (year * 100 + u32::from(u8::from(month))) * 100 + u32::from(day)
     }
 
-    /// Seconds since 1970.
     pub fn unix_seconds(self) -> i64 {
         self.0.unix_timestamp()
     }

@@ -7,13 +7,13 @@ use super::key::SigningKey;
 
 /// The access key of all examples.
 pub(crate) const KEY_ID: &str = "AKIAIOSFODNN7EXAMPLE";
-/// Its secret.
+/// The secret of that access key.
 pub(crate) const SECRET: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
-/// Their region.
+/// The region of all examples.
 pub(crate) const REGION: &str = "us-east-1";
-/// Their day.
+/// The day of all examples, as yyyymmdd.
 pub(crate) const DAY: u32 = 20_130_524;
-/// Their time, in seconds since 1970.
+/// The time of all examples, in seconds since 1970.
 pub(crate) const NOW_SECONDS: u64 = 1_369_353_600;
 
 const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
@@ -46,7 +46,7 @@ fn signed(method: &str, target: &str, headers: &[(&str, &str)], signature: &str)
     head(method, target, &all)
 }
 
-/// "GET Object".
+/// The example "GET Object".
 pub(crate) fn get_object() -> Parts {
     let headers = [
         BUCKET_HOST,
@@ -58,7 +58,7 @@ pub(crate) fn get_object() -> Parts {
     signed("GET", "/test.txt", &headers, signature)
 }
 
-/// "PUT Object".
+/// The example "PUT Object".
 pub(crate) fn put_object() -> Parts {
     let headers = [
         BUCKET_HOST,
@@ -71,7 +71,7 @@ pub(crate) fn put_object() -> Parts {
     signed("PUT", "/test$file.text", &headers, signature)
 }
 
-/// "GET Bucket Lifecycle".
+/// The example "GET Bucket Lifecycle".
 pub(crate) fn get_lifecycle() -> Parts {
     let headers = [BUCKET_HOST, ("x-amz-content-sha256", EMPTY), DATE];
     let signature = "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543";

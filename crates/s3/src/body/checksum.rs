@@ -13,18 +13,14 @@ use crate::wire::{Code, S3Error};
 pub enum Algorithm {
     /// CRC-32 of Ethernet and gzip.
     Crc32,
-    /// CRC-32C of iSCSI.
+    /// CRC-32C, the CRC of iSCSI.
     Crc32c,
-    /// CRC-64/NVME.
     Crc64Nvme,
-    /// SHA-1.
     Sha1,
-    /// SHA-256.
     Sha256,
 }
 
 impl Algorithm {
-    /// Every algorithm.
     pub const ALL: [Algorithm; 5] = [
         Algorithm::Crc32,
         Algorithm::Crc32c,
@@ -191,7 +187,6 @@ impl Hasher {
 pub struct PartChecksum {
     /// The length of the part in bytes.
     pub length: u64,
-    /// Its checksum.
     pub checksum: Checksum,
 }
 
@@ -239,7 +234,7 @@ pub fn multipart_etag(parts: &[[u8; 16]]) -> String {
 /// The checksums that a caller says a body has.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Expected {
-    /// `Content-MD5`.
+    /// The MD5 in the header `Content-MD5`.
     pub md5: Option<[u8; 16]>,
     /// `x-amz-checksum-*` in the head of the request.
     pub checksum: Option<Checksum>,

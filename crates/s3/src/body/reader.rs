@@ -17,7 +17,6 @@ use crate::wire::{Code, S3Error};
 /// The form of a body, and what is verified of it.
 #[derive(Clone, Debug)]
 pub struct BodyPlan {
-    /// The declared form.
     pub payload: Payload,
     /// The state from which signatures of chunks go on. Needed if chunks are signed.
     pub chain: Option<ChunkChain>,

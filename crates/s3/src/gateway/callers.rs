@@ -65,7 +65,7 @@ impl CallerClient {
     }
 }
 
-/// All callers.
+/// The callers that the gateway remembers: their signing keys, and a client for each.
 #[derive(Debug)]
 pub(super) struct Callers {
     gateway: Client,
@@ -239,7 +239,7 @@ fn of_trust(error: &TrustError, key_id: &str) -> S3Error {
 #[derive(Debug)]
 pub(super) struct Remembered<K, V> {
     most: usize,
-    /// Counts uses.
+    /// Number of uses so far: the last use of a row is its time.
     clock: u64,
     rows: HashMap<K, (u64, V)>,
 }

@@ -13,7 +13,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// The header.
+/// The header that names the time of an object's deletion by a rule.
 pub(super) const EXPIRATION: HeaderName = HeaderName::from_static("x-amz-expiration");
 /// The age at which rules are read again.
 const LASTS: Duration = Duration::from_secs(5);

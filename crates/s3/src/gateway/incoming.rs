@@ -74,7 +74,7 @@ pub(super) struct CallerBody<'a> {
     pub(super) head: &'a Parts,
     pub(super) caller: &'a Caller,
     pub(super) incoming: &'a mut Incoming,
-    /// Counts its bytes.
+    /// The metric that counts its bytes.
     pub(super) received: &'a IntCounter,
 }
 

@@ -22,7 +22,6 @@ const FULL_OBJECT: &str = "FULL_OBJECT";
 /// A checksum as it is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct KeptChecksum {
-    /// It.
     pub(super) checksum: Checksum,
     /// It is a checksum of the checksums of so many parts.
     pub(super) parts: Option<u16>,
@@ -54,7 +53,7 @@ pub(super) struct Kept {
     pub(super) content: ContentHeaders,
     /// Names behind `x-amz-meta-`, and their values.
     pub(super) user: Vec<(String, String)>,
-    /// Tags.
+    /// Tags: pairs of name and value.
     pub(super) tags: Vec<(String, String)>,
     /// The checksum that the writer asked for.
     pub(super) checksum: Option<KeptChecksum>,

@@ -85,7 +85,7 @@ pub(super) async fn run(gateway: Arc<Gateway>, mut stop: Stop) {
     }
 }
 
-/// Carries rules out.
+/// Deletes objects by the lifecycle rules of their buckets.
 #[derive(Debug)]
 pub(super) struct Lifecycle {
     /// A client with the key of the gateway, which reads rules and nothing else.

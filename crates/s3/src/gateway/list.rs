@@ -19,7 +19,7 @@ const ROUNDS: usize = 50;
 /// The mark of a token's form, so that a later form can be distinguished.
 const FORM: char = '1';
 
-/// A page.
+/// A page of a listing, as far as it is gathered.
 #[derive(Debug, Default)]
 struct Gathered {
     entries: Vec<Entry>,
@@ -66,7 +66,7 @@ pub(super) async fn versions(
     Ok(Reply::document(xml::list::versions(&page)))
 }
 
-/// Gathers a page.
+/// Gathers a page from the domain's listings, behind `after`.
 async fn gather(domain: &Domain, list: &ListObjects, after: String) -> Result<Gathered, S3Error> {
     let mut gathered = Gathered::default();
     if list.max_keys == 0 {

@@ -23,7 +23,7 @@ const UNIQUE: &str = "names are constants, valid and unlike each other";
 /// The way to something that the gateway remembers; the label `how`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Recall {
-    /// It was remembered.
+    /// The gateway remembered it.
     Kept,
     /// The cluster was asked.
     Asked,
@@ -77,7 +77,7 @@ impl Adding<'_> {
 }
 
 impl Metrics {
-    /// Nothing counted yet.
+    /// Registers all metrics, with nothing counted.
     pub(super) fn new() -> Metrics {
         let registry = Registry::new();
         let add = Adding(&registry);
@@ -175,7 +175,7 @@ impl Metrics {
     }
 }
 
-/// An open connection.
+/// Counts a connection as open until it is dropped.
 pub(super) struct CountedConnection(IntGauge);
 
 impl Drop for CountedConnection {

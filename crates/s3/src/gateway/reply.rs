@@ -12,18 +12,18 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::sync::mpsc;
 
-/// A response.
+/// A response, with a body that is still to be streamed.
 pub(super) struct Reply {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: ReplyBody,
 }
 
-/// Its body.
+/// The body of a response.
 pub(super) enum ReplyBody {
     /// None. A response to `HEAD` may say a length all the same.
     Empty,
-    /// A document.
+    /// An XML or JSON document.
     Document(String),
     /// The content of an object, and its length in bytes.
     Object(Box<ObjectStream>, u64),
@@ -43,7 +43,7 @@ impl Reply {
         Reply::new(StatusCode::OK)
     }
 
-    /// 204.
+    /// A response with status 204.
     pub(super) fn no_content() -> Reply {
         Reply::new(StatusCode::NO_CONTENT)
     }

@@ -77,7 +77,7 @@ codes! {
     ExpiredToken = 400,
     /// The body ended before the length that was said.
     IncompleteBody = 400,
-    /// The gateway failed.
+    /// The gateway itself failed.
     InternalError = 500,
     /// The access key does not exist, or counts no longer.
     InvalidAccessKeyId = 403,
@@ -145,7 +145,7 @@ codes! {
     ServiceUnavailable = 503,
     /// The gateway takes no more requests for the moment.
     SlowDown = 503,
-    /// Too many buckets.
+    /// The caller owns too many buckets.
     TooManyBuckets = 400,
     /// An operation that the request's XML or headers ask for in vain.
     UnexpectedContent = 400,

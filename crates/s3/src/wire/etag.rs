@@ -16,7 +16,7 @@ pub enum WriteCondition {
 /// `*`, or `ETag`s without their quotation marks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ETagList {
-    /// Any object.
+    /// `*`: any existing object.
     Any,
     /// An object with one of these.
     Of(Vec<String>),

@@ -123,7 +123,7 @@ fn invocation(text: &str) -> u128 {
     })
 }
 
-/// `8-4-4-4-12` hexadecimal digits.
+/// Parses a UUID: `8-4-4-4-12` hexadecimal digits.
 fn uuid(text: &str) -> Option<u128> {
     let groups: Vec<&str> = text.split('-').collect();
     let lengths = groups.iter().map(|group| group.len());

@@ -9,7 +9,6 @@ use crate::body::checksum::{Algorithm, Expected};
 pub struct S3Request {
     /// The thing that it is about.
     pub target: Target,
-    /// The operation.
     pub operation: Operation,
     /// The caller's id of the request, which stays while an SDK repeats it (`amz-sdk-invocation-id`); 0 is none.
     pub invocation: u128,
@@ -32,13 +31,12 @@ impl S3Request {
 /// The thing that a request is about.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
-    /// The gateway.
+    /// The gateway itself, without a bucket.
     Service,
-    /// A bucket.
+    /// A bucket, by its name.
     Bucket(String),
-    /// An object.
+    /// An object in a bucket.
     Object {
-        /// Its bucket.
         bucket: String,
         /// Its key: 1 to 1024 bytes of UTF-8, decoded once.
         key: String,
@@ -72,7 +70,7 @@ pub enum Operation {
     CreateBucket {
         /// A word for the kind of the domain: `conditional`, or a DAP's name.
         kind: Option<String>,
-        /// Servers.
+        /// Number of its servers.
         n: Option<usize>,
         /// Elements that a value is restored from.
         k: Option<u8>,
@@ -104,15 +102,15 @@ pub enum Operation {
     DeleteObjects,
     /// `GET /BUCKET?uploads`.
     ListMultipartUploads {
-        /// Keys begin so.
+        /// Only keys with this prefix are listed.
         prefix: String,
         /// Keys with this behind the prefix are listed once.
         delimiter: String,
-        /// List on behind this key.
+        /// Only keys greater than this one are listed.
         key_marker: String,
         /// Uploads of the key `key_marker` are listed behind this one.
         upload_id_marker: String,
-        /// Uploads at most.
+        /// Maximum number of listed uploads.
         max_uploads: usize,
         /// Keys are to be percent-encoded.
         url_encoding: bool,
@@ -133,7 +131,7 @@ pub enum Operation {
         attributes: Vec<String>,
         /// Parts at most, 0 to 1000.
         max_parts: usize,
-        /// List on behind this part.
+        /// Only parts with a greater number are listed.
         part_marker: u16,
     },
     /// `PUT /BUCKET/KEY`.
@@ -165,7 +163,6 @@ pub enum Operation {
     },
     /// `PUT /BUCKET/KEY?partNumber=N&uploadId=ID`.
     UploadPart {
-        /// The upload.
         upload_id: String,
         /// 1 to 10 000.
         part: u16,
@@ -174,7 +171,6 @@ pub enum Operation {
     },
     /// `UploadPart` with `x-amz-copy-source`: a part that is copied.
     UploadPartCopy {
-        /// The upload.
         upload_id: String,
         /// 1 to 10 000.
         part: u16,
@@ -185,7 +181,6 @@ pub enum Operation {
     },
     /// `POST /BUCKET/KEY?uploadId=ID`, with a document.
     CompleteMultipartUpload {
-        /// The upload.
         upload_id: String,
         /// The version that is to be replaced.
         condition: Option<WriteCondition>,
@@ -197,17 +192,13 @@ pub enum Operation {
         length: Option<u64>,
     },
     /// `DELETE /BUCKET/KEY?uploadId=ID`.
-    AbortMultipartUpload {
-        /// The upload.
-        upload_id: String,
-    },
+    AbortMultipartUpload { upload_id: String },
     /// `GET /BUCKET/KEY?uploadId=ID`.
     ListParts {
-        /// The upload.
         upload_id: String,
-        /// List on behind this part.
+        /// Only parts with a greater number are listed.
         marker: u16,
-        /// Parts at most.
+        /// Maximum number of listed parts.
         max_parts: usize,
         /// The key is to be percent-encoded.
         url_encoding: bool,
@@ -253,11 +244,11 @@ impl Operation {
 /// Asking for a document that a bucket or an object has, replacing it, removing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// `GET`.
+    /// Returns the document.
     Get,
-    /// `PUT`.
+    /// Replaces the document.
     Put,
-    /// `DELETE`.
+    /// Removes the document.
     Delete,
 }
 
@@ -273,9 +264,8 @@ pub enum ListStyle {
 /// A page of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListObjects {
-    /// Its form.
     pub style: ListStyle,
-    /// Keys begin so.
+    /// Only keys with this prefix are listed.
     pub prefix: String,
     /// Keys with this behind the prefix are listed once, as a common prefix; empty: none.
     pub delimiter: String,
@@ -309,9 +299,9 @@ pub struct GetOptions {
 /// Conditions of a read, in the order of RFC 9110.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct ReadConditions {
-    /// `If-Match`.
+    /// Condition of the header `If-Match`.
     pub if_match: Option<ETagList>,
-    /// `If-None-Match`.
+    /// Condition of the header `If-None-Match`.
     pub if_none_match: Option<ETagList>,
     /// `If-Modified-Since`, in seconds since 1970.
     pub if_modified_since: Option<i64>,
@@ -329,18 +319,16 @@ pub struct ResponseOverrides {
 /// The source of a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopySource {
-    /// Its bucket.
     pub bucket: String,
-    /// Its key.
     pub key: String,
-    /// `x-amz-copy-source-if-*`.
+    /// Conditions of the headers `x-amz-copy-source-if-*`.
     pub conditions: ReadConditions,
 }
 
 /// Headers of the content that are kept with an object and given back.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct ContentHeaders {
-    /// `Content-Type`.
+    /// Value of the header `Content-Type`.
     pub content_type: Option<String>,
     /// `Cache-Control`, `Content-Disposition`, `Content-Encoding` (without `aws-chunked`), `Content-Language`, `Expires`, by their names in small letters.
     pub others: Vec<(String, String)>,
@@ -353,7 +341,7 @@ pub struct PutHeaders {
     pub content: ContentHeaders,
     /// `x-amz-meta-*`, by the name behind that in small letters.
     pub user: Vec<(String, String)>,
-    /// Tags (`x-amz-tagging`), decoded.
+    /// Tags of the header `x-amz-tagging`, decoded.
     pub tags: Vec<(String, String)>,
     /// The version that is to be replaced.
     pub condition: Option<WriteCondition>,

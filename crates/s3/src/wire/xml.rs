@@ -35,7 +35,6 @@ pub use writer::timestamp;
 /// The owner of buckets and objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// Its id.
     pub id: String,
     /// Its name for people.
     pub display_name: String,

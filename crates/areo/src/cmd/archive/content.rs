@@ -25,7 +25,7 @@ pub(in crate::cmd) struct Content {
 }
 
 impl Archive {
-    /// Begins a value.
+    /// Begins to write a value.
     pub(in crate::cmd) fn write_content(&self) -> io::Result<ContentWriter> {
         Ok(ContentWriter {
             file: NamedTempFile::new_in(self.folder.join("unfinished"))?,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 #[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]
 #[serde(tag = "line", rename_all = "lowercase")]
 pub(in crate::cmd) enum Line {
-    /// The first line.
+    /// The first line of a manifest.
     Begin(Begin),
     /// This is there, and was not in the run before, or was another version.
     Put(Item),
@@ -30,7 +30,7 @@ pub(in crate::cmd) enum Line {
     Domain(DomainLine),
     /// The domain is there no more.
     Removed { domain: String },
-    /// The last line.
+    /// The last line of a manifest.
     End(End),
 }
 

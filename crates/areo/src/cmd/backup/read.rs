@@ -29,7 +29,7 @@ pub(super) enum Read {
     Unchanged,
     /// It was deleted meanwhile.
     Gone(ItemName),
-    /// It is damaged.
+    /// The item is damaged.
     Unreadable(ItemName, Failure),
 }
 
@@ -84,7 +84,7 @@ impl Reading {
         Err(failure(error.expect("it was read")))
     }
 
-    /// The newest version.
+    /// Reads the newest version of an object.
     async fn version(&self, name: &ItemName) -> Result<Item, Why> {
         let mut stream = self.domain.get_stream(&name.key).await?;
         let mut writer = self.begin().await?;

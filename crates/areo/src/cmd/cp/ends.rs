@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub(super) enum End {
     /// A local file or folder.
     Files(PathBuf),
-    /// Objects.
+    /// Objects of a domain.
     Objects(Objects),
 }
 

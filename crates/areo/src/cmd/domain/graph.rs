@@ -51,7 +51,8 @@ impl Drawing<'_> {
     }
 }
 
-/// By node: what comes next, without what comes after that. The first one is followed by all that nothing else leads to.
+/// For each node its direct successors, without those that another successor leads to. The first node is followed by
+/// all nodes without a predecessor.
 fn nearest(graph: &ConfigurationGraph) -> Vec<Vec<usize>> {
     let count = graph.nodes.len();
     let mut after: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); count];

@@ -24,9 +24,9 @@ pub(in crate::cmd) struct Source {
     reader: File,
     /// A second handle of `reader` if that is a regular file, and the offset at which the value ends.
     file: Option<(fs::File, u64)>,
-    /// Bytes that came.
+    /// Number of bytes that were read.
     pub(in crate::cmd) bytes: u64,
-    /// Moves with them.
+    /// The progress bar, which follows the bytes.
     pub(in crate::cmd) bar: ProgressBar,
     interrupt: Interrupt,
     interrupted: Pin<Box<dyn Future<Output = ()> + Send>>,

@@ -25,7 +25,7 @@ impl TransferReport {
         (domain, Arc::new(moved))
     }
 
-    /// Objects and bytes.
+    /// The sums of moved objects and bytes.
     pub(in crate::cmd) fn sums(&self) -> (u64, u64) {
         let sum = |of: &AtomicU64| of.load(Ordering::Relaxed);
         (sum(&self.objects), sum(&self.bytes))

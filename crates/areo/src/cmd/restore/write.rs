@@ -16,9 +16,9 @@ use tokio::task::spawn_blocking;
 /// The result of restoring an object or a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Restored {
-    /// So many bytes.
+    /// The item was written, with this number of bytes.
     Written(u64),
-    /// It was there.
+    /// The item had this content already.
     Unchanged,
     /// Another one was there, and stays.
     Kept,

@@ -30,7 +30,6 @@ const PAUSE: Duration = Duration::from_mins(1);
 
 /// The encryption that an operator has chosen.
 pub(super) enum Encryption {
-    /// None.
     None,
     /// A certificate in files.
     Files(TlsAcceptor),

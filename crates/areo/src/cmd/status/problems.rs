@@ -14,7 +14,7 @@ const COLUMNS: usize = 80;
 /// A sentence about what is wrong.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Problem {
-    /// Operations fail now.
+    /// True if operations fail now.
     is_outage: bool,
     text: String,
 }

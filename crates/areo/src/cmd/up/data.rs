@@ -294,7 +294,7 @@ impl Data {
 enum Content {
     /// It is not there, or empty.
     Nothing,
-    /// Something of ours.
+    /// Data of a server of this program.
     Ours,
 }
 

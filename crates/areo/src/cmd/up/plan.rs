@@ -86,7 +86,7 @@ impl Plan {
         self.servers.unwrap_or(DEFAULT_SERVERS)
     }
 
-    /// How the domain `default` of so many servers is to keep values.
+    /// The kind of the domain `default` on this number of servers.
     pub(super) fn dap(&self, servers: usize) -> Outcome<Dap> {
         domain::dap(self.dap.unwrap_or(DapWord::Ec), self.k, servers)
     }

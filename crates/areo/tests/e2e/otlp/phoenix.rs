@@ -64,7 +64,7 @@ impl Phoenix {
         Some(phoenix)
     }
 
-    /// What it has kept, as it says it.
+    /// The spans that it has stored, by its own query.
     fn asked(&self) -> Option<Value> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.http)).ok()?;
         let head = format!(

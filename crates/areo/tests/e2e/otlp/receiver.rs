@@ -49,7 +49,7 @@ fn attributes(all: &[KeyValue]) -> BTreeMap<String, String> {
     all.iter().filter_map(text).collect()
 }
 
-/// What has arrived. Clones are the same collector.
+/// A collector of spans. Clones share the received requests.
 #[derive(Clone, Default)]
 pub(crate) struct Collector(Arc<Mutex<Vec<ReceivedRequest>>>);
 
@@ -92,7 +92,7 @@ impl Collector {
         (collector, format!("http://{address}"))
     }
 
-    /// What has arrived of this trace.
+    /// The spans of this trace that have arrived.
     pub(crate) fn trace(&self, id: &str) -> Vec<ReceivedRequest> {
         let all = self.0.lock().expect("nobody panics with it");
         let of = |received: &&ReceivedRequest| hexadecimal(&received.span.trace_id) == id;

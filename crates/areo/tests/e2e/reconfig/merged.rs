@@ -126,7 +126,7 @@ fn a_change_that_was_left_is_finished() {
     }
 }
 
-/// What `areo domain show` prints about the last configuration: who leads, and which client proposed it.
+/// The leader of the last configuration, and the client that proposed it, as `areo domain show` prints them.
 fn leader(cluster: &Cluster, domain: &str) -> (String, String) {
     let shown = cluster.run(&["domain", "show", domain, "--json"]).done();
     let shown = shown.objects().remove(0);

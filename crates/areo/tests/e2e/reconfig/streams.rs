@@ -42,7 +42,7 @@ fn get(cluster: &Cluster, more: &[&str]) -> Vec<u8> {
     }
 }
 
-/// What the clients share.
+/// State that the clients share.
 struct Work<'a> {
     cluster: &'a Cluster,
     stopped: AtomicBool,

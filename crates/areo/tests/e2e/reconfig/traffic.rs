@@ -18,7 +18,7 @@ const READERS: u64 = 2;
 /// Larger than what erasure coding keeps as a copy.
 const VALUE_BYTES: usize = 20_000;
 
-/// Clients at work.
+/// Clients that work in the background.
 pub(crate) struct Traffic {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
@@ -67,7 +67,7 @@ impl Traffic {
         wait_until(|| completed() >= enough || ended());
     }
 
-    /// What happened. Fails if an operation failed.
+    /// Stops the clients and returns their history. Fails if an operation failed.
     pub(crate) fn stop(mut self) -> Vec<u8> {
         self.shared.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
@@ -106,7 +106,7 @@ fn run(shared: &Shared, number: u64, domain: &Domain, pause: Duration) {
     }
 }
 
-/// What was read, if anything, and the version that was written or read.
+/// The value that was read, if any, and the version that was read or written.
 type SeenVersion = (Option<String>, Option<Version>);
 
 /// Writes the text, followed by enough to make a value of it.

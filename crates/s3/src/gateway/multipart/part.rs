@@ -24,7 +24,7 @@ const PART_KEPT: &str = ":part";
 pub(super) struct KeptPart {
     /// The version of the record.
     pub(super) version: Version,
-    /// Without quotation marks.
+    /// The `ETag` without quotation marks.
     pub(super) etag: String,
     pub(super) checksum: Option<Checksum>,
     /// The place of its bytes.

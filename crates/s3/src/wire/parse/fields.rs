@@ -63,7 +63,7 @@ impl Fields {
         Ok(())
     }
 
-    /// Takes a parameter.
+    /// Takes a query parameter out of the fields.
     pub(super) fn parameter(&mut self, name: &str) -> Option<String> {
         self.parameters.remove(name)
     }

@@ -37,7 +37,7 @@ pub(super) fn objects(fields: &mut Fields) -> Result<Operation, S3Error> {
     }))
 }
 
-/// `GET /BUCKET?versions`.
+/// Parses `GET /BUCKET?versions`.
 pub(super) fn versions(fields: &mut Fields) -> Result<Operation, S3Error> {
     let has_key = fields.shows("key-marker");
     let after = key(fields, "key-marker")?;
@@ -59,7 +59,7 @@ pub(super) fn versions(fields: &mut Fields) -> Result<Operation, S3Error> {
     }))
 }
 
-/// `GET /BUCKET?uploads`.
+/// Parses `GET /BUCKET?uploads`.
 pub(super) fn uploads(fields: &mut Fields) -> Result<Operation, S3Error> {
     Ok(Operation::ListMultipartUploads {
         prefix: key(fields, "prefix")?,
@@ -71,7 +71,7 @@ pub(super) fn uploads(fields: &mut Fields) -> Result<Operation, S3Error> {
     })
 }
 
-/// `GET /BUCKET/KEY?uploadId=ID`.
+/// Parses `GET /BUCKET/KEY?uploadId=ID`.
 pub(super) fn parts(upload_id: String, fields: &mut Fields) -> Result<Operation, S3Error> {
     Ok(Operation::ListParts {
         upload_id,

@@ -14,7 +14,7 @@ use std::time::UNIX_EPOCH;
 /// The last part of an upload.
 pub(crate) const LAST_PART: u16 = 10_000;
 
-/// Words in `x-amz-object-attributes`.
+/// The words that `x-amz-object-attributes` may have.
 const ATTRIBUTES: &[&str] = &[
     "ETag",
     "Checksum",
@@ -23,7 +23,7 @@ const ATTRIBUTES: &[&str] = &[
     "ObjectSize",
 ];
 
-/// Parameters `response-*`.
+/// The parameters `response-*` that set a header of the response.
 const OVERRIDES: &[&str] = &[
     "cache-control",
     "content-disposition",

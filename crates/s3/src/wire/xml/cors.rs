@@ -108,7 +108,7 @@ fn rule(mut listed: Element) -> Result<CorsRule, S3Error> {
     }
 }
 
-/// `CORSConfiguration`.
+/// Writes a `CORSConfiguration` document.
 pub fn cors(rules: &[CorsRule]) -> String {
     document("CORSConfiguration", |writer| {
         for rule in rules {

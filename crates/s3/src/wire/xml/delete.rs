@@ -9,7 +9,7 @@ use crate::wire::parse::checked_key;
 /// Objects of one request.
 pub const KEYS: usize = 1000;
 
-/// `Delete`.
+/// The content of a `Delete` document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delete {
     /// True if the response is to name failures alone.
@@ -21,7 +21,6 @@ pub struct Delete {
 /// An object that is to be deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeleteEntry {
-    /// Its key.
     pub key: String,
     /// The version that is to be deleted.
     pub condition: Option<WriteCondition>,
@@ -30,9 +29,7 @@ pub struct DeleteEntry {
 /// An object that was not deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeleteFailure {
-    /// Its key.
     pub key: String,
-    /// The reason.
     pub error: S3Error,
 }
 

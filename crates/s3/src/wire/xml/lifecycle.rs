@@ -47,7 +47,7 @@ pub struct LifecycleFilter {
 /// The time after which an object is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expiration {
-    /// So many days after it was written, 1 or more, at the next midnight UTC.
+    /// A number of days after the write, 1 or more, counted to the next midnight UTC.
     Days(u32),
     /// A midnight UTC, in milliseconds since 1970.
     Date(i64),
@@ -264,7 +264,7 @@ fn at_least_one(name: &str, text: &str) -> Result<u32, S3Error> {
     }
 }
 
-/// `LifecycleConfiguration`.
+/// Writes a `LifecycleConfiguration` document.
 pub fn lifecycle(rules: &[LifecycleRule]) -> String {
     document("LifecycleConfiguration", |writer| {
         for rule in rules {

@@ -8,7 +8,6 @@ use crate::wire::request::{ListObjects, ListStyle};
 /// A bucket of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BucketEntry {
-    /// Its name.
     pub name: String,
     /// The time when it was created, in milliseconds since 1970.
     pub created_ms: i64,
@@ -17,13 +16,12 @@ pub struct BucketEntry {
 /// An object of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectEntry {
-    /// Its key.
     pub key: String,
     /// The time when it was written, in milliseconds since 1970.
     pub modified_ms: i64,
     /// Its `ETag`, without quotation marks.
     pub etag: String,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
     /// The checksum that is kept with it, if there is one.
     pub checksum: Option<ChecksumKind>,
@@ -32,7 +30,6 @@ pub struct ObjectEntry {
 /// A checksum, without its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChecksumKind {
-    /// The algorithm.
     pub algorithm: Algorithm,
     /// True if it is of all bytes; false if of the parts' checksums.
     pub is_full_object: bool,
@@ -41,7 +38,6 @@ pub struct ChecksumKind {
 /// A page of a list of objects or versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page<'a> {
-    /// The bucket.
     pub bucket: &'a str,
     /// The request, whose parameters the document repeats.
     pub request: &'a ListObjects,
@@ -55,7 +51,7 @@ pub struct Page<'a> {
     pub owner: &'a Owner,
 }
 
-/// `ListAllMyBucketsResult`.
+/// Writes a `ListAllMyBucketsResult` document.
 pub fn buckets(owner: &Owner, buckets: &[BucketEntry]) -> String {
     document("ListAllMyBucketsResult", |writer| {
         writer.owner("Owner", owner);

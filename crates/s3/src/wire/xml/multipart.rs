@@ -29,7 +29,7 @@ pub struct PartEntry {
     pub etag: String,
     /// The time when it came, in milliseconds since 1970.
     pub modified_ms: i64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
     /// Its checksum, if one is kept.
     pub checksum: Option<Checksum>,
@@ -83,7 +83,7 @@ fn completed_part(mut listed: Element) -> Result<CompletedPart, S3Error> {
     })
 }
 
-/// `InitiateMultipartUploadResult`.
+/// Writes an `InitiateMultipartUploadResult` document.
 pub fn initiated(bucket: &str, key: &str, upload_id: &str) -> String {
     document("InitiateMultipartUploadResult", |writer| {
         writer.element("Bucket", bucket);
@@ -97,9 +97,7 @@ pub fn initiated(bucket: &str, key: &str, upload_id: &str) -> String {
 pub struct Completed {
     /// The URL of the object.
     pub location: String,
-    /// Its bucket.
     pub bucket: String,
-    /// Its key.
     pub key: String,
     /// Its `ETag`, without quotation marks.
     pub etag: String,
@@ -116,7 +114,7 @@ pub struct CompletedChecksum {
     pub parts: Option<u32>,
 }
 
-/// `CompleteMultipartUploadResult`.
+/// Writes a `CompleteMultipartUploadResult` document.
 pub fn completed(completed: &Completed) -> String {
     document("CompleteMultipartUploadResult", |writer| {
         writer.element("Location", &completed.location);
@@ -133,11 +131,8 @@ pub fn completed(completed: &Completed) -> String {
 /// A page of the parts of an upload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartsPage<'a> {
-    /// The bucket.
     pub bucket: &'a str,
-    /// The key.
     pub key: &'a str,
-    /// The upload.
     pub upload_id: &'a str,
     /// Parts behind this one are listed.
     pub marker: u16,
@@ -155,7 +150,7 @@ pub struct PartsPage<'a> {
     pub owner: &'a Owner,
 }
 
-/// `ListPartsResult`.
+/// Writes a `ListPartsResult` document.
 pub fn parts(page: &PartsPage) -> String {
     document("ListPartsResult", |writer| {
         writer.element("Bucket", page.bucket);
@@ -195,7 +190,6 @@ fn kind(checksum: Option<ChecksumKind>, writer: &mut Writer) {
 pub struct UploadEntry {
     /// The key of the object.
     pub key: String,
-    /// The upload.
     pub upload_id: String,
     /// The time when it was begun, in milliseconds since 1970.
     pub initiated_ms: i64,
@@ -206,9 +200,8 @@ pub struct UploadEntry {
 /// A page of the uploads of a bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UploadsPage<'a> {
-    /// The bucket.
     pub bucket: &'a str,
-    /// Keys begin so.
+    /// Only keys with this prefix are listed.
     pub prefix: &'a str,
     /// Keys with this behind the prefix are listed once.
     pub delimiter: &'a str,
@@ -230,7 +223,7 @@ pub struct UploadsPage<'a> {
     pub owner: &'a Owner,
 }
 
-/// `ListMultipartUploadsResult`.
+/// Writes a `ListMultipartUploadsResult` document.
 pub fn uploads(page: &UploadsPage) -> String {
     document("ListMultipartUploadsResult", |writer| {
         writer.element("Bucket", page.bucket);

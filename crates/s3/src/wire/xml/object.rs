@@ -17,7 +17,7 @@ pub struct Copied {
     pub is_full_object: bool,
 }
 
-/// `CopyObjectResult`.
+/// Writes a `CopyObjectResult` document.
 pub fn copied(copied: &Copied) -> String {
     document("CopyObjectResult", |writer| {
         copy(copied, writer);
@@ -27,7 +27,7 @@ pub fn copied(copied: &Copied) -> String {
     })
 }
 
-/// `CopyPartResult`.
+/// Writes a `CopyPartResult` document.
 pub fn copied_part(copied: &Copied) -> String {
     document("CopyPartResult", |writer| copy(copied, writer))
 }
@@ -45,11 +45,11 @@ pub struct Attributes {
     pub etag: Option<String>,
     /// `Checksum`, and true if it is of all bytes.
     pub checksum: Option<(Checksum, bool)>,
-    /// `ObjectParts`.
+    /// `ObjectParts`: a page of the object's parts.
     pub parts: Option<AttributeParts>,
     /// `StorageClass`: true if it was asked for.
     pub shows_storage_class: bool,
-    /// `ObjectSize`, in bytes.
+    /// `ObjectSize`: size of the object in bytes.
     pub size: Option<u64>,
 }
 
@@ -68,7 +68,7 @@ pub struct AttributeParts {
     pub parts: Vec<PartEntry>,
 }
 
-/// `GetObjectAttributesResponse`.
+/// Writes a `GetObjectAttributesResponse` document.
 pub fn attributes(attributes: &Attributes) -> String {
     document("GetObjectAttributesResponse", |writer| {
         // This document alone has the ETag without quotation marks.

@@ -30,7 +30,7 @@ pub fn read_tagging(body: &[u8], most: usize) -> Result<Vec<(String, String)>, S
     Ok(tags)
 }
 
-/// `Tagging`.
+/// Writes a `Tagging` document.
 pub fn tagging(tags: &[(String, String)]) -> String {
     document("Tagging", |writer| {
         writer.within("TagSet", |writer| {

@@ -22,7 +22,7 @@ fn crc32() -> Checksum {
     }
 }
 
-/// 2026-11-27 21:48 UTC.
+/// A time in milliseconds since 1970: 2026-11-27 21:48 UTC.
 const MS: i64 = 1_795_816_080_000;
 
 /// The text that stands for a document here: an element a line, indented, and the namespace left out.

@@ -11,7 +11,7 @@ const DEPTH: usize = 16;
 /// Elements of a document: 10 000 parts have fewer.
 const ELEMENTS: usize = 100_000;
 
-/// An element.
+/// An element of a parsed document.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Element {
     /// Its name, without the prefix of a namespace.
