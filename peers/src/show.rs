@@ -67,7 +67,7 @@ fn ratios(out: Output, report: &Report) -> Outcome {
     section(out, head, rows)
 }
 
-/// How clients that increment one counter share it, and what it came to.
+/// Prints how clients that increment one counter share it, with the counter's end.
 fn counters(out: Output, report: &Report) -> Outcome {
     let head = "operation | > clients | store | > least of a client | > most of a client | > rounds | \
                 > succeeded | > unknown | > counted";
@@ -97,7 +97,7 @@ fn counters(out: Output, report: &Report) -> Outcome {
     section(out, head, report.points.iter().filter(counted).map(row))
 }
 
-/// What was reconfigured meanwhile, and what operations visited.
+/// Prints the reconfigurations meanwhile, and the configurations that operations visited.
 fn reconfigured(out: Output, report: &Report) -> Outcome {
     let head = "operation | > size | > clients | store | > reconfigurations/s | \
                 > configurations of an operation | > rounds";
@@ -117,7 +117,7 @@ fn reconfigured(out: Output, report: &Report) -> Outcome {
     section(out, head, report.points.iter().filter(changed).map(row))
 }
 
-/// What clients noticed of members that were killed.
+/// Prints the effect of killed members on clients.
 fn killed(out: Output, report: &Report) -> Outcome {
     let head = "store | killed | > longest without a completion | > before it | \
                 > operations/s before | > after | > after / before | > failed";

@@ -119,7 +119,7 @@ impl Stores {
     }
 }
 
-/// Whether its servers run already, and are not started here.
+/// True if its servers run already, and are not started here.
 fn runs_already(name: TargetName) -> bool {
     use TargetName::{Cassandra, CassandraSerial};
     name.is_bucket() || matches!(name, Cassandra | CassandraSerial)

@@ -18,7 +18,7 @@ fn program() -> &'static str {
     env!("CARGO_BIN_EXE_areo-peers")
 }
 
-/// Where the product and the laboratory are, built from the same sources.
+/// Folder of the product and the laboratory, built from these sources.
 fn folder() -> PathBuf {
     let folder = built::root().join("target/verify");
     built::ensure(&folder);
@@ -37,7 +37,7 @@ fn prepared(words: &str) -> Command {
     command
 }
 
-/// Runs the laboratory.
+/// Runs the laboratory program.
 fn lab(arguments: &[&str]) -> CommandOutput {
     command::ended(command::of(folder().join("areo-lab")).args(arguments), b"")
 }
@@ -105,7 +105,7 @@ fn stores_are_measured_in_turn_and_the_page_is_drawn_again() {
     assert!(read(&html) == read(&again), "drawn again");
 }
 
-/// Of this store it is known where the time of each kind of operation went: its parts are all of it.
+/// Checks the breakdowns of this store: the parts of each kind of operation make up its whole time.
 fn breakdowns(report: &Value) {
     let of = report["breakdowns"].as_array().unwrap();
     assert_eq!(of.len(), 2 * 2, "{report}");

@@ -92,7 +92,7 @@ impl Code {
             .next_multiple_of(BLOCK)
     }
 
-    /// Which bytes of a value of `value_length` bytes are data fragment `index`.
+    /// The range of a value of `value_length` bytes that is data fragment `index`.
     ///
     /// Shorter than [`Code::fragment_length`], or empty, at the end of the value: the missing tail counts as zeros
     /// that are never stored or sent. The ranges of all data fragments in order cover the value exactly.
@@ -355,25 +355,25 @@ pub enum ReconstructError {
     },
     /// A fragment, present or missing, that the code does not have.
     IndexOutOfRange {
-        /// Its index.
+        /// Index of that fragment.
         index: u8,
         /// The number of fragments of the code.
         n: u8,
     },
     /// A fragment twice among those present or twice among those missing.
     DuplicateIndex {
-        /// Its index.
+        /// Index of that fragment.
         index: u8,
     },
     /// A fragment both present and missing.
     MissingIsPresent {
-        /// Its index.
+        /// Index of that fragment.
         index: u8,
     },
     /// A present parity fragment that is not as long as the first one, or a data fragment that is longer: they cannot
     /// be fragments of one value.
     FragmentLength {
-        /// Its index.
+        /// Index of that fragment.
         index: u8,
         /// Its length in bytes.
         length: usize,

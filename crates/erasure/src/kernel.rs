@@ -103,7 +103,7 @@ impl Engine {
         kernel.is_available().then_some(Engine(kernel))
     }
 
-    /// Which kernel this is.
+    /// The kernel of this engine.
     pub(crate) fn kernel(self) -> Kernel {
         self.0
     }

@@ -124,7 +124,7 @@ fn data_fragments_are_not_longer_than_parity_fragments() {
     code.encode(&[&[1], &[2, 2]], &mut [&mut [0; 1]]);
 }
 
-/// What reconstruction of `missing` (index, length of the buffer) from `present` of [5,3] says.
+/// The error of reconstructing `missing` (index, length of the buffer) from `present` of [5,3].
 fn refusal(present: &[(u8, &[u8])], missing: &[(u8, usize)]) -> ReconstructError {
     let code = Code::new(5, 3).unwrap();
     let mut buffers: Vec<Vec<u8>> = missing.iter().map(|&(_, n)| vec![0x5a; n]).collect();

@@ -22,21 +22,21 @@ pub enum EtcdError {
     /// The address is none.
     #[error("'{address}' is no address of etcd: {error}")]
     Address {
-        /// As it was given.
+        /// The address as it was given.
         address: String,
-        /// What is wrong with it.
+        /// The reason why it is refused.
         error: String,
     },
     /// The server cannot be reached, or not any more.
     #[error("etcd cannot be reached: {error}")]
     Unreachable {
-        /// Why.
+        /// The error of the connection.
         error: String,
     },
     /// The server says no.
     #[error("etcd refused: {error}")]
     Refused {
-        /// In its words.
+        /// The sentence of etcd.
         error: String,
     },
 }
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
     use prost::Message;
 
-    /// As `protoc --encode` has them for etcd's own definitions.
+    /// Messages equal the output of `protoc --encode` with etcd's own definitions.
     #[test]
     fn messages_are_those_of_etcd() {
         // compare { target: CREATE, key, create_revision: 0 }, success { request_put }, failure { request_range }

@@ -11,7 +11,7 @@ pub(crate) struct PutRequest {
     pub(crate) value: Bytes,
 }
 
-/// Of one key; linearizable, because `serializable` is not set.
+/// A read of one key. It is linearizable, because `serializable` is not set.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct RangeRequest {
     #[prost(bytes = "bytes", tag = "1")]
@@ -41,7 +41,7 @@ pub(crate) struct TxnRequest {
     pub(crate) failure: Vec<RequestOp>,
 }
 
-/// Of a key; the result is EQUAL, because no other is set.
+/// A comparison of a key's field. The comparison is EQUAL, because no other result is set.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Compare {
     #[prost(int32, tag = "2")]
@@ -55,7 +55,7 @@ pub(crate) struct Compare {
 /// [`Compare::target`]: the revision at which the key was created, 0 if it is not there.
 pub(crate) const CREATE: i32 = 1;
 
-/// One of these.
+/// One operation of a transaction: a read or a put.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct RequestOp {
     #[prost(message, optional, tag = "1")]

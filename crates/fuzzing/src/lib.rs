@@ -20,9 +20,9 @@ use std::path::PathBuf;
 
 /// The number of mutations that each target is run on, for a longer run than on every change.
 const VARIABLE: &str = "AREO_FUZZ_INPUTS";
-/// On every change.
+/// Mutations on every change.
 const USUAL: u32 = 10_000;
-/// At most so many changes are made to one input.
+/// Maximum number of changes of one input.
 const CHANGES: u64 = 4;
 
 /// A target and what to run it on.
@@ -30,13 +30,13 @@ const CHANGES: u64 = 4;
 pub struct Driver<'a> {
     /// Panics if a promise is broken; says whether the input was good.
     pub target: fn(&[u8]) -> bool,
-    /// Known good inputs.
+    /// Inputs that are known to be good.
     pub corpus: &'a [Vec<u8>],
     /// Words that a text of this language has; none for inputs that are no text.
     pub words: &'a [&'a str],
-    /// Where the mutations begin.
+    /// Seed of the mutations.
     pub seed: u64,
-    /// How many times fewer mutations than usual, because each takes so much longer.
+    /// Divisor of the number of mutations, for targets that take longer.
     pub cost: u32,
 }
 
@@ -103,7 +103,7 @@ impl Drop for InputReport<'_> {
     }
 }
 
-/// As a literal that can be put into a test.
+/// The input as a literal for a test.
 fn shown(input: &[u8]) -> String {
     format!("b\"{}\"", input.escape_ascii())
 }

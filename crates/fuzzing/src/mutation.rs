@@ -10,7 +10,7 @@ impl Random {
         Random(seed)
     }
 
-    /// Any number.
+    /// Draws a number.
     pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -105,7 +105,7 @@ fn insert(input: &mut Vec<u8>, at: usize, bytes: &[u8]) {
     input.splice(at..at, bytes.iter().copied());
 }
 
-/// Where the line begins that `at` is in.
+/// Begin of the line that contains the position `at`.
 fn line_start(input: &[u8], at: usize) -> usize {
     let end = input[..at].iter().rposition(|byte| *byte == b'\n');
     end.map_or(0, |end| end + 1)

@@ -68,10 +68,7 @@ pub enum CloseReason {
     /// The other side began a frame and did not go on.
     Stalled,
     /// The certificate of the other side counts no longer.
-    Distrusted {
-        /// The reason.
-        sentence: String,
-    },
+    Distrusted { sentence: String },
     /// The other side gives no sign of life.
     Silent,
     /// Nothing happened on it, and others wanted its place.
@@ -119,7 +116,7 @@ pub enum SendError {
     },
     /// The message is over a limit of the format or of the other side.
     TooLarge {
-        /// The limit.
+        /// The limit that is exceeded.
         error: FrameError,
     },
 }

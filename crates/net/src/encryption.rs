@@ -221,7 +221,7 @@ pub(crate) struct Called {
 pub(crate) enum Stream {
     /// Bytes go out unchanged.
     Plain(TcpStream),
-    /// Encrypted.
+    /// An encrypted stream (TLS).
     Tls(Box<TlsStream<TcpStream>>),
 }
 

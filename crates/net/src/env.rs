@@ -189,7 +189,6 @@ impl Env for NetEnv {
     }
 }
 
-/// One quorum call.
 struct Gather<T: Tally> {
     env: NetEnv,
     /// For the answers that make it ask more.

@@ -64,7 +64,6 @@ pub enum HandshakeError {
     },
     /// The server will not talk to this caller, or is not the one that was meant.
     Refused {
-        /// Why.
         refusal: Refusal,
         /// The server that answered; 0 if it does not say.
         server: u128,

@@ -214,7 +214,7 @@ impl<S: Service> Listener<S> {
         self.shared.process
     }
 
-    /// Established connections.
+    /// Number of established connections.
     pub fn connections(&self) -> usize {
         self.shared.connections.borrow().len()
     }

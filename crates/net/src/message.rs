@@ -14,7 +14,7 @@ pub const BULK_BYTES: u64 = 256 << 10;
 pub struct Segment {
     /// The bytes; shared, never copied on their way to the socket if they are more than 4 KiB.
     pub bytes: Bytes,
-    /// Their CRC-32C.
+    /// CRC-32C of these bytes.
     pub crc32c: u32,
 }
 
@@ -44,7 +44,7 @@ pub enum Body<'a> {
 }
 
 impl Body<'_> {
-    /// The bytes.
+    /// The bytes of the body.
     pub fn as_slice(&self) -> &[u8] {
         match self {
             Body::Borrowed(bytes) => bytes,

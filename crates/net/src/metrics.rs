@@ -40,7 +40,7 @@ impl Adding<'_> {
         gauges
     }
 
-    /// A count.
+    /// Registers a counter.
     pub fn counter(&self, name: &str, help: &str) -> IntCounter {
         let counter = IntCounter::new(name, help).expect(UNIQUE);
         self.0.register(Box::new(counter.clone())).expect(UNIQUE);
@@ -101,7 +101,7 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Nothing counted yet.
+    /// Registers the metrics, with nothing counted.
     pub fn new(add: &Adding<'_>) -> Calls {
         let elements = add.counters(
             "areo_client_reconfiguration_elements_total",
@@ -219,7 +219,7 @@ impl Calls {
 #[derive(Clone)]
 pub struct Peers(IntGaugeVec);
 
-/// The label `state`.
+/// Values of the label `state`.
 const STATES: [&str; 4] = ["connecting", "connected", "unreachable", "refused"];
 
 impl Peers {

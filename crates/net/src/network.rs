@@ -67,7 +67,6 @@ struct Shared {
 /// The server that answered at an address.
 #[derive(Clone, Debug)]
 pub struct Bootstrap {
-    /// The cluster.
     pub cluster: u128,
     /// The server that answered.
     pub server: ServerId,
@@ -84,10 +83,7 @@ pub enum BootstrapError {
         error: String,
     },
     /// A process answers, and refuses.
-    Refused {
-        /// Why.
-        refusal: Refusal,
-    },
+    Refused { refusal: Refusal },
     /// A process answers, and one end does not take the other by TLS.
     Distrusted {
         /// Says what is wrong, and what to do.

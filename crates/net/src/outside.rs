@@ -12,7 +12,7 @@ use std::time::Duration;
 pub struct Question {
     /// The service that decides.
     pub service: Decider,
-    /// Under which key.
+    /// The key at the external service under which it is decided.
     pub key: String,
     /// The value to decide, if nothing is decided there yet.
     pub proposal: Bytes,
@@ -20,7 +20,7 @@ pub struct Question {
     pub timeout: Duration,
 }
 
-/// The decision.
+/// The future of a decision of the external service.
 pub type Decision = Pin<Box<dyn Future<Output = Result<Bytes, DeciderError>>>>;
 
 /// Asks a service outside.

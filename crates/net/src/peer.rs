@@ -46,7 +46,6 @@ pub enum Answer<'a> {
     Reply(Incoming<'a>),
     /// The server will not do it. Counts in no quorum; an earlier attempt may have had an effect.
     Refused {
-        /// Why.
         refusal: Refusal,
         /// An explanation in the codec's terms; often empty.
         body: &'a [u8],
@@ -77,13 +76,10 @@ pub enum CallRefusal {
         bytes: usize,
     },
     /// The server refused the hello, or has said goodbye. Holds until a connection succeeds.
-    ByServer {
-        /// Why.
-        refusal: Refusal,
-    },
+    ByServer { refusal: Refusal },
     /// The message is over a limit of the format.
     TooLarge {
-        /// The limit.
+        /// The limit that is exceeded.
         error: FrameError,
     },
 }
@@ -112,7 +108,7 @@ pub struct CallKey {
 /// A call that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Names it.
+    /// Identity of the call, for its reply.
     pub key: CallKey,
     /// False if the server is known to be unreachable at present: the call waits for a connection, and the
     /// caller should go on with the other servers as after `Unreachable { will_retry: true }`.
@@ -122,7 +118,7 @@ pub struct Call {
 /// The address of a server, the identity that it should have, and the limits of its queue.
 #[derive(Clone, Debug)]
 pub struct PeerConfig {
-    /// Host and port.
+    /// Address of the server: host and port.
     pub address: String,
     /// The cluster that it should be of; 0 if not known yet.
     pub cluster: u128,
@@ -130,7 +126,7 @@ pub struct PeerConfig {
     pub server: u128,
     /// The highest incarnation of it that is known.
     pub known_incarnation: u64,
-    /// Client, or server.
+    /// Role of this process: client or server.
     pub role: Role,
     /// The caller's own id.
     pub own_id: u128,
@@ -184,7 +180,7 @@ pub enum Status {
     Idle,
     /// The first attempt to connect is under way; calls wait for its outcome.
     Connecting,
-    /// Connected.
+    /// The connection is established.
     Connected,
     /// The last attempt failed; the next is under way or will be.
     Unreachable,
@@ -199,7 +195,7 @@ pub struct PeerState {
     pub status: Status,
     /// Status of the bulk connection, which is opened when first needed.
     pub bulk_status: Status,
-    /// Calls in flight.
+    /// Number of calls in flight.
     pub calls: usize,
     /// Age of the oldest call in flight.
     pub oldest_call_age: Option<Duration>,
@@ -211,9 +207,9 @@ pub struct PeerState {
     pub is_distrusted: bool,
     /// The server that answered the last hello; 0 if none has.
     pub server: u128,
-    /// Its cluster.
+    /// Id of the server's cluster.
     pub cluster: u128,
-    /// Its incarnation.
+    /// Number of the server's current start.
     pub incarnation: u64,
 }
 

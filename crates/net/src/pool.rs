@@ -170,7 +170,6 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Length in bytes.
     pub fn len(&self) -> usize {
         self.length
     }

@@ -570,7 +570,7 @@ impl AsyncWrite for Holding {
     }
 }
 
-/// Is handed nothing.
+/// A service that ignores every message.
 struct Deaf;
 
 impl Handler for Deaf {

@@ -56,7 +56,7 @@ impl Service for Slow {
     fn on_batch_end(&self) {}
 }
 
-/// Where such a server is.
+/// Starts such a server, and returns its record.
 async fn serve(answers: bool) -> ServerRecord {
     let config = ListenerConfig::new(Pool::new(1 << 20));
     let any = SocketAddr::from(([127, 0, 0, 1], 0));

@@ -9,7 +9,7 @@ use areo_store::{CommitError, ReserveError, StepError};
 pub enum NodeError {
     /// A batch could not be made durable: what was acknowledged is safe, what is in memory may not be.
     Commit(CommitError),
-    /// Housekeeping failed.
+    /// A step of housekeeping failed.
     Step(StepError),
     /// Room cannot be made, for another reason than that there is none.
     Reserve(ReserveError),

@@ -10,7 +10,7 @@ use areo_store::{CloseError, Disk, MemoryDisk, ReserveError};
 /// The purpose that room is wanted for. A disk that gets full has room for the later ones of this list for longer, so that it can be emptied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
-    /// For a request.
+    /// Room for the records of a request.
     Write,
     /// For a version that other servers hold (`core::shard::completes`).
     Complete,
@@ -22,7 +22,7 @@ pub enum Purpose {
 
 /// The place of a node's records: a log on a disk, or memory.
 pub trait Keep: Heap {
-    /// The disk.
+    /// The disk that the records are on.
     type Disk: Disk;
 
     /// The log. What is not kept in one is as durable as it will ever be, and needs no housekeeping.

@@ -47,7 +47,6 @@ const _: () = assert!(UPKEEP_STEPS > 0, "housekeeping gets on");
 pub enum Job<C> {
     /// A request, answered once.
     Request {
-        /// The request.
         request: Request,
         /// The receiver of the reply.
         caller: C,
@@ -136,7 +135,6 @@ impl<K: Keep, C> Node<K, C> {
         }
     }
 
-    /// The shard.
     pub fn shard(&self) -> &Shard<C> {
         &self.shard
     }

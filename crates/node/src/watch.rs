@@ -27,7 +27,7 @@ pub trait Watch<C> {
     fn disk_full(&mut self, _is_full: bool) {}
 }
 
-/// Looks at nothing.
+/// A watch that ignores everything.
 impl<C> Watch<C> for () {}
 
 /// Shows how many elements a request put that were here already.

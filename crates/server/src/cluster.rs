@@ -121,7 +121,7 @@ pub(crate) struct ClusterView {
 }
 
 impl ClusterView {
-    /// For `/health/cluster`.
+    /// The answer to `/health/cluster`.
     pub(crate) fn health(&self, servers: &BTreeMap<ServerId, ServerRecord>) -> ClusterHealth {
         let all_work = self.domains.iter().all(DomainView::takes_writes);
         let domains: Vec<Value> = self.domains.iter().map(|it| it.json(servers)).collect();

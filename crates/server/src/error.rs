@@ -27,28 +27,19 @@ pub enum ServeError {
     /// The identity makes no sense.
     #[error("the identity in {} cannot be read: {error}", .path.display())]
     Identity {
-        /// The data directory.
         path: PathBuf,
         /// The reason why it cannot be used.
         error: TlvError,
     },
     /// The keys of the server cannot be read or made.
     #[error("{}: {error}", .path.display())]
-    Trust {
-        /// The data directory.
-        path: PathBuf,
-        /// The reason.
-        error: TrustError,
-    },
+    Trust { path: PathBuf, error: TrustError },
     /// The files with the certificate of the operator cannot be used.
     #[error("{0}")]
     Certificate(CertificateFileError),
     /// The key of the server cannot be made.
     #[error("{error}")]
-    NoKey {
-        /// The reason.
-        error: AuthorityError,
-    },
+    NoKey { error: AuthorityError },
     /// A server of the cluster does not let this one in.
     #[error("{address} does not let this server in: {sentence}")]
     NotLetIn {
@@ -67,38 +58,22 @@ pub enum ServeError {
     },
     /// The key of the administrator of a new cluster cannot be written down.
     #[error("the key of the administrator cannot be kept: {reason}")]
-    Administrator {
-        /// The reason.
-        reason: String,
-    },
+    Administrator { reason: String },
     /// The directory has the log of a server, and nothing says which one.
     #[error("{} has the log of a server, and its file IDENTITY is missing: put it back, or choose another directory", .path.display())]
-    NoIdentity {
-        /// The data directory.
-        path: PathBuf,
-    },
+    NoIdentity { path: PathBuf },
     /// The directory belongs to a server already.
     #[error("{} belongs to a server already: choose a new directory", .path.display())]
-    AlreadyInitialised {
-        /// The data directory.
-        path: PathBuf,
-    },
+    AlreadyInitialised { path: PathBuf },
     /// The directory belongs to no server, and it was not said how to make one.
     #[error("{} belongs to no server yet: say --init for a new cluster, or --join with the address of a server", .path.display())]
-    NotInitialised {
-        /// The data directory.
-        path: PathBuf,
-    },
+    NotInitialised { path: PathBuf },
     /// The directory belongs to a server that keeps nothing on disk, and that was started before (`[X-12 memory-identity]`).
     #[error("the server in {} keeps nothing on disk, so it cannot come back: start a new one in a new directory", .path.display())]
-    MemoryRestart {
-        /// The data directory.
-        path: PathBuf,
-    },
+    MemoryRestart { path: PathBuf },
     /// The directory was made for the other durability.
     #[error("{} was made with --durability {}: start it so, or use a new directory for {}", .path.display(), durability(*.memory), durability(!.memory))]
     Durability {
-        /// The data directory.
         path: PathBuf,
         /// Its server keeps nothing on disk.
         memory: bool,
@@ -106,7 +81,6 @@ pub enum ServeError {
     /// The directory holds a server of another name.
     #[error("{} holds server '{name}', which keeps its name: start it without --name {wanted}, or use a new directory for '{wanted}'", .path.display())]
     OtherName {
-        /// The data directory.
         path: PathBuf,
         /// The name of its server.
         name: String,
@@ -119,7 +93,6 @@ pub enum ServeError {
     /// An address is not one, or cannot be bound.
     #[error("{}", not_listening(.address, .source))]
     Listen {
-        /// The address.
         address: String,
         /// The error of the system.
         source: io::Error,
@@ -129,22 +102,15 @@ pub enum ServeError {
         "{address} can be reached from other machines, and the cluster of this server has no keys: listen on 127.0.0.1, join a cluster that \
          has keys (--join, with the token of `areo token create`), or begin one that other machines reach (`areo server --init`)"
     )]
-    NotLoopback {
-        /// The address.
-        address: String,
-    },
+    NotLoopback { address: String },
     /// It listens at every address, and it is not known at which of them others find it.
     #[error(
         "{address} is every address of this machine, and others need one: say at which they reach this server, --advertise HOST:PORT"
     )]
-    NotAnAddress {
-        /// The address.
-        address: String,
-    },
+    NotAnAddress { address: String },
     /// The address to advertise is none that others could reach.
     #[error("'{address}' is no address at which others reach this server: {reason}")]
     NotAdvertised {
-        /// The address.
         address: String,
         /// The reason why others could not reach it.
         reason: &'static str,
@@ -154,9 +120,8 @@ pub enum ServeError {
         "{address} is a server of cluster {found:032x}, and this one is to be of cluster {own:032x}: name servers of one cluster (--join)"
     )]
     OtherCluster {
-        /// The address.
         address: String,
-        /// The cluster there.
+        /// Id of the cluster that answered there.
         found: u128,
         /// The cluster of the data directory, or of the first address that answered.
         own: u128,
@@ -175,7 +140,6 @@ pub enum ServeError {
         "the name '{name}' belongs to server {by} of this cluster: choose another one, or leave --name out and get the next free one"
     )]
     NameTaken {
-        /// The name.
         name: String,
         /// The server that has the name.
         by: ServerId,
@@ -183,7 +147,6 @@ pub enum ServeError {
     /// A later incarnation of this server is registered: the directory is a copy of an older state, or runs elsewhere.
     #[error("{}", outdated(.path, (*.incarnation, *.registered)))]
     Outdated {
-        /// The data directory.
         path: PathBuf,
         /// The incarnation that this start would be.
         incarnation: u64,
@@ -196,7 +159,6 @@ pub enum ServeError {
          running and remove the copy, or stop it first if the server is to move here", .path.display()
     )]
     Occupied {
-        /// The data directory.
         path: PathBuf,
         /// The address at which the other process answers.
         address: String,
@@ -207,7 +169,6 @@ pub enum ServeError {
          the newer directory, or start a new server in an empty one", .path.display()
     )]
     Behind {
-        /// The data directory.
         path: PathBuf,
         /// The number of the last batch of its log.
         position: u64,
@@ -217,7 +178,6 @@ pub enum ServeError {
     /// While this process ran, or stood still, a later start of its server was registered.
     #[error("{}", superseded(.path, *.registered))]
     Superseded {
-        /// The data directory.
         path: PathBuf,
         /// The incarnation that is registered.
         registered: u64,
@@ -230,12 +190,7 @@ pub enum ServeError {
     RegisterFull,
     /// The store of this directory cannot go on.
     #[error("the store in {} cannot go on: {error}", .path.display())]
-    Store {
-        /// The data directory.
-        path: PathBuf,
-        /// Why.
-        error: NodeError,
-    },
+    Store { path: PathBuf, error: NodeError },
     /// The system refused something else.
     #[error("{operation}: {source}")]
     System {

@@ -17,13 +17,11 @@ use crate::trust::{self, NewTrust};
 /// The content of a data directory's identity file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The cluster.
     pub cluster: u128,
-    /// The server.
     pub server: ServerId,
     /// Its name for people. Empty until a server that joins has got a name.
     pub name: String,
-    /// Counts its starts.
+    /// The starts of the server so far.
     pub starts: Starts,
     /// The server keeps nothing on disk, so that it cannot be started a second time (`[X-12 memory-identity]`).
     pub memory: bool,
@@ -213,7 +211,6 @@ pub struct NewCluster {
 /// A cluster that was made.
 #[derive(Clone, Debug)]
 pub struct ClusterIdentity {
-    /// The cluster.
     pub cluster: u128,
     /// Its servers, in the order in which they were given.
     pub servers: Vec<(ServerId, String)>,

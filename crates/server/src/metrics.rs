@@ -43,7 +43,6 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// All of them.
     const ALL: [Kind; 5] = [
         Kind::Access,
         Kind::List,
@@ -148,7 +147,7 @@ struct Status {
 }
 
 impl Metrics {
-    /// Nothing counted yet.
+    /// Registers all metrics, with nothing counted.
     pub(crate) fn new() -> Metrics {
         let registry = Registry::new();
         let add = Adding(&registry);

@@ -291,7 +291,7 @@ async fn take_all(cluster: &impl PlaceTaking, directory: &Directory) -> Result<(
 /// The cluster, as a client of this server sees it.
 struct ClusterOfServer<'a> {
     client: ClusterClient,
-    /// This server.
+    /// Name of this server.
     name: &'a str,
     own: ServerId,
 }

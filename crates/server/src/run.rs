@@ -244,7 +244,7 @@ impl AdminPort {
 struct Trusted {
     keeper: Rc<TrustKeeper>,
     tls: Tls,
-    /// Answers callers.
+    /// The part that answers requests about trust.
     trusting: Rc<Trusting>,
 }
 

@@ -46,7 +46,6 @@ const KEPT: u16 = 7;
 /// The keys and certificates of a server.
 #[derive(Debug)]
 pub(crate) struct Trust {
-    /// The cluster.
     pub(crate) cluster: u128,
     /// The key under which the cluster's secrets are sealed.
     pub(crate) cluster_key: Secret,

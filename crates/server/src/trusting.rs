@@ -56,7 +56,7 @@ pub(crate) struct Trusting {
 pub(crate) struct TrustCaller {
     /// Its ticket, which was verified.
     pub(crate) ticket: Option<Rc<Ticket>>,
-    /// Its address.
+    /// Address of the caller.
     pub(crate) remote: SocketAddr,
     /// The time at which it asks.
     pub(crate) now: Instant,

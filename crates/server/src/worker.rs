@@ -41,7 +41,7 @@ const SIZES: Sizes = Sizes {
 /// The measures of a batch for metrics and traces.
 #[derive(Default)]
 struct Batch {
-    /// Requests.
+    /// Number of its requests.
     requests: usize,
     /// The operations in it that are watched.
     watched: WatchedSpans,

@@ -234,7 +234,7 @@ impl<F> Piece<F> {
 }
 
 impl<F: File> Piece<F> {
-    /// Writes and syncs.
+    /// Writes the batch and syncs the segment.
     fn write(&self) -> Result<(), CommitError> {
         assert!(self.is_finished(), "only a closed batch is written");
         let lengths = self.parts.iter().map(|part| self.slice(part).len() as u64);

@@ -61,14 +61,10 @@ pub struct Directory {
 pub enum DirectoryError {
     /// Another process holds the lock.
     #[error("{}: another process holds this data directory", .path.display())]
-    Locked {
-        /// The directory.
-        path: PathBuf,
-    },
+    Locked { path: PathBuf },
     /// It holds something, but not our data.
     #[error("{}: not a data directory, but not empty either (it holds {entry})", .path.display())]
     Foreign {
-        /// The directory.
         path: PathBuf,
         /// Something that is in it.
         entry: String,
@@ -90,9 +86,9 @@ pub enum DirectoryError {
         .directory.display()
     )]
     OtherUser {
-        /// The file.
+        /// The file of the other user.
         path: PathBuf,
-        /// The directory.
+        /// The data directory.
         directory: PathBuf,
         /// The number of the user that it belongs to.
         owner: u32,
@@ -102,7 +98,6 @@ pub enum DirectoryError {
     /// Its file system can only be read, or it is no directory.
     #[error("{}: cannot be used as a data directory: {source}", .path.display())]
     NotWritable {
-        /// The directory.
         path: PathBuf,
         /// The error of the system.
         source: io::Error,
@@ -114,20 +109,16 @@ pub enum DirectoryError {
         or_newer(.found > .supported)
     )]
     UnsupportedVersion {
-        /// The directory.
         path: PathBuf,
-        /// Its format.
+        /// The format of the directory.
         found: u32,
         /// The format this program knows.
         supported: u32,
     },
     /// A file does not hold what it must.
     #[error("{}: damaged", .path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The system refused.
+    Damaged { path: PathBuf },
+    /// The operating system refused an operation.
     #[error("{}: {source}", .path.display())]
     Io {
         /// The file or directory.
@@ -142,28 +133,20 @@ pub enum DirectoryError {
 pub enum IdentityError {
     /// The checksum is wrong. It must not be replaced by a new one: who the server was is not known.
     #[error("{}: damaged", .path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-    },
+    Damaged { path: PathBuf },
     /// It was written in another format.
     #[error("{}: identity format {found}, this program knows format {}", .path.display(), IDENTITY_VERSION)]
     UnsupportedVersion {
-        /// The file.
         path: PathBuf,
-        /// Its format.
+        /// The format of the file.
         found: u32,
     },
     /// It is longer than 64 KiB.
     #[error("an identity of {bytes} bytes is too long")]
-    TooLong {
-        /// Its length.
-        bytes: usize,
-    },
-    /// The system refused.
+    TooLong { bytes: usize },
+    /// The operating system refused an operation.
     #[error("{}: {source}", .path.display())]
     Io {
-        /// The file.
         path: PathBuf,
         /// The error of the system.
         source: io::Error,

@@ -10,9 +10,8 @@ pub enum OpenError {
         "{name} has format version {found}, this program knows version {supported}: use the program that wrote it, or a newer one"
     )]
     UnsupportedVersion {
-        /// The file.
         name: String,
-        /// Its version.
+        /// The version in the file.
         found: u32,
         /// The version this program reads and writes.
         supported: u32,
@@ -20,7 +19,6 @@ pub enum OpenError {
     /// A segment belongs to another store: a file was copied here by mistake.
     #[error("{name} belongs to store {found:016x}, not to store {expected:016x}")]
     ForeignSegment {
-        /// The file.
         name: String,
         /// The store that it belongs to.
         found: u64,
@@ -30,12 +28,11 @@ pub enum OpenError {
     /// A segment has the name of another one: files were renamed.
     #[error("{name} is segment {number:016x} under another name")]
     MisnamedSegment {
-        /// The file.
         name: String,
         /// The number that its first page gives.
         number: u64,
     },
-    /// The disk refused.
+    /// The disk refused an operation.
     #[error("{operation} {name}: {source}")]
     Io {
         /// The operation that failed.
@@ -80,7 +77,7 @@ pub enum CommitError {
     /// sync failed before.
     #[error("{}", POISONED)]
     Poisoned,
-    /// Writing failed.
+    /// A write to the segment failed.
     #[error("writing segment {segment:016x}: {source}")]
     Write {
         /// The number of the segment.
@@ -88,7 +85,7 @@ pub enum CommitError {
         /// The error of the system.
         source: io::Error,
     },
-    /// Making durable failed.
+    /// A sync of the segment failed.
     #[error("syncing segment {segment:016x}: {source}")]
     Sync {
         /// The number of the segment.
@@ -115,7 +112,7 @@ pub enum ReadError {
         /// The offset of the record in its segment.
         offset: u64,
     },
-    /// The disk refused.
+    /// The disk refused to read.
     #[error("reading the record at {offset} of segment {segment:016x}: {source}")]
     Io {
         /// The number of the segment.
@@ -137,7 +134,7 @@ pub enum StepError {
     /// An earlier write or sync failed; the log must be opened again.
     #[error("{}", POISONED)]
     Poisoned,
-    /// The disk refused.
+    /// The disk refused an operation.
     #[error("{operation}: {source}")]
     Io {
         /// The operation that failed.

@@ -73,7 +73,7 @@ const RECORD_MAGIC: u32 = u32::from_le_bytes(*b"AReC");
 
 /// The kind of a record: the layer above, or the log itself.
 pub(crate) const KIND_USER: u32 = 0;
-/// A [`Census`].
+/// The record is a [`Census`].
 pub(crate) const KIND_CENSUS: u32 = 1;
 
 /// The space in a segment of one record with a header and a payload of these lengths, in bytes: what to pass, summed

@@ -260,7 +260,7 @@ impl<D: Disk> Log<D> {
         self.poison.cause()
     }
 
-    /// What is durable is not known after this.
+    /// Poisons the log: after this error it is unknown which records are durable.
     fn poisoned_by(&self, error: StepError) -> StepError {
         self.poison.set(&error);
         error
@@ -271,7 +271,7 @@ impl<D: Disk> Log<D> {
         self.durable
     }
 
-    /// Sizes, counted now.
+    /// Counts the current sizes of the log.
     pub fn usage(&self) -> Usage {
         assert!(
             self.internal <= self.index.live(),

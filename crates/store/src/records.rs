@@ -148,7 +148,7 @@ impl<D: Disk> Records<D> {
         self.log.position()
     }
 
-    /// See [`Log::failure`].
+    /// [`Log::failure`] of the records' log.
     pub fn failure(&self) -> Option<&str> {
         self.log.failure()
     }
@@ -211,7 +211,7 @@ impl<D: Disk> Records<D> {
         kept.expect("only what is kept is freed, once")
     }
 
-    /// See [`Log::may_return`].
+    /// [`Log::may_return`] of the records' log.
     pub fn may_return(&self, grave: u64) -> bool {
         self.log.may_return(grave)
     }
@@ -224,7 +224,7 @@ impl<D: Disk> Records<D> {
         self.log.begin_commit()
     }
 
-    /// See [`Log::finish_commit`].
+    /// [`Log::finish_commit`] of the records' log.
     pub fn finish_commit(&mut self, committed: CommitProof) {
         self.log.finish_commit(committed);
     }
@@ -263,17 +263,17 @@ impl<D: Disk> Records<D> {
         Ok((outcome, damaged))
     }
 
-    /// See [`Log::scrub_place`].
+    /// [`Log::scrub_place`] of the records' log.
     pub fn scrub_place(&self) -> ScrubPlace {
         self.log.scrub_place()
     }
 
-    /// See [`Log::scrub_at`].
+    /// [`Log::scrub_at`] of the records' log.
     pub fn scrub_at(&mut self, place: ScrubPlace) {
         self.log.scrub_at(place);
     }
 
-    /// See [`Log::scrub_from`].
+    /// [`Log::scrub_from`] of the records' log.
     pub fn scrub_from(&mut self, number: u64) {
         self.log.scrub_from(number);
     }
@@ -296,7 +296,7 @@ impl<D: Disk> Records<D> {
         }
     }
 
-    /// See [`Log::usage`].
+    /// [`Log::usage`] of the records' log.
     pub fn usage(&self) -> Usage {
         self.log.usage()
     }

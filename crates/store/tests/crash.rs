@@ -16,7 +16,7 @@ use common::work::{Model, SEGMENT, Worker};
 use common::{Random, count, open, options};
 
 const VARIABLE: &str = "AREO_STORE_CRASH_POINTS";
-/// On every change.
+/// Crash points on every change.
 const USUAL: usize = 4000;
 const SECTOR: usize = 512;
 
@@ -64,7 +64,7 @@ fn stopped_at(seed: u64, cut: u64, rounds: u64) -> (MemoryDisk, Model, bool) {
 
 // ---- every fate of what was not synced ----
 
-/// What became of one unsynced change, as far as it tells how hard a point is.
+/// The fate of one unsynced change, as far as it matters for recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     /// The first bytes of a write.

@@ -14,7 +14,7 @@ use common::work::{Model, SEGMENT, Worker};
 use common::{Random, count, key_of, options};
 
 const VARIABLE: &str = "AREO_STORE_FAULTY_FILES";
-/// On every change.
+/// Trials on every change.
 const USUAL: usize = 1200;
 const FAULTS_OF_ONE: usize = 30;
 /// Logs of which each segment goes back.

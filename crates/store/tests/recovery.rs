@@ -131,7 +131,7 @@ fn count(verdicts: &BTreeMap<Verdict, Vec<usize>>, verdict: Verdict) -> usize {
     verdicts.get(&verdict).map_or(0, Vec::len)
 }
 
-/// Where the last batch begins.
+/// Offset of the last batch.
 fn last_batch_at(disk: &MemoryDisk) -> usize {
     let (name, used) = first_segment(disk);
     let content = disk.content(&name).unwrap();
@@ -231,7 +231,8 @@ fn every_cut_of_an_unsealed_last_batch_is_a_torn_tail() {
     }
 }
 
-/// What is left of decision record 0018: rot in a last batch that holds a sector of zeros looks like a torn write.
+/// The remaining case of decision record 0018: rot in a last batch that holds a sector of zeros looks like a torn
+/// write.
 #[test]
 fn rot_beside_zeros_in_an_unsealed_last_batch_is_a_torn_tail() {
     for (zeros, is_torn) in [(0, false), (511, false), (2048, true)] {

@@ -12,7 +12,7 @@ use common::work::{Model, SEGMENT, Worker};
 use common::{OpenStore, Random, count, key_of, open, payload};
 
 const VARIABLE: &str = "AREO_STORE_FLIPS";
-/// On every change.
+/// Flips on every change.
 const USUAL: usize = 2000;
 /// Flips on the disk of one workload.
 const FLIPS_OF_ONE: usize = 100;
@@ -41,7 +41,7 @@ fn any_place(disk: &MemoryDisk, random: &mut Random) -> (Place, u8) {
     (place, 1 << random.below(8))
 }
 
-/// What became of a flip.
+/// The effect of a flip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fate {
     /// It hit bytes that are not needed: padding, a dead record, what a hint makes superfluous, the seal.

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// The count of a piece of work in one trace, and its duration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct WorkTotal {
-    /// The count.
+    /// Number of times that the work was done.
     pub count: usize,
     /// Nanoseconds, all of them together; of servers, which work side by side, the longest.
     pub ns: u64,
@@ -27,10 +27,10 @@ pub struct Row {
     pub second: Option<WorkTotal>,
 }
 
-/// What of a trace's time went where.
+/// The time of a share in two traces.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Went {
-    /// Where; `None`: waiting for disks, which is a part of communication.
+    /// The share; `None`: the wait for disks, which is a part of communication.
     pub share: Option<Share>,
     /// The time of the first trace, in nanoseconds.
     pub first_ns: u64,
@@ -59,7 +59,7 @@ pub fn rows(first: &Trace, second: &Trace) -> Vec<Row> {
     rows
 }
 
-/// Where the time of both went, quorum calls of both.
+/// The shares of the time of both traces, and the numbers of their quorum calls.
 pub fn went(first: &Trace, second: &Trace) -> (Vec<Went>, [f64; 2]) {
     let sums = [first, second].map(|trace| {
         let rows = summarize(std::slice::from_ref(trace));

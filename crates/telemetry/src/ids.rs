@@ -12,7 +12,6 @@ impl Ids {
         Ids(AtomicU64::new(seed))
     }
 
-    /// A random number.
     pub(crate) fn random(&self) -> u64 {
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
         let mut mixed = self.0.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);

@@ -92,9 +92,9 @@ as_text!(SpanId);
 pub enum Value {
     /// A number: bytes, a count, an index.
     Number(u64),
-    /// Yes or no.
+    /// A boolean value.
     Bool(bool),
-    /// Anything else.
+    /// Any other value, as text.
     Text(String),
 }
 
@@ -116,7 +116,7 @@ pub(crate) type Attributes = BTreeMap<Cow<'static, str>, Value>;
 pub struct SpanRecord {
     /// The trace that it is of.
     pub trace: TraceId,
-    /// Its own identity.
+    /// Identity of the span.
     pub span: SpanId,
     /// The span that it is a part of, in this process or in the one that asked; none for the operation as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -132,7 +132,7 @@ pub struct SpanRecord {
     pub start_ns: u64,
     /// The time that it took, in nanoseconds.
     pub duration_ns: u64,
-    /// Further attributes.
+    /// Attributes without a field of their own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: BTreeMap<Cow<'static, str>, Value>,
 }

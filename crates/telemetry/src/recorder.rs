@@ -136,7 +136,7 @@ impl Recorder {
         Watcher::new(self.0.clone(), Box::new(events))
     }
 
-    /// The remembered spans.
+    /// The ring of remembered spans, locked.
     pub fn ring(&self) -> MutexGuard<'_, Ring> {
         self.0.ring.lock().expect("no holder of the lock panics")
     }
@@ -190,7 +190,6 @@ impl Shared {
 /// A span of a trace, as it crosses processes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Context {
-    /// The trace.
     pub trace: TraceId,
     /// The span that others are to be parts of.
     pub span: SpanId,

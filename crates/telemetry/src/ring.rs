@@ -112,7 +112,7 @@ impl Ring {
         }
     }
 
-    /// Names the process.
+    /// Sets the process name of the spans.
     pub(crate) fn name_process(&mut self, name: Cow<'static, str>) {
         self.process = name;
     }

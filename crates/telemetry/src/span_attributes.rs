@@ -4,7 +4,7 @@
 use crate::record::{Attributes, Value};
 use std::fmt::{self, Write};
 
-/// One attribute.
+/// The name and the value of an attribute.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attribute {
     name: &'static str,
@@ -71,7 +71,7 @@ impl SpanAttributes {
         }
     }
 
-    /// Keeps the room.
+    /// Removes all attributes, and keeps the allocated memory.
     pub(crate) fn clear(&mut self) {
         self.attributes.clear();
         self.bytes.clear();

@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 pub enum Share {
     /// Waiting for servers: requests, their work, replies.
     Communication,
-    /// Computing parity.
+    /// Computing parity fragments.
     Encode,
-    /// Computing missing data.
+    /// Computing missing data fragments.
     Decode,
     /// Finding out about configurations.
     Configuration,
@@ -45,11 +45,11 @@ impl Share {
 /// One kind of operation, or one kind of span in it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Row {
-    /// The operation.
+    /// Name of the operation.
     pub operation: String,
     /// The span; the operation itself first.
     pub span: String,
-    /// The count.
+    /// Number of operations.
     pub count: usize,
     /// Median duration, in nanoseconds.
     pub p50_ns: u64,
@@ -59,8 +59,8 @@ pub struct Row {
     pub rounds: f64,
     /// Shares of the operation's time, from 0 to 1; only for the operation itself.
     pub shares: BTreeMap<Share, f64>,
-    /// Of the operation's time, from 0 to 1, how long the slowest server that it waited for wrote to disk; only for the
-    /// operation itself.
+    /// Share of the operation's time, from 0 to 1, in which the slowest server that it waited for wrote to disk; only
+    /// for the operation itself.
     pub disk: f64,
 }
 
@@ -160,8 +160,8 @@ fn spend(operation: &Node, spent: &mut BTreeMap<Share, u64>) {
     *spent.entry(Share::Other).or_default() += operation.span.duration_ns - before;
 }
 
-/// Where several go on at once: computing keeps the client busy while other parts wait; and finding out about
-/// configurations costs nothing while something else is waited for.
+/// The order in which shares that overlap count. Computing comes first, because it keeps the client busy while other
+/// parts wait. Finding configurations comes last, because it costs nothing while another part is waited for.
 const ORDER: [Share; 4] = [
     Share::Encode,
     Share::Decode,
@@ -169,7 +169,8 @@ const ORDER: [Share; 4] = [
     Share::Configuration,
 ];
 
-/// When each of them went on, within the operation. A call that asks about configurations is that, not communication.
+/// Finds the intervals of each share within the operation. A call that asks about configurations counts as that, not
+/// as communication.
 fn find_shares(node: &Node, (begin, end): Interval, found: &mut BTreeMap<Share, Vec<Interval>>) {
     let Some(share) = Share::of(&node.span.name) else {
         let local = |part: &&Node| !part.span.name.starts_with("server.");
@@ -281,7 +282,8 @@ mod tests {
         assert_eq!(format!("{:.3}", rows[0].disk), "0.050");
     }
 
-    /// As a value in blocks is read: four reads of 400 µs, of which three go on at any time, and one decodes meanwhile.
+    /// Spans of a read of a value in blocks: four reads of 400 µs, of which three run at any time, and one decodes
+    /// meanwhile.
     fn side_by_side() -> Vec<SpanRecord> {
         let span = |span, parent, name: &'static str, start_us: u64, us: u64| SpanRecord {
             name: name.into(),

@@ -15,7 +15,6 @@ pub struct Trace {
 /// A span with its parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// The span.
     pub span: SpanRecord,
     /// Its parts, in order of time.
     pub parts: Vec<Node>,
@@ -63,7 +62,7 @@ impl Trace {
         end_ns.unwrap_or(0).saturating_sub(self.start_ns())
     }
 
-    /// What it was: the name of its first span.
+    /// Name of the operation: the name of the first span.
     pub fn name(&self) -> &str {
         self.roots.first().map_or("", |root| &root.span.name)
     }

@@ -53,7 +53,7 @@ pub fn draw(trace: &Trace, columns: usize) -> String {
     })
 }
 
-/// When the span was, in `columns` columns for the whole trace. Each is at least one column wide.
+/// The bar of a span, in `columns` columns for the whole trace. It is at least one column wide.
 fn bar(trace: &Trace, span: &SpanRecord, columns: usize) -> String {
     let whole = u128::from(trace.duration_ns().max(1));
     let column = |ns: u64| {

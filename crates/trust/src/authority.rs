@@ -56,16 +56,10 @@ pub enum AuthorityError {
     OtherRoot,
     /// The time is beyond the calendar of certificates.
     #[error("the clock says {now_seconds} s since 1970, which no certificate can name: set it")]
-    Clock {
-        /// The time.
-        now_seconds: u64,
-    },
-    /// The library refused.
+    Clock { now_seconds: u64 },
+    /// The library for certificates refused.
     #[error("a certificate could not be made: {reason}")]
-    Library {
-        /// Its reason.
-        reason: String,
-    },
+    Library { reason: String },
 }
 
 impl From<rcgen::Error> for AuthorityError {
@@ -92,7 +86,6 @@ impl PublicKey {
         }
     }
 
-    /// The bytes.
     pub fn as_bytes(&self) -> &[u8; PUBLIC_KEY_BYTES] {
         &self.0
     }
@@ -216,7 +209,6 @@ impl Authority {
         self.pair.private()
     }
 
-    /// The root.
     pub fn root(&self) -> &Root {
         &self.root
     }

@@ -28,9 +28,7 @@ pub const MAX_INTERMEDIATES: usize = 3;
 /// The server that a certificate is for: `areo://CLUSTER/server/ID`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerIdentity {
-    /// Its cluster.
     pub cluster: u128,
-    /// Its id.
     pub server: ServerId,
 }
 
@@ -80,10 +78,7 @@ pub enum CertificateError {
     #[error(
         "a certificate of {bytes} bytes was shown, and at most {MAX_CERTIFICATE_BYTES} are read: have a shorter one issued"
     )]
-    TooLong {
-        /// Its length.
-        bytes: usize,
-    },
+    TooLong { bytes: usize },
     /// No trusted root issued it.
     #[error(
         "the certificate was issued by a CA that this cluster does not trust: look whether the address is that of a server of this cluster"
@@ -216,7 +211,7 @@ pub(crate) fn chain_at(
 pub struct Validity {
     /// The first second, since 1970.
     pub from_seconds: u64,
-    /// The last second.
+    /// The last second in which it counts.
     pub until_seconds: u64,
 }
 

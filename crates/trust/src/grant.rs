@@ -23,13 +23,13 @@ pub const MAX_GRANT_BYTES: usize = 2048;
 /// An effect of a request. The order is that of the text form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verb {
-    /// Reads objects.
+    /// Reads of objects.
     Read,
-    /// Writes objects.
+    /// Writes of objects.
     Write,
-    /// Lists objects.
+    /// Listings of objects.
     List,
-    /// Removes objects.
+    /// Removals of objects.
     Delete,
     /// Creates, changes and removes domains.
     Admin,
@@ -72,7 +72,7 @@ const BEHALF_CLUSTER_VERBS: [Verb; 1] = [Verb::Status];
 const PUBLIC_VERBS: [Verb; 2] = [Verb::Read, Verb::List];
 
 impl Verb {
-    /// Its word.
+    /// The word for the verb in a grant.
     pub fn word(self) -> &'static str {
         match self {
             Verb::Read => "read",
@@ -252,7 +252,6 @@ impl fmt::Display for Need<'_> {
     "key {key} lacks the grant '{grant}', and nothing was done: use a key that has it, or have one made with `areo key create NAME --grant {grant}`"
 )]
 pub struct MissingGrant {
-    /// The key.
     pub key: KeyId,
     /// The grant that would be enough.
     pub grant: String,
@@ -265,7 +264,7 @@ pub struct MissingGrant {
     "no key is given the grant '{grant}', because a prefix does not guard the content of large objects: make a domain of their own for those objects with `areo domain create`, and leave out everything from '/' on"
 )]
 pub struct PrefixedGrant {
-    /// Its text.
+    /// The grant in text form.
     pub grant: String,
 }
 
@@ -275,7 +274,7 @@ pub struct PrefixedGrant {
     "the key 'anonymous' stands for every caller without a key, and is not given the grant '{grant}': 'read' and 'list' of domains are possible"
 )]
 pub struct NotPublicGrant {
-    /// Its text.
+    /// The grant in text form.
     pub grant: String,
 }
 
@@ -336,7 +335,6 @@ impl Grants {
         Grants(self.0.iter().filter_map(reduced).collect())
     }
 
-    /// Each of them.
     pub fn all(&self) -> &[Grant] {
         &self.0
     }

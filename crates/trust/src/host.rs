@@ -18,7 +18,7 @@ const LABEL_BYTES: usize = 63;
 pub enum Host {
     /// A name of DNS.
     Name(String),
-    /// An address.
+    /// An IP address.
     Address(IpAddr),
 }
 
@@ -27,16 +27,10 @@ pub enum Host {
 pub enum HostError {
     /// It is neither a name nor an address.
     #[error("'{}' is no name of a host: use a name of DNS, `*.` and a name of DNS, or an address without a port", .text.escape_debug())]
-    Malformed {
-        /// It.
-        text: String,
-    },
+    Malformed { text: String },
     /// Too many, or none.
     #[error("a certificate has 1 to {MAX_HOSTS} names, and not {count}")]
-    Count {
-        /// Their number.
-        count: usize,
-    },
+    Count { count: usize },
 }
 
 impl FromStr for Host {

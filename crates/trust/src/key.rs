@@ -52,7 +52,6 @@ const STANDING: u16 = MUST_UNDERSTAND | 6;
 /// A key as its owner has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessKey {
-    /// Its id.
     pub id: KeyId,
     /// The secret that proves it.
     pub secret: Secret,
@@ -81,11 +80,9 @@ impl AccessKey {
 /// One exchange between a client and a server: a proof of it is worth nothing in another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// The cluster.
     pub cluster: u128,
     /// The server that is asked for a ticket.
     pub server: ServerId,
-    /// The key.
     pub key: KeyId,
     /// Random bytes of the client.
     pub client_nonce: [u8; NONCE_BYTES],
@@ -100,9 +97,9 @@ pub struct Exchange {
 /// The end that proves itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prover {
-    /// The client.
+    /// The client proves its key.
     Client,
-    /// The server.
+    /// The server proves its key.
     Server,
 }
 
@@ -157,10 +154,7 @@ pub enum KeyError {
     NoRandomness(#[from] NoRandomness),
     /// The name is none.
     #[error("'{}' cannot name a key: names have 1 to 63 characters, no space and no comma", .name.escape_debug())]
-    Name {
-        /// The name.
-        name: String,
-    },
+    Name { name: String },
     /// The key stands for callers without a key, which get no such grant.
     #[error(transparent)]
     NotPublic(#[from] NotPublicGrant),
@@ -179,16 +173,10 @@ pub enum ProofError {
     #[error(
         "this cluster does not know the key {key} with that secret: it was rotated, or is of another cluster"
     )]
-    Unknown {
-        /// The key.
-        key: KeyId,
-    },
+    Unknown { key: KeyId },
     /// It was revoked. Only the owner of the secret learns it.
     #[error("the key {key} was revoked: have a new one made with `areo key create`")]
-    Revoked {
-        /// The key.
-        key: KeyId,
-    },
+    Revoked { key: KeyId },
 }
 
 /// A proof that was taken.
@@ -203,7 +191,6 @@ pub struct Proven {
 /// The record of a key that the cluster keeps.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KeyRecord {
-    /// The key's id.
     pub id: KeyId,
     /// Its name, for people.
     pub name: String,

@@ -82,13 +82,13 @@ pub enum OperatorError {
     /// The certificate counts no longer.
     #[error("its certificate expired on {}: have another one issued, or set the clock of this machine", utc(*.since_seconds))]
     Expired {
-        /// Its last second.
+        /// The last second in which it counted.
         since_seconds: u64,
     },
     /// The certificate does not count yet.
     #[error("its certificate is valid from {} on: wait, or set the clock of this machine", utc(*.from_seconds))]
     NotYet {
-        /// Its first second.
+        /// The first second in which it counts.
         from_seconds: u64,
     },
     /// No root that the cluster trusts issued it.

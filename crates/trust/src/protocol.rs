@@ -42,7 +42,7 @@ use crate::token::{JoinToken, TokenRecord};
 /// Rows of one answer to a request for a list, at most; then the caller asks for those after the last one.
 pub const PAGE_ROWS: usize = 100;
 
-/// A request.
+/// A request about the trust of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
     /// Proves a key, for a ticket.
@@ -62,7 +62,7 @@ pub enum Ask {
     Standing,
     /// Makes a join token.
     CreateToken {
-        /// Its life.
+        /// Time for which the token counts.
         ttl_seconds: u64,
     },
     /// A page of the tokens that were ever made, by id.
@@ -70,12 +70,9 @@ pub enum Ask {
         /// The last one of the page before.
         after: Option<TokenId>,
     },
-    /// Revokes a token.
-    RevokeToken {
-        /// Its id.
-        token: TokenId,
-    },
-    /// Makes a key.
+    /// Revokes a join token.
+    RevokeToken { token: TokenId },
+    /// Makes an access key.
     CreateKey {
         /// Its name, which no other key that counts has.
         name: String,
@@ -118,12 +115,12 @@ pub enum Ask {
     },
     /// Has a trusted CA issue.
     IssueFrom {
-        /// Its digest.
+        /// Digest of the CA's certificate.
         digest: RootDigest,
     },
     /// Trusts a CA no longer.
     DropRoot {
-        /// Its digest.
+        /// Digest of the CA's certificate.
         digest: RootDigest,
     },
     /// A page of the changes of the cluster's trust, in their order.
@@ -135,7 +132,6 @@ pub enum Ask {
     },
     /// Asks for the signing keys of a key: by them a gateway verifies signatures of the key's owner.
     SigningKeys {
-        /// The key.
         key: KeyId,
         /// The day and the region.
         scope: SigningScope,
@@ -186,7 +182,7 @@ pub enum TrustAnswer {
     Authorities(Vec<AuthorityRow>),
     /// The CA is trusted.
     Authority {
-        /// Its digest.
+        /// Digest of the CA's certificate.
         digest: RootDigest,
     },
     /// A page of changes.
@@ -209,7 +205,7 @@ pub enum TrustAnswer {
 /// A part of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page<R> {
-    /// Its rows.
+    /// The rows of this part.
     pub rows: Vec<R>,
     /// True if others follow.
     pub has_more: bool,
@@ -220,7 +216,6 @@ pub struct Page<R> {
 /// It is bound to the session of TLS on which it is sent ([`Exchange::binding`]), so that it counts there alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyProof {
-    /// The key.
     pub key: KeyId,
     /// Random bytes of the client.
     pub client_nonce: [u8; NONCE_BYTES],
@@ -228,14 +223,13 @@ pub struct KeyProof {
     pub holder: ticket::PublicKey,
     /// The other key on whose behalf the ticket is to be, if the proven one has the grant `gateway`.
     pub behalf: Option<KeyId>,
-    /// The proof.
+    /// The proof, made with the secret of the key.
     pub proof: [u8; PROOF_BYTES],
 }
 
 /// The connection on which a proof is made, as both ends know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProofSite {
-    /// The cluster.
     pub cluster: u128,
     /// The server that is asked.
     pub server: ServerId,
@@ -320,7 +314,6 @@ pub struct JoinAnswer {
 /// A token in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenRow {
-    /// Its id.
     pub id: TokenId,
     /// The end of its life, in seconds since 1970.
     pub expires_seconds: u64,
@@ -344,9 +337,7 @@ impl From<&TokenRecord> for TokenRow {
 /// A key in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRow {
-    /// Its id.
     pub id: KeyId,
-    /// Its name.
     pub name: String,
     /// Grants of its owner.
     pub grants: Grants,
@@ -420,7 +411,7 @@ pub enum ProtocolError {
     /// The kind is not known here.
     #[error("kind {kind} of a message about trust is of a later version: use that version")]
     Kind {
-        /// Its number.
+        /// Number of the kind.
         kind: u8,
     },
     /// The fields cannot be read.

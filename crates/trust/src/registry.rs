@@ -86,9 +86,9 @@ pub struct Registry {
 pub struct AuditRecord {
     /// The place of the change.
     pub generation: u32,
-    /// Its origin.
+    /// Origin of the change.
     pub origin: Origin,
-    /// Its kind.
+    /// Kind of the change.
     pub what: What,
     /// Its object: the id of a token, the id and the name of a key, the digest of a root.
     pub about: String,
@@ -97,7 +97,7 @@ pub struct AuditRecord {
 /// A part of the audit record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditPage {
-    /// Its lines.
+    /// Lines of this part.
     pub records: Vec<AuditRecord>,
     /// The last change that was looked at, if others follow it.
     pub next: Option<u32>,

@@ -102,7 +102,6 @@ impl Root {
         }
     }
 
-    /// The certificate.
     pub fn certificate(&self) -> &CertificateDer<'static> {
         &self.certificate
     }
@@ -112,7 +111,6 @@ impl Root {
         crate::pem::write("CERTIFICATE", &self.certificate)
     }
 
-    /// Its digest.
     pub fn digest(&self) -> RootDigest {
         RootDigest::of(&self.certificate)
     }
@@ -156,18 +154,12 @@ pub enum RootsError {
     Full,
     /// The root is not in the list.
     #[error("the cluster does not trust the CA {digest}")]
-    Unknown {
-        /// Its digest.
-        digest: RootDigest,
-    },
+    Unknown { digest: RootDigest },
     /// The root issues certificates.
     #[error(
         "the CA {digest} issues the certificates of this cluster: have another one issue them before it goes"
     )]
-    Issuing {
-        /// Its digest.
-        digest: RootDigest,
-    },
+    Issuing { digest: RootDigest },
 }
 
 /// The CAs that a cluster trusts, of which the first one issues.

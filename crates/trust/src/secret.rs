@@ -53,7 +53,7 @@ impl Secret {
         Secret(Zeroizing::new(bytes))
     }
 
-    /// The bytes.
+    /// The secret bytes. Callers must not print or store them.
     pub fn expose(&self) -> &[u8] {
         &self.0
     }

@@ -35,7 +35,7 @@ pub enum ScopeError {
     /// The number is no day.
     #[error("{day} is no day of a signing key: write it as yyyymmdd, from 19700101 on")]
     Day {
-        /// The number.
+        /// The number that was given.
         day: u32,
     },
     /// The text is no region.
@@ -80,7 +80,6 @@ impl SigningScope {
         self.day
     }
 
-    /// The region.
     pub fn region(&self) -> &str {
         &self.region
     }

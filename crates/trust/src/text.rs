@@ -19,7 +19,7 @@ pub enum TextError {
     TooLong {
         /// The kind that was expected.
         what: &'static str,
-        /// Its length.
+        /// Length of the text.
         bytes: usize,
     },
     /// It begins as something else.

@@ -114,7 +114,6 @@ impl Signer {
         public(&self.pair)
     }
 
-    /// Signs a ticket.
     pub fn sign(&self, ticket: &Ticket) -> Bytes {
         let bytes = self.sign_anything(&ticket.encode());
         assert!(bytes.len() <= MAX_TICKET_BYTES, "grants are bounded");
@@ -189,7 +188,6 @@ fn public(pair: &Ed25519KeyPair) -> PublicKey {
 /// A statement that a holder signs for one server: worth nothing at another one, nor on another connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Possession {
-    /// The cluster.
     pub cluster: u128,
     /// The server that is called.
     pub server: ServerId,
@@ -250,7 +248,6 @@ impl Standing {
 /// The key with which a gateway has proven that it may act on behalf of another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gateway {
-    /// Its key.
     pub key: KeyId,
     /// The secret that was proven, and the number of its grants, `gateway` among them.
     pub standing: Standing,
@@ -279,7 +276,6 @@ impl Gateway {
 /// The contents of a ticket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ticket {
-    /// The cluster.
     pub cluster: u128,
     /// The key whose grants it has: the one that was proven, or another one on whose behalf a gateway acts.
     pub key: KeyId,
@@ -304,10 +300,7 @@ pub enum TicketError {
     #[error(
         "this is no ticket: it has {bytes} bytes, and tickets have {SIGNATURE_BYTES} to {MAX_TICKET_BYTES}"
     )]
-    Length {
-        /// Its length.
-        bytes: usize,
-    },
+    Length { bytes: usize },
     /// The cluster did not sign it.
     #[error(
         "the ticket was not signed by this cluster: it was changed, is of another cluster, or the cluster has another signing key since; prove the key again"
@@ -316,7 +309,7 @@ pub enum TicketError {
     /// It is of another cluster that has this cluster's signing key.
     #[error("the ticket is for cluster {found:032x}, and this is cluster {expected:032x}")]
     OtherCluster {
-        /// This cluster.
+        /// Id of this cluster.
         expected: u128,
         /// The cluster in the ticket.
         found: u128,
@@ -341,34 +334,22 @@ pub enum TicketError {
     },
     /// Its key was revoked.
     #[error("the key {key} was revoked: have a new one made with `areo key create`")]
-    Revoked {
-        /// The key.
-        key: KeyId,
-    },
+    Revoked { key: KeyId },
     /// The secret that was proven for it was retired.
     #[error(
         "the ticket of key {key} was issued for a secret that was retired since: prove the key again with its newest secret (`areo key rotate`)"
     )]
-    Retired {
-        /// The key.
-        key: KeyId,
-    },
+    Retired { key: KeyId },
     /// The key has other grants.
     #[error(
         "the grants of key {key} were changed since the ticket was issued: prove the key again"
     )]
-    GrantsChanged {
-        /// The key.
-        key: KeyId,
-    },
+    GrantsChanged { key: KeyId },
     /// The caller does not have the key that the ticket names.
     #[error(
         "the caller does not hold the ticket of key {key}: it was made for another process or another server"
     )]
-    Possession {
-        /// The key.
-        key: KeyId,
-    },
+    Possession { key: KeyId },
 }
 
 impl Ticket {

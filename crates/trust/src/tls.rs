@@ -119,7 +119,6 @@ impl ResolvesServerCert for Credentials {
 /// One end of connections within a cluster.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
-    /// The cluster.
     pub cluster: u128,
     /// The CAs that count.
     pub roots: Roots,

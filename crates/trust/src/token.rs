@@ -122,13 +122,12 @@ impl TokenUse {
 /// The record of a token that the cluster keeps.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TokenRecord {
-    /// The token's id.
     pub id: TokenId,
     /// The hash of id and secret.
     secret_hash: [u8; 32],
     /// The end of its life, in seconds since 1970: then it lets in no server.
     pub expires_seconds: u64,
-    /// Its first use.
+    /// The first use, if it was used.
     pub used: Option<TokenUse>,
     /// Since when it counts no longer, in seconds since 1970.
     pub revoked_seconds: Option<u64>,
@@ -162,7 +161,7 @@ pub enum RedeemError {
         /// The id of the token.
         id: TokenId,
     },
-    /// It was used.
+    /// The token was used already.
     #[error(
         "the join token {id} was used by server {by}, and lets one server in: make a new one with `areo token create`"
     )]

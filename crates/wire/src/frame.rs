@@ -61,7 +61,7 @@ const CHECKED_FROM: usize = 4;
 pub enum Kind {
     /// Asks for a reply or a refusal with the same call id.
     Request = 1,
-    /// Answers a request.
+    /// The reply to a request.
     Reply = 2,
     /// Answers a request with a [`Refusal`]; the body may explain, in the codec's terms.
     Refusal = 3,
@@ -69,7 +69,7 @@ pub enum Kind {
     Note = 4,
     /// Asks whether the other side still reads; answered by a pong with the same call id.
     Ping = 5,
-    /// Answers a ping.
+    /// The answer to a ping.
     Pong = 6,
     /// The sender will take no new requests on this connection and will close it.
     Goodbye = 7,
@@ -98,9 +98,8 @@ impl Kind {
 /// A W3C trace context: which trace and which span of it asked for this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TraceContext {
-    /// The trace.
     pub trace_id: [u8; 16],
-    /// The parent span.
+    /// Id of the span that is the parent.
     pub span_id: [u8; 8],
     /// The trace flags; bit 0 means sampled.
     pub flags: u8,
@@ -113,7 +112,7 @@ pub struct Limits {
     pub max_body_bytes: u32,
     /// Largest payload of one frame, in bytes.
     pub max_payload_bytes: u64,
-    /// Most payload segments.
+    /// Maximum number of payload segments.
     pub max_segments: u16,
 }
 
@@ -220,7 +219,6 @@ pub struct SegmentTable<'a> {
 }
 
 impl<'a> SegmentTable<'a> {
-    /// Number of segments.
     pub fn len(&self) -> usize {
         self.rows.len() / SEGMENT_ROW_BYTES
     }

@@ -185,7 +185,7 @@ pub fn reply(input: &[u8]) -> bool {
     )
 }
 
-/// A note.
+/// Decodes a note, and encodes it again.
 pub fn note(input: &[u8]) -> bool {
     let (body, payload) = split(input);
     let decode = codec::decode_note;
@@ -261,7 +261,7 @@ pub struct Golden {
     pub name: String,
     /// The body of a message, or the header of a record.
     pub body: Vec<u8>,
-    /// The payload.
+    /// Segments of the payload.
     pub segments: Vec<Vec<u8>>,
 }
 

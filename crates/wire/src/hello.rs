@@ -97,7 +97,7 @@ pub struct Hello {
     pub must_features: u64,
     /// Features that the caller would use.
     pub optional_features: u64,
-    /// Client or server.
+    /// Role of the caller: client or server.
     pub role: Role,
     /// The way in which the caller proves its identity.
     pub authentication: Authentication,
@@ -111,7 +111,7 @@ pub struct Hello {
     pub own_id: u128,
     /// The highest incarnation of the expected server that the caller knows of; 0 if none.
     pub known_incarnation: u64,
-    /// Further fields.
+    /// Fields that this version does not know by name.
     pub fields: Vec<Field>,
 }
 
@@ -167,11 +167,11 @@ pub struct Welcome {
     pub max_payload_bytes: u64,
     /// The server's cluster; 0 if it has none yet.
     pub cluster: u128,
-    /// The server.
+    /// Id of the server.
     pub server: u128,
-    /// The server's incarnation.
+    /// Number of the server's current start.
     pub incarnation: u64,
-    /// Further fields.
+    /// Fields that this version does not know by name.
     pub fields: Vec<Field>,
 }
 
@@ -203,7 +203,7 @@ pub enum HelloError {
     UnknownValue {
         /// Its offset in the message, in bytes.
         offset: usize,
-        /// The value.
+        /// The unknown value.
         value: u16,
     },
     /// A field that reaches over the end.
@@ -215,9 +215,9 @@ pub enum HelloError {
     /// A hello whose lowest version is above its highest.
     #[error("versions {low} to {high}")]
     EmptyVersionRange {
-        /// The lowest.
+        /// The lowest version.
         low: u8,
-        /// The highest.
+        /// The highest version.
         high: u8,
     },
 }

@@ -8,7 +8,7 @@ use crate::field::NIBBLES;
 /// Bytes of an output that are summed over all terms before the next ones, so that they stay in the nearest cache.
 const STRETCH: usize = 4096;
 
-/// See [`Engine::combine`](super::Engine::combine).
+/// [`Engine::combine`](super::Engine::combine) without vector instructions.
 pub(super) fn combine(terms: &[Term<'_>], outputs: &mut [&mut [u8]], range: Range<usize>) {
     for start in range.clone().step_by(STRETCH) {
         let stretch = start..range.end.min(start + STRETCH);

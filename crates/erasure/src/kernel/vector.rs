@@ -18,8 +18,8 @@ const CACHE_BYTES: usize = 32 * 1024;
 /// A stretch is not made shorter than this: below it the start of a pass costs more than the cache saves.
 const SHORTEST_STRETCH: usize = 1024;
 
-/// How far ahead of its use an input is fetched, in bytes. The processor's own prefetching stops at pages and loses
-/// track of many inputs at once: without this, values beyond the caches took up to a quarter longer.
+/// Distance in bytes between the prefetch of an input and its use. The processor's own prefetching stops at pages and
+/// loses track of many inputs at once: without this, values beyond the caches took up to a quarter longer.
 const PREFETCH: usize = 512;
 
 /// A register of an instruction set, and arithmetic on it.
@@ -37,7 +37,7 @@ pub(super) trait Vector: Copy {
     /// A register of input as the multiplication takes it, prepared once for all outputs.
     type Prepared: Copy;
 
-    /// Zeros.
+    /// A register with zeros.
     unsafe fn zero() -> Self;
     /// Reads [`Self::BYTES`] bytes, which must be readable, from any alignment.
     unsafe fn load(from: *const u8) -> Self;

@@ -151,7 +151,7 @@ where
         Pin::new(&mut self.stream).poll_flush(context)
     }
 
-    /// Reads once.
+    /// Reads from the stream once.
     fn read(&mut self, context: &mut Context<'_>) -> Poll<Result<(), CloseReason>> {
         let mut space = ReadBuf::new(self.reader.space());
         let failed = |error: io::Error| CloseReason::Failed { kind: error.kind() };

@@ -152,7 +152,7 @@ impl Outbox {
         assert!(!self.chunks.is_empty() || (left == 0 && self.queued_bytes == 0));
     }
 
-    /// Drops everything.
+    /// Drops all queued messages.
     pub(crate) fn clear(&mut self) {
         *self = Outbox::default();
     }

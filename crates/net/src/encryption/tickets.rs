@@ -44,7 +44,7 @@ impl NotAdmitted {
 /// The renewal of the ticket that a process shows.
 #[derive(Debug, Default)]
 pub(super) struct Renewal {
-    /// Something renews it.
+    /// True if a task renews the ticket.
     is_kept: AtomicBool,
     /// A server took the ticket no longer.
     wanted: Notify,

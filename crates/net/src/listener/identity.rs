@@ -10,7 +10,7 @@ pub struct Identity {
     pub cluster: u128,
     /// The server's random id.
     pub server: u128,
-    /// Its incarnation.
+    /// Number of its current start.
     pub incarnation: u64,
 }
 

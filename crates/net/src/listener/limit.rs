@@ -26,7 +26,7 @@ pub struct Rate {
 /// The number of times that callers may do something that costs the server more than them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Allowance {
-    /// For one address.
+    /// Allowance of each address.
     pub address: Rate,
     /// For all addresses together from which no caller has proven anything.
     pub strangers: Rate,

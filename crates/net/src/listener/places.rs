@@ -28,7 +28,6 @@ pub enum Class {
 }
 
 impl Class {
-    /// All of them.
     pub const ALL: [Class; 4] = [
         Class::Waiting,
         Class::Stranger,
@@ -44,14 +43,14 @@ pub struct Places {
     pub waiting: usize,
     /// Those that have proven nothing.
     pub strangers: usize,
-    /// Those of clients.
+    /// Connections of clients.
     pub clients: usize,
-    /// Those of servers.
+    /// Connections of servers.
     pub servers: usize,
 }
 
 impl Places {
-    /// The usual number.
+    /// The limits of a server by default.
     pub const USUAL: Places = Places {
         waiting: 256,
         strangers: 128,

@@ -152,7 +152,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
     const STALL: Duration = Duration::from_secs(30);
 
-    /// Is handed nothing.
+    /// A service that ignores every message.
     struct Deaf;
 
     impl Handler for Deaf {

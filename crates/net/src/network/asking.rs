@@ -54,7 +54,7 @@ impl From<ServerId> for Destination<'_> {
 /// The server that a request is about to be sent to, after its hello.
 #[derive(Clone, Debug)]
 pub struct Contact {
-    /// Its cluster.
+    /// Id of the server's cluster.
     pub cluster: u128,
     /// Its id; of an encrypted connection that of its certificate.
     pub server: ServerId,
@@ -93,14 +93,12 @@ pub struct Response {
 pub struct TrustResponse {
     /// The server that gave it.
     pub contact: Contact,
-    /// The answer.
     pub answer: TrustAnswer,
 }
 
 /// A request without a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskError {
-    /// The reason.
     pub cause: BootstrapError,
     /// True if the request was sent, so that the server may have carried it out.
     pub is_sent: bool,

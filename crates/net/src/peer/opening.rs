@@ -13,11 +13,10 @@ use crate::sockets;
 
 /// A stream on which the hello was exchanged.
 pub(crate) struct Opened {
-    /// The stream.
     pub(crate) stream: Stream,
     /// The address of the other end.
     pub(crate) remote: SocketAddr,
-    /// The server's answer.
+    /// The server's answer to the hello.
     pub(crate) welcome: Welcome,
 }
 

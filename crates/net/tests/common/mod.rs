@@ -64,7 +64,7 @@ pub fn loopback(port: u16) -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], port))
 }
 
-/// What a test server does with a request.
+/// The reaction of a test server to a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
     /// Echoes body and payload at once.

@@ -65,7 +65,7 @@ fn node_on(disk: &MemoryDisk) -> Node<Records<MemoryDisk>, u32> {
     Node::new(shard, records, SIZES)
 }
 
-/// Changes something durable.
+/// A request that changes something durable.
 fn register(server: u128) -> Request {
     Request::Know(ServerRecord {
         id: ServerId(server),

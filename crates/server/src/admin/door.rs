@@ -40,7 +40,7 @@ pub(crate) struct Door {
     displaced: Cell<u64>,
 }
 
-/// One connection.
+/// The state of one connection to the admin port.
 #[derive(Default)]
 struct Visitor {
     /// Requests that are being answered.

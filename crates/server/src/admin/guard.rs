@@ -68,15 +68,12 @@ pub(crate) enum NotShown {
          server", .verb.word()
     )]
     NoKey {
-        /// The grant.
+        /// The grant that the request needs.
         verb: Verb,
     },
     /// It is no key.
     #[error("the bearer token is no access key: {reason}")]
-    Unreadable {
-        /// The reason.
-        reason: String,
-    },
+    Unreadable { reason: String },
     /// The key does not open it.
     #[error(transparent)]
     Key(#[from] BearerError),
@@ -100,7 +97,7 @@ impl Guard {
         }
     }
 
-    /// Judges a request.
+    /// Judges whether the caller may see this path.
     pub(crate) async fn judge(
         &self,
         path: &str,

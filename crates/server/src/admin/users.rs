@@ -21,7 +21,7 @@ const ESTABLISHED: &str = "01";
 
 /// The users of connections.
 pub(super) struct Users {
-    /// Reads the table.
+    /// Reads the system's table of connections.
     read: fn() -> String,
     last: Mutex<Option<Reading>>,
 }

@@ -54,7 +54,7 @@ struct FakeCluster {
 #[derive(Default)]
 struct State {
     leaving: BTreeSet<ServerId>,
-    /// Members by domain.
+    /// Members of each domain.
     domains: BTreeMap<&'static str, Vec<ServerId>>,
     forgotten: Vec<ServerId>,
     /// Domains that cannot be changed.

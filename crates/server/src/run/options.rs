@@ -15,7 +15,7 @@ use crate::trust::operator::CertificateFiles;
 /// The place of acknowledged writes: disk or memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// On disk, synced.
+    /// On disk, and synced before the acknowledgement.
     Fsync,
     /// In the memory of the process.
     Memory,
@@ -35,7 +35,7 @@ pub enum Start {
     },
     /// A new server of the cluster that one of these addresses belongs to.
     Join {
-        /// Addresses.
+        /// Addresses of servers of the cluster.
         seeds: Vec<String>,
         /// Lets this server in. `None`: the cluster has no keys.
         token: Option<JoinToken>,
@@ -50,7 +50,7 @@ pub struct KeepAdministrator(Arc<KeepingAdministrator>);
 type KeepingAdministrator = dyn Fn(&ClusterIdentity) -> Result<(), String> + Send + Sync;
 
 impl KeepAdministrator {
-    /// Keeps it so.
+    /// Keeps the administrator's key of a new cluster with this function.
     pub fn new(
         keep: impl Fn(&ClusterIdentity) -> Result<(), String> + Send + Sync + 'static,
     ) -> KeepAdministrator {
@@ -79,7 +79,7 @@ impl Eq for KeepAdministrator {}
 /// The options of a server's start.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The data directory.
+    /// Path of the data directory.
     pub data: PathBuf,
     /// The host and port to listen on.
     pub listen: String,

@@ -85,7 +85,7 @@ impl Gate {
         })
     }
 
-    /// Takes a request.
+    /// Passes a request on, refuses it, or lets it wait until the caller's rights are known.
     pub(crate) fn request(self: &Rc<Gate>, asked: Asked) {
         match self.judge(&asked.request, asked.responder.origin()) {
             Verdict::Allowed => self.pass(asked),

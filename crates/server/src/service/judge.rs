@@ -33,9 +33,9 @@ pub(crate) enum Standing<'a> {
 /// The answer to the question whether a caller may send a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It may.
+    /// The caller may send it.
     Allowed,
-    /// It may not.
+    /// The caller lacks a right.
     Lacking(Lacking),
     /// It may read, and not complete what it read: the server does that itself. Of a cell it may not hold what it asks for at all, if nothing
     /// was accepted there.
@@ -53,7 +53,7 @@ pub(crate) enum Verdict {
 pub(crate) enum Lacking {
     /// A grant, by its text.
     Grant(String),
-    /// Any access key.
+    /// A valid access key of any kind.
     Key,
     /// A domain: no name has the id that it asks of.
     Domain,
@@ -93,11 +93,11 @@ pub(crate) trait Knowledge {
     fn has_heard(&self, passed_on: &Hearsay<'_>) -> bool;
 }
 
-/// Judges callers.
+/// Judges messages of callers by a table of needed rights.
 pub(crate) struct Judge<K> {
-    /// The table.
+    /// The table of needed rights.
     pub(crate) table: Table,
-    /// The facts.
+    /// The facts that the judge decides by.
     pub(crate) knowledge: K,
 }
 

@@ -21,7 +21,6 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// A domain of the directory.
 pub(crate) struct NamedDomain {
-    /// Its name.
     pub(crate) name: Box<str>,
     /// The configuration with which it began.
     pub(crate) first: Arc<Configuration>,

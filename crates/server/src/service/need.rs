@@ -51,15 +51,13 @@ const BLOCKS: Verbs = &[Verb::Write, Verb::Delete, Verb::Admin];
 pub(crate) enum Need<'a> {
     /// Nothing: a stranger may ask.
     Nothing,
-    /// Any access key.
+    /// A valid access key of any kind.
     AnyKey,
     /// A verb of the cluster.
     Cluster(Verb),
     /// One of these verbs, in a domain.
     Domain {
-        /// The verbs.
         verbs: Verbs,
-        /// The domain.
         domain: DomainId,
         /// The keys for which it must count.
         keys: Keys<'a>,
@@ -84,7 +82,7 @@ pub(crate) enum Need<'a> {
 pub(crate) enum Keys<'a> {
     /// All that begin so; of one object, its key.
     From(&'a str),
-    /// Some.
+    /// One of them, or more.
     Any,
 }
 
@@ -94,7 +92,7 @@ pub(crate) enum Keys<'a> {
 pub(crate) struct Hearsay<'a> {
     /// The configuration that it is about.
     pub(crate) configuration: ConfigurationId,
-    /// Its descriptor.
+    /// Descriptor of the configuration; `None` if the message has none.
     pub(crate) descriptor: Option<&'a Arc<Configuration>>,
     /// Its successors. `None`: the configuration itself is final.
     pub(crate) successors: Option<&'a Successors>,
@@ -103,7 +101,7 @@ pub(crate) struct Hearsay<'a> {
 /// The table, for the root domain of this cluster.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Table {
-    /// The root domain.
+    /// Id of the root domain.
     pub(crate) root: DomainId,
 }
 

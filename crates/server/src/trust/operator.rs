@@ -51,42 +51,29 @@ pub enum CertificateFileError {
     /// A file cannot be read.
     #[error("cannot read {}: {reason}", .path.display())]
     Unreadable {
-        /// The file.
         path: PathBuf,
         /// The reason of the system.
         reason: String,
     },
     /// The file is longer than any with a certificate.
     #[error("{} is longer than 64 KiB: name a file with a certificate, or its key, alone", .path.display())]
-    TooLong {
-        /// The file.
-        path: PathBuf,
-    },
+    TooLong { path: PathBuf },
     /// Others may read the private key.
     #[error(
         "{} has a private key, and other users may read it (mode {mode:04o}): chmod 600 it; one that belongs to root may be 640",
         .path.display()
     )]
     Open {
-        /// The file.
         path: PathBuf,
-        /// Its mode.
+        /// The permission bits of the file.
         mode: u32,
     },
     /// The private key belongs to another user.
     #[error("{} has a private key, and belongs to another user: it must be that of the server's user, or of root", .path.display())]
-    OtherOwner {
-        /// The file.
-        path: PathBuf,
-    },
+    OtherOwner { path: PathBuf },
     /// The contents make no certificate of this server.
     #[error("{}: {error}", .path.display())]
-    Content {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        error: OperatorError,
-    },
+    Content { path: PathBuf, error: OperatorError },
     /// The cluster has no keys.
     #[error(
         "the cluster of this server has no keys, and its connections are plain: start the server without a certificate, or begin a cluster \

@@ -27,7 +27,7 @@ pub(super) struct Engine {
     pub(super) readings: HashMap<Place, Rc<[Reading]>>,
     /// Results of operations, numbered.
     pub(super) endings: Table<()>,
-    /// By client and node: the numbers of the results of its operations.
+    /// For each client and node the numbers of the results of its operations.
     pub(super) ended: HashMap<(usize, u32), Rc<[u64]>>,
     /// The passing of quiet time, if the case has it.
     pub(super) quiet: Option<u32>,

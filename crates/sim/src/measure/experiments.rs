@@ -40,15 +40,15 @@ pub enum Place {
 /// The protocol of reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reads {
-    /// As published, with two rounds, each of them to one quorum.
+    /// The published read of two rounds, each of them to one quorum.
     Thrifty,
-    /// As published, in single contact mode.
+    /// The published read in single contact mode.
     SingleContact,
-    /// As published, with each round to all members.
+    /// The published read of two rounds, each of them to all members.
     Published,
     /// The first of these rounds alone, to one quorum.
     Regular,
-    /// As in the product: `abd`, with one round where that is enough.
+    /// The product's read of `abd`, with one round where that is enough.
     Product,
 }
 

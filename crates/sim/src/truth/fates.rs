@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The value of a fate that drops its version.
 const DROPPED: &[u8] = b"dropped";
 
-/// What one server has accepted and learnt about versions that may be dropped, by the cell that decides.
+/// Proposals to drop versions that one server has accepted, and decisions that it knows, by the cell that decides.
 #[derive(Default)]
 pub(super) struct Fates(BTreeMap<(ConfigurationId, Bytes), Fate>);
 

@@ -31,7 +31,7 @@ pub(crate) struct Traffic {
 
 /// The costs of a run.
 pub(crate) struct Costs {
-    /// By caller (clients, then servers) and server: the latency of a message.
+    /// For each caller (clients, then servers) and server the latency of a message.
     one_way: Vec<Vec<Duration>>,
     prices: Prices,
     /// For each caller the time until which it, or its line, is busy.

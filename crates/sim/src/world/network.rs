@@ -108,7 +108,7 @@ impl Message {
 pub(super) struct Links {
     /// True if the link is blocked, by client, server and direction (0: to the server).
     blocked: Vec<Vec<[bool; 2]>>,
-    /// By client and server: the time of the last fault of a message, of the link or of the server.
+    /// For each client and server the time of the last fault of a message, of the link or of the server.
     disturbed: Vec<Vec<Instant>>,
     /// The last message that arrived, by client, server and direction.
     arrived: Vec<Vec<[u64; 2]>>,

@@ -44,7 +44,6 @@ impl FileDisk {
         }
     }
 
-    /// The directory.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -51,7 +51,7 @@ pub enum UnsyncedChange<'a> {
     /// All changes of names since the last [`Disk::sync_dir`]. File systems with a journal keep their order, as
     /// [`Survive::Prefix`] does; others do not, and with [`Survive::Sectors`] each change is a sector of its own.
     Names {
-        /// The count.
+        /// Number of the changes.
         changes: usize,
     },
 }
@@ -59,13 +59,13 @@ pub enum UnsyncedChange<'a> {
 /// The part that survives of one [`UnsyncedChange`] change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Survive {
-    /// It never happened.
+    /// None of the change survives.
     Nothing,
-    /// It is there.
+    /// The whole change survives.
     All,
     /// Only the first so many bytes (or name changes).
     Prefix(usize),
-    /// Of each group of 64 sectors, those whose bit is set: a torn write.
+    /// For each group of 64 sectors the sectors whose bit is set survive: a torn write.
     Sectors {
         /// The length of a sector in bytes; not 0.
         size: usize,
@@ -81,7 +81,7 @@ struct State {
     name_changes: Vec<NameChange>,
     inodes: BTreeMap<u64, Inode>,
     next_inode: u64,
-    /// `None`: no limit.
+    /// Capacity of the disk; `None`: no limit.
     capacity_bytes: Option<u64>,
     operations: u64,
     power_off_at: Option<u64>,
@@ -117,7 +117,7 @@ impl MemoryDisk {
         self.lock().capacity_bytes = capacity_bytes;
     }
 
-    /// How many changing operations (create, write, sync, truncate, rename, remove, directory sync) there were.
+    /// Number of changing operations so far: create, write, sync, truncate, rename, remove, directory sync.
     pub fn operations(&self) -> u64 {
         self.lock().operations
     }
@@ -191,8 +191,8 @@ impl MemoryDisk {
         state.durable_names.remove(name);
     }
 
-    /// What nothing but [`Self::content`] of every file says, as one number: disks that differ in any byte or name have
-    /// different ones, by all odds.
+    /// A hash of the names and contents of all files: disks that differ in any byte or name have different hashes, by
+    /// all odds.
     pub fn fingerprint(&self) -> u64 {
         use std::hash::{DefaultHasher, Hash, Hasher};
         let state = self.lock();

@@ -35,7 +35,7 @@ pub(crate) struct HintHeader {
     pub(crate) unknown_damaged: u32,
 }
 
-/// One record.
+/// The hint for one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HintEntry<'a> {
     /// The position in the segment, in grains.
@@ -203,7 +203,7 @@ mod tests {
         sample_of(5)
     }
 
-    /// With a first payload of this length.
+    /// An encoded hint whose first payload has this length.
     fn sample_of(payload_length: u32) -> (HintHeader, Vec<u8>) {
         let mut body = Vec::new();
         for (grain, header) in &entries() {

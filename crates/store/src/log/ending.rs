@@ -13,7 +13,7 @@ use crate::index::{Handle, NONE, SlotState};
 
 use super::{Log, record_footprint};
 
-/// Which segments still hold freed records, by the numbers that the layer above has for what the records are about.
+/// The segments that still hold freed records, by the numbers that the layer above gives to the records' subjects.
 #[derive(Default)]
 pub(crate) struct Graves {
     /// In how many places records of it may be.
@@ -85,7 +85,7 @@ impl<D: Disk> Log<D> {
         }
     }
 
-    /// As [`Self::free`], of a record about what the layer above calls `grave`.
+    /// Calls [`Self::free`] for a record about the subject that the layer above calls `grave`.
     ///
     /// # Panics
     /// If the handle names no live record.

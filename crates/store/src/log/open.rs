@@ -56,14 +56,14 @@ pub enum PayloadState {
 pub struct TornTail {
     /// The number of the segment.
     pub segment: u64,
-    /// Its offset.
+    /// Its offset in the segment.
     pub offset: u64,
 }
 
 /// The report of opening.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpenReport {
-    /// Records handed over.
+    /// Number of records that were handed over.
     pub records: u64,
     /// Segments opened by their hint file.
     pub hinted_segments: u64,

@@ -29,7 +29,7 @@ pub(crate) struct FoundRecord {
     header: Range<usize>,
 }
 
-/// Records read together.
+/// The records that one read has found.
 #[derive(Default)]
 pub(crate) struct Batch {
     pub(crate) found: Vec<FoundRecord>,

@@ -44,7 +44,7 @@ impl Default for ScrubJob {
 pub struct ScrubOutcome {
     /// Bytes of records read, headers and padding included.
     pub bytes: u64,
-    /// Records read.
+    /// Number of records that were read.
     pub records: u64,
     /// The last record was reached; the next call begins a new round.
     pub is_round_complete: bool,

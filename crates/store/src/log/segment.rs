@@ -3,7 +3,7 @@
 use crate::format::{BATCH_HEADER_BYTES, PAGE, align};
 use crate::index::List;
 
-/// One segment file.
+/// A segment file, with the places in it.
 pub(crate) struct Segment<F> {
     pub(crate) number: u64,
     pub(crate) file: F,
@@ -33,7 +33,7 @@ pub(crate) struct Segment<F> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SegmentState {
-    /// Preallocated and empty.
+    /// The segment is preallocated and empty.
     Ready,
     /// The segment that batches go to.
     Active,

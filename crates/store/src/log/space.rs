@@ -62,8 +62,8 @@ impl<D: Disk> Log<D> {
         Ok(())
     }
 
-    /// As [`Self::reserve`], for records that have to be written before others can go: they may take the spare, as copies
-    /// may, so that a full disk does not keep records that could be freed.
+    /// Reserves as [`Self::reserve`] does, for records that must be written before others can be freed. They may take
+    /// the spare room, as copies may, so that a full disk does not keep records that could be freed.
     ///
     /// # Errors
     /// As [`Self::reserve`].
@@ -71,8 +71,8 @@ impl<D: Disk> Log<D> {
         self.reserve_from_spare(bytes, u64::MAX)
     }
 
-    /// As [`Self::reserve_to_release`], for requested records, after which more can go: they have a part of
-    /// the spare, so that copies have room however much is asked for, and the other way round.
+    /// Reserves as [`Self::reserve_to_release`] does, for requested records that allow others to be freed. They have
+    /// a part of the spare room, so that copies always have room, and the other way round.
     ///
     /// # Errors
     /// As [`Self::reserve`].
@@ -82,8 +82,8 @@ impl<D: Disk> Log<D> {
         Ok(())
     }
 
-    /// As [`Self::reserve_to_free`], for records that complete what others keep several versions for: they have half of that
-    /// part, so that what frees finds room however much is completed.
+    /// Reserves as [`Self::reserve_to_free`] does, for records that complete a version for which other records are
+    /// kept. They have half of that part, so that records which free others always have room.
     ///
     /// # Errors
     /// As [`Self::reserve`].
@@ -240,7 +240,7 @@ impl<D: Disk> Log<D> {
         Ok(())
     }
 
-    /// As [`Self::roll`], but makes none.
+    /// Rolls as [`Self::roll`] does, but only to a segment that is ready.
     pub(super) fn roll_to_ready(&mut self, size: u64) -> bool {
         let Some(next) = self.smallest_ready(size) else {
             return false;
@@ -274,7 +274,8 @@ impl<D: Disk> Log<D> {
         self.make_room_leaving(self.freeing_left(), size)
     }
 
-    /// As [`Self::make_room_for_copy`], for the census after which segments go: takes the last there is.
+    /// Makes room as [`Self::make_room_for_copy`] does, for the census that precedes the removal of segments: it
+    /// takes the last room.
     pub(super) fn make_room_for_census(&mut self, size: u64) -> io::Result<bool> {
         self.make_room_leaving(0, size)
     }

@@ -339,7 +339,8 @@ fn scrubbing_goes_round_within_its_budget() {
     assert_eq!(log.scrub(1, |_| ()).records, 1);
 }
 
-/// What was verified in a round is not verified again because the process started anew, or because records were moved.
+/// Records that were verified in a round of scrubbing are not verified again after a restart, or after they were
+/// moved.
 #[test]
 fn a_round_of_scrubbing_goes_on_after_a_restart() {
     let disk = MemoryDisk::new();
@@ -400,7 +401,8 @@ fn a_round_of_scrubbing_ends_while_more_is_written() {
     }
 }
 
-/// What a start believes has a largest number: a batch beyond it would be acknowledged, and lost with the next start.
+/// A start accepts batches up to a largest number: a batch beyond it would be acknowledged, and lost with the next
+/// start.
 #[test]
 fn no_batch_is_written_that_the_next_start_does_not_believe() {
     let disk = MemoryDisk::new();

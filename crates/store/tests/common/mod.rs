@@ -13,7 +13,7 @@ pub mod work;
 
 pub const STORE: u64 = 0x5eed_cafe_0042_1234;
 
-/// How many times a test tries: the usual number, or what the environment says for a full run.
+/// Number of trials of a test: `usual`, or the value of the environment variable in a full run.
 pub fn count(variable: &str, usual: usize) -> usize {
     let said = std::env::var(variable).ok();
     said.map_or(usual, |number| number.parse().expect("a number"))
@@ -82,7 +82,7 @@ pub fn append(log: &mut Log<MemoryDisk>, key: u64, length: usize) -> Handle {
     log.append(&header, std::slice::from_ref(&payload), crc32c(&payload))
 }
 
-/// What opening handed over.
+/// A log that was opened, with the records that it handed over.
 pub struct OpenStore {
     pub log: Log<MemoryDisk>,
     pub report: OpenReport,

@@ -10,7 +10,7 @@ use super::{OpenStore, Random, header, open, payload};
 /// Small, so that segments are filled, sealed and reclaimed all the time.
 pub const SEGMENT: u64 = 24 << 10;
 
-/// What the layer above knows.
+/// The records as the layer above knows them.
 #[derive(Clone, Default)]
 pub struct Model {
     /// Appended and acknowledged, and not freed since: must be there.
@@ -130,7 +130,8 @@ impl Worker {
         Some(())
     }
 
-    /// What must be there if the machine stops now: also what was replaced by a batch that is not durable.
+    /// The records that must be found if the machine stops now, including those that a batch replaced which is not
+    /// durable.
     pub fn stop(self) -> Model {
         let mut model = self.model;
         model.acknowledged.extend(self.replaced);

@@ -17,14 +17,14 @@ pub struct ExportCounts {
     pub overflowed: u64,
     /// No collector took them.
     pub refused: u64,
-    /// Under way.
+    /// Spans that are queued or being sent.
     pub waiting: u64,
     /// Why the collector did not take them, the last time.
     pub why: Option<String>,
 }
 
 impl ExportCounts {
-    /// These are lost.
+    /// Number of lost spans.
     pub fn lost(&self) -> u64 {
         self.overflowed + self.refused
     }

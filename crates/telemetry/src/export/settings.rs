@@ -17,7 +17,7 @@ pub struct Settings {
     pub(super) protocol: Protocol,
     /// The whole address; over HTTP with the path.
     pub(super) endpoint: String,
-    /// `OTEL_SERVICE_NAME`.
+    /// Value of the variable `OTEL_SERVICE_NAME`.
     pub(super) service: Option<String>,
     /// The most spans that wait; the rest is lost.
     pub(super) queue: usize,
@@ -27,9 +27,7 @@ pub struct Settings {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{variable} is '{value}': {expected}")]
 pub struct InvalidSetting {
-    /// The variable.
     pub variable: &'static str,
-    /// Its value.
     pub value: String,
     /// The values that it may have.
     pub expected: &'static str,
@@ -40,7 +38,7 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// Variables by name.
+/// A source of environment variables.
 struct Variables<'a>(&'a dyn Fn(&str) -> Option<String>);
 
 impl Variables<'_> {
@@ -138,8 +136,8 @@ fn protocol(variables: &Variables<'_>) -> Result<Protocol, InvalidSetting> {
 }
 
 impl Sampler {
-    /// What `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG` ask for, if they ask. An operation begins in a client, so
-    /// that those which go by a parent are the same as those which do not.
+    /// The sampler that `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG` name; `None` if they are not set. An
+    /// operation begins in a client, so that samplers based on a parent are equal to those that are not.
     ///
     /// # Errors
     /// [`InvalidSetting`].

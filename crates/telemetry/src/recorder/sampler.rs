@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// So much of a second's number goes through at once after a rest.
+/// Part of a second's traces that pass at once after a rest.
 const RESERVE_NS: u64 = SECOND_NS / 10;
 
 /// The choice of operations that are watched. Decided where an operation begins; servers go by what the client decided.
@@ -18,7 +18,7 @@ pub enum Sampler {
     /// All, unless there are more than so many a second: that bounds the cost of tracing under any load. Of more than that
     /// the ring would only keep the last moments anyway.
     PerSecond(NonZeroU32),
-    /// All.
+    /// Every operation is watched.
     Always,
 }
 
@@ -31,7 +31,7 @@ impl Sampler {
 /// Lets so many through in a second: a tenth of them at once after a rest, then one in each interval.
 #[derive(Default, Debug)]
 pub(super) struct Pace {
-    /// When all that were let through would have been, had they come one in each interval. Nanoseconds.
+    /// The time at which all traces that passed would have passed if one had come in each interval, in nanoseconds.
     due_ns: AtomicU64,
 }
 
@@ -53,7 +53,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// How many of those that come at these moments are let through.
+    /// Number of operations at these moments that are let through.
     fn taken(pace: &Pace, per_second: u32, moments: impl Iterator<Item = Duration>) -> usize {
         let per_second = NonZeroU32::new(per_second).unwrap();
         moments

@@ -34,7 +34,7 @@ struct Open {
     parent: Option<SpanId>,
     local_root: bool,
     started: Instant,
-    /// Handles to it.
+    /// Number of handles to the span.
     handles: usize,
     said: SpanAttributes,
 }
@@ -76,7 +76,7 @@ impl Slots {
         &mut self.places[Name::of(id).place]
     }
 
-    /// The count.
+    /// Number of open spans.
     pub(super) fn open(&self) -> usize {
         self.places.len() - self.free.len()
     }

@@ -13,35 +13,23 @@ use super::{
 pub enum GrantError {
     /// A word is no verb.
     #[error("'{}' is no verb of a grant: for a domain there are {}, for the cluster {}", .word.escape_debug(), words(&DOMAIN_VERBS), words(&CLUSTER_VERBS))]
-    Verb {
-        /// The word.
-        word: String,
-    },
+    Verb { word: String },
     /// A verb of domains without one.
     #[error("'{}' counts in a domain: write '{}:DOMAIN', or '{}:*' for all domains", .verb.word(), .verb.word(), .verb.word())]
-    NoDomain {
-        /// The verb.
-        verb: Verb,
-    },
+    NoDomain { verb: Verb },
     /// A verb of the cluster with a domain.
     #[error("'{}' counts for the whole cluster: write it as a grant of its own, without a domain", .verb.word())]
-    NotOfDomains {
-        /// The verb.
-        verb: Verb,
-    },
+    NotOfDomains { verb: Verb },
     /// The part for the domain is no name and no beginning of one.
     #[error("'{}' is no domain of a grant: write the name of a domain, the beginning of names with '*' behind it, or '*' for all", .pattern.escape_debug())]
-    Domain {
-        /// The part.
-        pattern: String,
-    },
+    Domain { pattern: String },
     /// The prefix is longer than a key.
     #[error(
         "the prefix of a grant has {bytes} bytes, and keys have at most {}",
         limits::KEY_BYTES
     )]
     Prefix {
-        /// Its length.
+        /// Length of the prefix.
         bytes: usize,
     },
     /// A key has too many.
@@ -49,9 +37,9 @@ pub enum GrantError {
         "a key has at most {MAX_GRANTS} grants with {MAX_GRANT_BYTES} bytes of text together, and these are {count} with {bytes} bytes: make several keys"
     )]
     TooMany {
-        /// Their number.
+        /// Number of the grants.
         count: usize,
-        /// Their bytes.
+        /// Length of their text.
         bytes: usize,
     },
 }

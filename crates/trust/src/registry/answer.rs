@@ -26,7 +26,7 @@ use crate::tls::BINDING_BYTES;
 /// Circumstances of a request, as the server that was asked knows them.
 #[derive(Clone, Copy, Debug)]
 pub struct AskContext<'a> {
-    /// This server.
+    /// The server that answers.
     pub server: ServerId,
     /// The CA that issued its certificate.
     pub issuer: Option<RootDigest>,

@@ -81,7 +81,7 @@ pub enum What {
     Founded = 1,
     /// One more root is trusted.
     RootTrusted = 2,
-    /// Another root issues.
+    /// Another CA issues from now on.
     RootIssues = 3,
     /// A root is trusted no longer.
     RootDropped = 4,
@@ -141,7 +141,7 @@ pub(crate) enum Content {
     Key(KeyRecord),
 }
 
-/// One change.
+/// A change of the cluster's trust, as an entry of its log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(super) origin: Origin,
@@ -217,7 +217,6 @@ impl AuthorityRecord {
         AuthorityRecord { root, secrets }
     }
 
-    /// The root.
     pub fn root(&self) -> &Root {
         &self.root
     }
@@ -292,7 +291,6 @@ const AUTHORITY_SIGNER: u16 = MUST_UNDERSTAND | 3;
 /// The trust with which a cluster begins. It is made before there is a root domain that could keep it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Foundation {
-    /// The first CA.
     pub authority: AuthorityRecord,
     /// The key of the first administrator.
     pub key: KeyRecord,

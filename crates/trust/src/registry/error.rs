@@ -45,7 +45,6 @@ pub enum LogError {
     Record {
         /// The place of the entry.
         generation: u32,
-        /// Why it cannot.
         error: RecordError,
     },
     /// The log has all changes that can be numbered.
@@ -59,7 +58,7 @@ pub enum LogError {
 /// A cluster that could not be founded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FoundError {
-    /// The log.
+    /// The log could not be read or written.
     #[error(transparent)]
     Log(#[from] LogError),
     /// Another server has founded it.
@@ -94,7 +93,7 @@ pub enum IssueError {
 /// A root that is not trusted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TrustRootError {
-    /// The log.
+    /// The log could not be read or written.
     #[error(transparent)]
     Log(#[from] LogError),
     /// The roots that there are do not admit it.
@@ -105,7 +104,7 @@ pub enum TrustRootError {
 /// A root that does not issue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IssueFromError {
-    /// The log.
+    /// The log could not be read or written.
     #[error(transparent)]
     Log(#[from] LogError),
     /// The cluster does not have its key.
@@ -113,7 +112,7 @@ pub enum IssueFromError {
         "the CA {digest} is the operator's own: the cluster has no key of it, and issues nothing under it"
     )]
     OfOperator {
-        /// The CA.
+        /// Digest of the CA.
         digest: RootDigest,
     },
     /// The roots that there are do not admit it.
@@ -124,7 +123,7 @@ pub enum IssueFromError {
 /// A root that is not dropped.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DropRootError {
-    /// The log.
+    /// The log could not be read or written.
     #[error(transparent)]
     Log(#[from] LogError),
     /// The roots that there are do not admit it.
@@ -135,7 +134,7 @@ pub enum DropRootError {
         "tickets are signed by a key that goes with the CA {digest}: trust another CA of the cluster's own first (`areo ca rotate`)"
     )]
     Signs {
-        /// Its digest.
+        /// Digest of the CA.
         digest: RootDigest,
     },
 }
@@ -143,7 +142,7 @@ pub enum DropRootError {
 /// A token that was not made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CreateTokenError {
-    /// The log.
+    /// The log could not be read or written.
     #[error(transparent)]
     Log(#[from] LogError),
     /// It would never count.
@@ -154,21 +153,18 @@ pub enum CreateTokenError {
 /// A token that was not revoked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RevokeTokenError {
-    /// The log.
+    /// The log could not be read or written.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// There is none.
+    /// The cluster has no such token.
     #[error("this cluster has no join token {id}: `areo token ls` lists them")]
-    Unknown {
-        /// The id.
-        id: TokenId,
-    },
+    Unknown { id: TokenId },
 }
 
 /// A server that is not let in.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RedeemTokenError {
-    /// The log.
+    /// The log could not be read or written.
     #[error(transparent)]
     Log(#[from] LogError),
     /// The token does not let it in.
@@ -178,16 +174,13 @@ pub enum RedeemTokenError {
     #[error(
         "server {server} is one of this cluster already, and a token makes no second one of it: start the new server on an empty data directory"
     )]
-    Registered {
-        /// The id.
-        server: ServerId,
-    },
+    Registered { server: ServerId },
 }
 
 /// A key that was not made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CreateKeyError {
-    /// The log.
+    /// The log could not be read or written.
     #[error(transparent)]
     Log(#[from] LogError),
     /// One of its grants has a prefix.
@@ -201,7 +194,6 @@ pub enum CreateKeyError {
         "the name '{name}' is taken by key {id}: take another one, or revoke that key first (`areo key revoke`)"
     )]
     NameTaken {
-        /// The name.
         name: String,
         /// The key that has it.
         id: KeyId,
@@ -211,26 +203,20 @@ pub enum CreateKeyError {
 /// A key that was not changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeKeyError {
-    /// The log.
+    /// The log could not be read or written.
     #[error(transparent)]
     Log(#[from] LogError),
     /// One of its grants has a prefix.
     #[error(transparent)]
     Prefix(#[from] PrefixedGrant),
-    /// There is none.
+    /// The cluster has no such key.
     #[error("this cluster has no key {id}: `areo key ls` lists them")]
-    Unknown {
-        /// The id.
-        id: KeyId,
-    },
+    Unknown { id: KeyId },
     /// It was revoked, which is final.
     #[error(
         "the key {id} was revoked, which is final: make another one with `areo key create`, which may have its name"
     )]
-    Revoked {
-        /// The id.
-        id: KeyId,
-    },
+    Revoked { id: KeyId },
     /// It stands for callers without a key, which get no such grant.
     #[error(transparent)]
     NotPublic(#[from] NotPublicGrant),
@@ -238,32 +224,23 @@ pub enum ChangeKeyError {
     #[error(
         "the key {id} stands for callers without a key: it has no secret that could be rotated"
     )]
-    WithoutSecret {
-        /// The id.
-        id: KeyId,
-    },
+    WithoutSecret { id: KeyId },
     /// It has two secrets already.
     #[error(
         "the key {id} has two secrets already: retire the older one when all clients have the newer (`areo key retire`); if the newer one was lost, make another key and revoke this one"
     )]
-    Rotating {
-        /// The id.
-        id: KeyId,
-    },
+    Rotating { id: KeyId },
     /// No other key could make keys.
     #[error(
         "the key {id} is the last one with the grant 'keys', and nothing could be mended without one: make another one with that grant first"
     )]
-    LastOfKeys {
-        /// The id.
-        id: KeyId,
-    },
+    LastOfKeys { id: KeyId },
 }
 
 /// A ticket that was not issued.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IssueTicketError {
-    /// The log.
+    /// The log could not be read or written.
     #[error(transparent)]
     Log(#[from] LogError),
     /// The proof is not taken.
@@ -274,7 +251,7 @@ pub enum IssueTicketError {
         "the key was proven to cluster {found:032x}, and this is cluster {expected:032x}: connect to that one"
     )]
     OtherCluster {
-        /// This cluster.
+        /// Id of this cluster.
         expected: u128,
         /// The cluster of the exchange.
         found: u128,
@@ -292,7 +269,7 @@ pub enum IssueTicketError {
         "this cluster has no key {key}, so that no gateway acts on behalf of it: `areo key ls` lists them"
     )]
     BehalfUnknown {
-        /// The other key.
+        /// The key on whose behalf the ticket was asked for.
         key: KeyId,
     },
     /// A gateway has proven its key, and the other one was revoked.
@@ -300,7 +277,7 @@ pub enum IssueTicketError {
         "the key {key} was revoked, so that no gateway acts on behalf of it any more: have a new one made with `areo key create`"
     )]
     BehalfRevoked {
-        /// The other key.
+        /// The key on whose behalf the ticket was asked for.
         key: KeyId,
     },
     /// The cluster has no CA of its own.
@@ -313,24 +290,18 @@ pub enum IssueTicketError {
 /// A key without signing keys.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SigningKeysError {
-    /// The log.
+    /// The log could not be read or written.
     #[error(transparent)]
     Log(#[from] LogError),
     /// The day is not about the one of this server.
     #[error(transparent)]
     Scope(#[from] ScopeError),
-    /// There is none.
+    /// The cluster has no such key.
     #[error("this cluster has no key {key}: `areo key ls` lists them")]
-    Unknown {
-        /// The key.
-        key: KeyId,
-    },
-    /// It was revoked.
+    Unknown { key: KeyId },
+    /// The key was revoked.
     #[error("the key {key} was revoked: have a new one made with `areo key create`")]
-    Revoked {
-        /// The key.
-        key: KeyId,
-    },
+    Revoked { key: KeyId },
 }
 
 /// A key that was shown whole, and does not open what was asked for.

@@ -22,7 +22,7 @@ use super::{Registry, State, Verdict};
 /// The answer to a client that has proven a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IssuedTicket {
-    /// The signed ticket.
+    /// The ticket, signed by the cluster.
     pub ticket: Bytes,
     /// The proof of the server.
     pub answer: [u8; PROOF_BYTES],

@@ -13,7 +13,6 @@ use crate::id::KeyId;
 /// Everything by which a server judges tickets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verifier {
-    /// The cluster.
     pub cluster: u128,
     /// The public keys that count: one, or two while the signing key is changed.
     pub signers: Vec<PublicKey>,

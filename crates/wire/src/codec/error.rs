@@ -21,21 +21,18 @@ pub enum DecodeError {
     /// Bytes after the end of the message.
     #[error("{bytes} bytes after the end")]
     TrailingBytes {
-        /// The count.
+        /// Number of these bytes.
         bytes: usize,
     },
     /// A record of a version that this code does not read.
     #[error("unknown version {version}")]
-    UnknownVersion {
-        /// The version.
-        version: u8,
-    },
+    UnknownVersion { version: u8 },
     /// A number that stands for nothing in this version.
     #[error("unknown {what} {value}")]
     UnknownValue {
         /// The kind of the number.
         what: &'static str,
-        /// The number.
+        /// The unknown number.
         value: u16,
     },
     /// Flags that this version does not have: they would change what the rest means.
@@ -49,11 +46,9 @@ pub enum DecodeError {
     /// More items than the limit.
     #[error("{count} {what}, at most {limit} are allowed")]
     TooMany {
-        /// The items.
+        /// The name of the items.
         what: &'static str,
-        /// The number announced.
         count: usize,
-        /// The limit.
         limit: usize,
     },
     /// More bytes than the limit.
@@ -61,7 +56,6 @@ pub enum DecodeError {
     TooLong {
         /// The thing of this length.
         what: &'static str,
-        /// The length announced.
         bytes: usize,
         /// The limit, in bytes.
         limit_bytes: usize,
@@ -75,7 +69,7 @@ pub enum DecodeError {
     /// Text that is not UTF-8.
     #[error("the {what} is not UTF-8")]
     NotUtf8 {
-        /// The text.
+        /// The name of the text.
         what: &'static str,
     },
     /// A descriptor that is none.
@@ -119,10 +113,7 @@ pub enum DecodeError {
     EmptySegment,
     /// Payload segments that belong to no element.
     #[error("{segments} payload segments belong to no element")]
-    UnusedSegments {
-        /// The count.
-        segments: usize,
-    },
+    UnusedSegments { segments: usize },
 }
 
 impl DecodeError {

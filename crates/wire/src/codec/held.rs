@@ -11,11 +11,11 @@ use areo_core::tag::Tag;
 pub(super) const ELEMENT: u8 = 1;
 /// The fence follows the confirmed tag.
 const FENCE: u8 = 2;
-/// What a quorum is known to have finalized, and what other servers have said, follow.
+/// Flag: the largest finalized tag that a quorum is known to have, and the gossip of other servers, follow.
 const GOSSIP: u8 = 4;
-/// All flags.
+/// All flags of a reply.
 pub(super) const FLAGS: u8 = ELEMENT | FENCE | GOSSIP;
-/// Of a version: none. Kinds of configurations that keep more of it give them a meaning.
+/// Flags of a version: none. Kinds of configurations that keep more about a version give them a meaning.
 const VERSION_FLAGS: u8 = 0;
 const VERSION_BYTES: usize = TAG_BYTES + FORM_BYTES + 1;
 

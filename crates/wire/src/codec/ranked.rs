@@ -23,7 +23,7 @@ const BASE_CHOSEN: u8 = 4;
 /// All flags of a proposal.
 pub(super) const PROPOSAL_FLAGS: u8 = ELEMENT | SETTLES | BASE_CHOSEN;
 
-/// Of a version: it is a tombstone.
+/// Flag of a version: it is a tombstone.
 const DELETED: u8 = 1;
 
 const ANCESTOR_BYTES: usize = TAG_BYTES + 16;

@@ -34,14 +34,14 @@ const LATEST: u8 = 15;
 const SERVERS: u8 = 16;
 const ADMISSIBLE: u8 = 17;
 
-/// Of any answer for a configuration: its successors follow the flags.
+/// Flag of any answer for a configuration: its successors follow the flags.
 pub(super) const FLAG_SUCCESSORS: u8 = 0x80;
-/// Of an answer where a domain is: a configuration follows.
+/// Flag of an answer to a lookup of a domain: a configuration follows.
 const FLAG_KNOWN: u8 = 1;
 
-/// Of a page: there is more.
+/// Flag of a page: there are more entries.
 const FLAG_TRUNCATED: u8 = 1;
-/// Of a promise: something was accepted before.
+/// Flag of a promise: a value was accepted before.
 const FLAG_ACCEPTED: u8 = 1;
 
 const ENTRY_DELETED: u8 = 1;

@@ -36,7 +36,7 @@ const CELL_JOIN: u8 = 16;
 const FLAG_DESCRIPTOR: u8 = 1;
 /// Successors follow, which the server is to know before it answers.
 const FLAG_SUCCESSORS: u8 = 2;
-/// Of a question where a domain is: what the asker knows follows.
+/// Flag of a lookup of a domain: the configuration that the asker knows follows.
 const FLAG_KNOWN: u8 = 1;
 
 const QUERY: u8 = 1;
@@ -55,11 +55,11 @@ const WANT_METADATA: u8 = 1;
 const WANT_FRAGMENT: u8 = 2;
 const WANT_ELEMENT: u8 = 3;
 const WANT_MASK: u8 = 3;
-/// Of a FIN: it is FIN2.
+/// Flag of a FIN: it is FIN2.
 const FINALIZE_COMPLETE: u8 = 4;
-/// What the asker is going to put follows the name: the length of the value, and that of an element.
+/// Flag of a query: an announced put follows the name, as the lengths of the value and of an element.
 const QUERY_ANNOUNCED: u8 = 4;
-/// Of a question for a ranked register: the ballot to be promised follows the name.
+/// Flag of a query of a ranked register: the ballot to be promised follows the name.
 const RANK_BALLOT: u8 = 4;
 const FETCH_PAYLOAD: u8 = 1;
 const PUT_WRITE_BACK: u8 = 1;

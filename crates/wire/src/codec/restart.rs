@@ -15,7 +15,7 @@ const ASKS: u8 = 1;
 pub(super) const FLAGS: u8 = ASKS;
 /// The sender does not answer for the object.
 const ABSTAINS: u8 = 1;
-/// Of an object: its name and flags, floor and mark, and how many versions.
+/// Least bytes of an object: name and flags, floor and mark, and the number of versions.
 const LEAST_BYTES: usize = 2 + 1 + 2 + 2 * TAG_BYTES + 4;
 
 const IDLE: u8 = 0;

@@ -43,7 +43,7 @@ fn example(name: &str) -> Request {
 /// A message with what reads it.
 type Input = (EncodedMessage, fn(&[u8]) -> bool);
 
-/// Each example.
+/// The encoding of each example, with its fuzz target.
 fn inputs() -> Vec<Input> {
     let mut inputs: Vec<Input> = Vec::new();
     for request in examples::requests() {

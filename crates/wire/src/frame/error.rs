@@ -44,7 +44,6 @@ pub enum FrameError {
     BodyTooLarge {
         /// Length in the header.
         body_bytes: u64,
-        /// The receiver's limit.
         limit_bytes: u32,
     },
     /// A payload over the limit.
@@ -52,7 +51,6 @@ pub enum FrameError {
     PayloadTooLarge {
         /// Length in the header.
         payload_bytes: u64,
-        /// The receiver's limit.
         limit_bytes: u64,
     },
     /// More segments than the limit.
@@ -60,7 +58,6 @@ pub enum FrameError {
     TooManySegments {
         /// Count in the header.
         segments: u64,
-        /// The receiver's limit.
         limit: u16,
     },
     /// A signal (ping, pong, goodbye) with a body or a payload.

@@ -22,7 +22,7 @@ const MAX_REASON_BYTES: usize = 1024;
 pub struct Field {
     /// Its kind; with bit 15 set it must be understood.
     pub kind: u16,
-    /// Its content.
+    /// Content of the field.
     pub value: Vec<u8>,
 }
 

@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use std::sync::Arc;
 
-/// Any valid configuration.
+/// Generates any valid configuration.
 pub(super) fn configuration() -> impl Strategy<Value = Arc<Configuration>> {
     let members = btree_set(any::<u128>(), 1..9);
     let numbers = any::<(u128, u32, u32, u16, u32)>();

@@ -169,7 +169,7 @@ pub(super) fn any_access(want: impl Strategy<Value = Want>) -> impl Strategy<Val
     prop_oneof![rank, accept]
 }
 
-/// Any answer.
+/// Generates any answer about a ranked register.
 pub(super) fn any_answer() -> impl Strategy<Value = Answer> {
     let version = (parts::listed_form(), any::<bool>(), any_lineage());
     let versions = btree_map((parts::ballot(), parts::tag()), version, 0..5);

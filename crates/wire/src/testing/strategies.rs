@@ -21,7 +21,7 @@ use proptest::collection::{btree_map, btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
 
-/// Any request.
+/// Generates any request of a client or server.
 pub fn request() -> impl Strategy<Value = Request> {
     let envelope = (option::of(configuration()), option::of(successors()));
     let configured = (configuration_id(), envelope, body());
@@ -312,7 +312,7 @@ fn refusal() -> impl Strategy<Value = Refusal> {
     proptest::sample::select(Refusal::ALL.to_vec())
 }
 
-/// Any note.
+/// Generates any note of a client or server.
 pub fn note() -> impl Strategy<Value = Note> {
     let confirm = (configuration_id(), name(), tag());
     let decided = (configuration_id(), cell(), cell_value());

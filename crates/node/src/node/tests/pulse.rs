@@ -95,7 +95,7 @@ fn a_node_that_hears_of_a_later_start_of_itself_abstains() {
     assert_eq!(done(&mut node, NOW), answers, "it votes all the same");
 }
 
-/// `[X-31 log-position]`.
+/// The position of the log rises with every record that must not be lost (`[X-31 log-position]`).
 #[test]
 fn a_position_rises_with_what_the_server_must_not_lose() {
     let disk = MemoryDisk::new();

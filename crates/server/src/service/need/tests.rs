@@ -21,9 +21,7 @@ pub(crate) const OWN: ServerId = ServerId(7);
 /// A message of a row.
 #[derive(Debug)]
 pub(crate) enum Message {
-    /// A request.
     Request(Request),
-    /// A note.
     Note(Note),
 }
 
@@ -157,7 +155,7 @@ const fn server(id: Option<ServerId>, or_reconfig: bool) -> Need<'static> {
     Need::Server { id, or_reconfig }
 }
 
-/// All rows.
+/// All rows of the table.
 pub(crate) fn rows() -> Vec<Row> {
     let mut rows = accesses();
     rows.extend(lists_and_cells());

@@ -83,7 +83,7 @@ async fn propose(
 /// The reaction of a helper, which has no proposal of its own, to the proposals that it sees in the first round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Helper {
-    /// As published, it carries them into the next round; no proposer of the first round learns of that.
+    /// The published reaction: it carries them into the next round; no proposer of the first round learns of that.
     Published,
     /// It proposes them in this round (`[R-23 propose-first]`).
     Proposing,

@@ -20,9 +20,9 @@ use std::sync::Arc;
 /// The way to read the old configuration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Transfer {
-    /// From any quorum, as published.
+    /// Any quorum answers, as published.
     Open,
-    /// From servers that know the new configuration.
+    /// Only servers that know the new configuration answer.
     Closing,
 }
 

@@ -51,7 +51,7 @@ impl Inode {
         }
     }
 
-    /// All of it.
+    /// The whole content of the file.
     pub(super) fn content(&self) -> Vec<u8> {
         let mut content = self.bytes.clone();
         content.resize(self.length, 0);
