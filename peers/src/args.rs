@@ -127,7 +127,7 @@ fn parse_size(text: &str) -> Result<usize, String> {
 }
 
 impl Compare {
-    /// What is compared: these stores.
+    /// The options of a comparison of these stores.
     pub(crate) fn options(&self, targets: Vec<TargetName>, watch: Watch) -> Outcome<Options> {
         let unrecorded = self.operations.iter().find(|it| !it.is_recorded());
         if let (Some(operation), true) = (unrecorded, self.history.is_some()) {
@@ -223,7 +223,7 @@ fn node(text: &str) -> Result<String, String> {
     }
 }
 
-/// From `http://HOST:PORT/BUCKET`, or `https`.
+/// Parses `http://HOST:PORT/BUCKET`, or the same with `https`.
 fn bucket(url: &str) -> Result<BucketPlace, String> {
     let parts = url.trim_end_matches('/').rsplit_once('/');
     let (endpoint, bucket) = parts.unwrap_or_default();

@@ -21,7 +21,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use std::rc::Rc;
 
-/// What makes the two ways of asking different.
+/// The difference between the two targets of Cassandra: with lightweight transactions and without.
 pub(crate) struct Way {
     target: TargetName,
     table: &'static str,
@@ -178,7 +178,8 @@ impl Statements {
     }
 }
 
-/// Whether a statement had an effect: one without a condition always has, one with a condition tells it first.
+/// True if a statement had an effect: one without a condition always has, one with a condition reports it in its
+/// first column.
 fn is_applied(done: QueryResult) -> Result<bool, String> {
     if !done.is_rows() {
         return Ok(true);

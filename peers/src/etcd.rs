@@ -19,9 +19,9 @@ use tokio::time::sleep;
 
 /// Older ones are warned of: what they take says little of etcd today.
 const CURRENT: (u32, u32) = (3, 6);
-/// How long a cluster may take to elect a leader.
+/// Time in which a cluster must elect a leader.
 const SERVE: Duration = Duration::from_secs(30);
-/// How long a member may take to tell whether it leads.
+/// Timeout of asking a member whether it leads.
 const ANSWER: Duration = Duration::from_secs(1);
 /// Clients that share a connection.
 const SHARE: usize = 16;
@@ -32,12 +32,13 @@ const MESSAGE_MAX: usize = 128 << 20;
 pub(crate) struct Cluster {
     about: About,
     members: EtcdMembers,
-    /// Where clients connect to while they are measured: what goes to other members takes one more hop.
+    /// Endpoint of the leader, which clients use during the measurement: a request to another member takes one more
+    /// hop.
     leader: Vec<String>,
-    /// Where they connect to after a failure.
+    /// Endpoints that clients use after a failure.
     all: Rc<[String]>,
     timeout: Duration,
-    /// How many clients there are, and the connection of the last one.
+    /// Number of clients so far, and the connection of the last one.
     connections: RefCell<(usize, Option<KvClient>)>,
 }
 
@@ -82,7 +83,7 @@ pub(crate) async fn start(wanted: &TargetOptions) -> Result<Cluster, TargetError
     })
 }
 
-/// What is to be said of an etcd that is older than what people use.
+/// A warning if the version of etcd is older than the current one.
 pub(crate) fn outdated(about: &About) -> Option<String> {
     let mut numbers = about.version.split('.').map(|part| part.parse().ok());
     let version = (numbers.next()??, numbers.next()??);
@@ -109,7 +110,7 @@ async fn connect_kv(endpoints: &[String], timeout: Duration) -> Result<KvClient,
     Ok(client.max_encoding_message_size(MESSAGE_MAX))
 }
 
-/// Which of the members leads, and its version.
+/// The place of the leading member, and its version.
 async fn leader(members: &EtcdMembers) -> Option<(usize, String)> {
     for (place, member) in members.members().iter().enumerate() {
         let endpoint = std::slice::from_ref(&member.endpoint);
@@ -182,7 +183,7 @@ impl Target for Cluster {
 struct EtcdCaller {
     client: KvClient,
     all: Rc<[String]>,
-    /// What it wrote or read last of objects that it writes on a condition.
+    /// The revisions that it wrote or read last, for objects that it writes on a condition.
     revisions: HashMap<String, i64>,
     timeout: Duration,
 }
@@ -229,7 +230,7 @@ impl EtcdCaller {
     }
 }
 
-/// At which revision an object was written last; 0: it is not there.
+/// The revision at which an object was written last; 0: it does not exist.
 fn revision(found: Option<&KeyValue>) -> i64 {
     found.map_or(0, KeyValue::mod_revision)
 }

@@ -22,14 +22,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 use stores::Stores;
 
-/// What the program is called.
+/// Name of the program.
 const NAME: &str = "areo-peers";
-/// How long an operation may take, unless `--timeout` says otherwise.
+/// Timeout of an operation, unless `--timeout` is given.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a server may take to tell what it remembers.
+/// Timeout of asking a server for its spans.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// As in the product, whose clients run in this process when it is measured.
+/// The allocator of the product, whose clients run in this process when it is measured.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -107,7 +107,7 @@ fn announce(out: Output, options: &Options, servers: u8) {
     ));
 }
 
-/// What a server remembers of what ended since then.
+/// The spans of operations that have ended since `since`, as a server remembers them.
 fn remembered(admin: String, since: u64) -> Answer<'static, Vec<SpanRecord>, String> {
     Box::pin(async move {
         let lines = admin::get(&admin, &format!("/traces/since/{since}"), PATIENCE).await;

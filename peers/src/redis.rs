@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use tokio::time::sleep;
 
 const PORT: u16 = 6379;
-/// How long replicas may take to be in step.
+/// Time in which replicas must catch up with their master.
 const SERVE: Duration = Duration::from_secs(30);
 
 /// A master with its replicas.

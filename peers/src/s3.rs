@@ -21,7 +21,7 @@ use std::time::Duration;
 
 const CONNECTIONS: &str = "object_store: a pool shared by all clients, HTTP, requests signed";
 
-/// A bucket.
+/// A bucket as the target of a measurement.
 pub(crate) struct Bucket {
     about: About,
     store: Rc<AmazonS3>,

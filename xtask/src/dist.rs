@@ -32,7 +32,7 @@ const COPIED: [(&str, &str); 6] = [
     ("deploy/systemd/areo-s3.service", "systemd/areo-s3.service"),
 ];
 
-/// Builds it.
+/// Builds the archive of the product.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), String> {
     let root = workspace.root();
     let (time, target) = (commit_time(root)?, host(root)?);

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-/// One violation.
+/// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Finding {
     /// Path from the root of the workspace, with `/`.
     pub(crate) path: String,
     /// Line, from 1; 0 when the finding is about the whole file.
     pub(crate) line: usize,
-    /// What is wrong and what to do.
+    /// The fault, and the way to mend it.
     pub(crate) message: String,
 }
 

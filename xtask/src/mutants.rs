@@ -23,20 +23,20 @@ use std::process::{Command, Stdio};
 
 use crate::workspace::Workspace;
 
-/// Where the patches are, and the crate whose tests must catch them; none: the simulator must.
+/// Folders of patches, each with the crate whose tests must catch the bugs; `None`: the simulator must.
 const PATCHES: &[(&str, Option<&str>)] = &[
     ("crates/sim/mutants", None),
     ("crates/store/mutants", Some("areo-store")),
 ];
-/// Where the run that caught a bug is recorded.
+/// The document that records the run that caught a bug.
 const RECORD: &str = "docs/track-record.md";
 /// A bug that so many seeds do not show counts as not caught.
 const SEEDS: &str = "1000";
 const OPERATIONS: &str = "300";
-/// Who decides what happens next; a bug is to be caught by one of them.
+/// Schedulers of the simulator. One of them must catch the bug.
 const SCHEDULERS: [&str; 2] = ["random", "pct"];
 
-/// What must catch a planted bug.
+/// The tests that must catch a planted bug.
 #[derive(PartialEq, Eq, Debug)]
 enum Harness {
     /// Random seeds, one after the other; then every schedule of the case, if there is one.
@@ -50,7 +50,7 @@ enum Harness {
     },
 }
 
-/// A planted bug.
+/// A planted bug, as its patch describes it.
 struct Mutant {
     harness: Harness,
     name: String,
@@ -58,7 +58,7 @@ struct Mutant {
     description: String,
 }
 
-/// What became of it.
+/// The result of running the harness on a planted bug.
 struct Verdict {
     name: String,
     description: String,
@@ -388,7 +388,8 @@ fn output(target: &Path, example: &str, arguments: &[&str]) -> Result<String, St
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// What the second line of a patch names; else the tests of the crate that is `tested`; else the simulator.
+/// The harness that the second line of a patch names; else the tests of the crate that is `tested`; else the
+/// simulator.
 fn harness(patch: &str, tested: Option<&str>) -> Harness {
     let second = patch.lines().nth(1).unwrap_or_default();
     let tests = |names: &str| {
@@ -408,7 +409,7 @@ fn harness(patch: &str, tested: Option<&str>) -> Harness {
     }
 }
 
-/// How many it took, and the rule, from the line that says that the bug was caught.
+/// The number of runs, and the rule, from the line that reports the caught bug.
 fn caught(text: &str, what: &str) -> Option<(String, String)> {
     let line = text.lines().find(|line| line.starts_with("caught by "))?;
     let (_, after) = line.split_once(" after ")?;

@@ -49,7 +49,7 @@ impl Tree {
         self.files.get(path)?.as_deref()
     }
 
-    /// Whether a file, or a directory with a file in it, has this path.
+    /// True if a file, or a directory with a file in it, has this path.
     pub(crate) fn exists(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
         let below = format!("{path}/");
@@ -73,7 +73,7 @@ impl Tree {
     }
 }
 
-/// Whether the last component of `path` ends in `.extension`.
+/// True if the last component of `path` ends in `.extension`.
 pub(crate) fn has_extension(path: &str, extension: &str) -> bool {
     Path::new(path)
         .extension()

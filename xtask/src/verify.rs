@@ -10,7 +10,7 @@ use crate::{deny, layers, mutants, tidy};
 struct Step {
     name: &'static str,
     run: fn(&Workspace) -> Result<(), String>,
-    /// What to do when it fails.
+    /// Advice for a step that fails.
     advice: &'static str,
 }
 

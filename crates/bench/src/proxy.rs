@@ -54,7 +54,7 @@ impl Proxy {
         self.rules.newcomers_are_at(site);
     }
 
-    /// Ends a rule.
+    /// Ends the effect of a rule.
     pub(crate) fn lift(&self, active: &Rc<Active>) {
         self.rules.remove(active);
     }

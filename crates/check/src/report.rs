@@ -45,7 +45,6 @@ impl fmt::Display for Property {
 pub enum Verdict {
     /// Nothing of the kind was in the history.
     Nothing,
-    /// The property holds.
     Holds,
     /// It holds as far as it could be judged, which was not everywhere.
     Unjudged,

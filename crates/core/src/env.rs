@@ -80,7 +80,7 @@ pub trait Env: Clone + 'static {
     /// Waits for this time.
     fn sleep(&self, time: Duration) -> impl Future<Output = ()>;
 
-    /// The current time.
+    /// The current time of the operation's clock.
     fn now(&self) -> Instant;
 
     /// Microseconds since 1970, roughly: where a ballot begins to count. Nothing rests on it but how often a ballot is refused.

@@ -40,7 +40,7 @@ impl Adding<'_> {
         gauges
     }
 
-    /// Registers a counter.
+    /// Makes and registers a counter.
     pub fn counter(&self, name: &str, help: &str) -> IntCounter {
         let counter = IntCounter::new(name, help).expect(UNIQUE);
         self.0.register(Box::new(counter.clone())).expect(UNIQUE);

@@ -131,7 +131,7 @@ pub struct Operation {
     pub label: String,
     /// The operation as the judge sees it.
     pub kind: Kind,
-    /// Runs it.
+    /// Runs the operation with this client.
     pub run: Box<dyn Fn(Client<ExploreEnv>) -> OperationFuture>,
 }
 

@@ -88,7 +88,6 @@ pub enum DirectoryError {
     OtherUser {
         /// The file of the other user.
         path: PathBuf,
-        /// The data directory.
         directory: PathBuf,
         /// The number of the user that it belongs to.
         owner: u32,

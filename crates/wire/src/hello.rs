@@ -203,7 +203,6 @@ pub enum HelloError {
     UnknownValue {
         /// Its offset in the message, in bytes.
         offset: usize,
-        /// The unknown value.
         value: u16,
     },
     /// A field that reaches over the end.
@@ -214,12 +213,7 @@ pub enum HelloError {
     },
     /// A hello whose lowest version is above its highest.
     #[error("versions {low} to {high}")]
-    EmptyVersionRange {
-        /// The lowest version.
-        low: u8,
-        /// The highest version.
-        high: u8,
-    },
+    EmptyVersionRange { low: u8, high: u8 },
 }
 
 /// The first bytes of another protocol as a person may know them. HTTP most often is an admin port.

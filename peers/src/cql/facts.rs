@@ -4,14 +4,14 @@ use areo_bench::target::TargetOptions;
 use scylla::client::session::Session;
 use std::collections::HashMap;
 
-/// What a cluster tells of itself.
+/// The settings that a cluster reports about itself.
 pub(super) struct Facts {
     pub(super) version: String,
     pub(super) nodes: usize,
-    /// When its commit log is synced: `periodic`, `batch` or `group`; and how often, if that is periodic.
+    /// The mode in which its commit log is synced, `periodic`, `batch` or `group`; below the period of `periodic`.
     pub(super) sync: Option<String>,
     pub(super) period: Option<String>,
-    /// By which protocol it does lightweight transactions.
+    /// The protocol of its lightweight transactions.
     pub(super) paxos: Option<String>,
 }
 

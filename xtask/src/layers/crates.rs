@@ -4,13 +4,13 @@ use serde_json::Value;
 
 use crate::findings::Finding;
 
-/// Where the table is, for messages.
+/// The file with the table, for messages.
 const TABLE: &str = "xtask/src/layers/crates.rs";
 
 /// A crate of ours, and what it may depend on.
 struct Crate {
     name: &'static str,
-    /// Crates of ours.
+    /// Crates of this workspace.
     ours: &'static [&'static str],
     /// Crates of others; `None`: any, with a line in a decision record.
     others: Option<&'static [&'static str]>,
@@ -113,8 +113,8 @@ const CRATES: &[Crate] = &[
     layer("xtask", &[]),
 ];
 
-/// What tests of any crate may use beside the table: judging a history makes no design depend on the judge, nor does
-/// feeding a parser with rubbish.
+/// Crates that tests of any crate may use beside the table: judging a history makes no design depend on the judge,
+/// nor does feeding a parser with rubbish.
 const FOR_TESTS: &[&str] = &["areo-check", "areo-fuzzing"];
 
 /// Every forbidden arrow in the output of `cargo metadata`.
@@ -266,7 +266,7 @@ mod tests {
         assert!(check(&json!({})).is_err());
     }
 
-    /// What is tested and measured with is never a part of what is shipped; tests alone may ask the judge.
+    /// The product never depends on the programs that test and measure it; tests alone may use the judge.
     #[test]
     fn the_product_depends_on_nothing_of_the_laboratory() {
         let laboratory = ["areo-lab", "areo-bench", "areo-sim", "areo-check"];

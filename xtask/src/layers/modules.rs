@@ -13,18 +13,18 @@ use crate::tree::Tree;
 
 use paths::{Path, paths_in};
 
-/// Where the table is, for messages.
+/// The file with the table, for messages.
 const TABLE: &str = "xtask/src/layers/modules.rs";
 
 /// The modules of one crate.
 struct Layers {
     name: &'static str,
-    /// Where its sources are.
+    /// Folder of its sources.
     source: &'static str,
     /// Modules that every other may use; they may use each other, and nothing else.
     ground: &'static [&'static str],
-    /// From the top down: a module, and what it may use beside the ground and itself. A file `a/b.rs` belongs to module
-    /// `a`. `lib` may name everything.
+    /// The modules from the top down, each with the modules that it may use beside the ground and itself. A file
+    /// `a/b.rs` belongs to module `a`. `lib` may name everything.
     modules: &'static [(&'static str, &'static [&'static str])],
 }
 
@@ -193,7 +193,7 @@ impl Layers {
         inner.split('/').map(ToOwned::to_owned).collect()
     }
 
-    /// Whether a file is a module that exists only under `#[cfg(test)]`, or lies inside one.
+    /// True if a file is a module that exists only under `#[cfg(test)]`, or lies inside one.
     fn is_test_file(&self, path: &str, files: &[(&str, Source)]) -> bool {
         let segments = self.module_path(path);
         files.iter().any(|(parent, source)| {

@@ -82,7 +82,7 @@ fn find_module<'a>(tree: &Tree, claim: &'a str) -> (Option<String>, Vec<&'a str>
     (None, segments)
 }
 
-/// Whether code defines an item, a method or a variant of this name.
+/// True if code defines an item, a method or a variant of this name.
 fn defines(code: &str, name: &str) -> bool {
     const KEYWORDS: &[&str] = &[
         "fn",

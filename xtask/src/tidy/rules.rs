@@ -16,7 +16,7 @@ const NOT_IN_CODE: &[&str] = &[concat!("A", "-1")];
 
 /// A rule in brackets.
 struct Citation<'a> {
-    /// Family and number.
+    /// The family and the number.
     id: &'a str,
     /// `None`: what follows the number is no name.
     name: Option<&'a str>,

@@ -47,7 +47,7 @@ pub(crate) fn forbidden(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Whether the line is for people: of a document, or a comment.
+/// True if the line is for people: in a document, or a comment.
 fn is_prose(path: &str, line: &str) -> bool {
     let is_comment = has_extension(path, "rs") && line.trim_start().starts_with("//");
     !ABOUT.contains(&path) && (is_comment || has_extension(path, "md"))

@@ -75,7 +75,6 @@ pub struct Plan {
     pub between_changes: Duration,
     /// Clients that get, put and delete objects of several domains, if there are any.
     pub(crate) contest: Option<Rc<Contest>>,
-    /// Number of objects.
     pub objects: u64,
     /// Number of the first object.
     pub first_object: u64,

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 /// The number of reconfigurers, taking turns.
 const RECONFIGURERS: usize = 4;
-/// Number of reconfigurations.
+/// Number of reconfigurations in a run.
 pub(super) const CHANGES: u64 = 12;
 
 /// The ends at which reconfigurations are left.

@@ -46,7 +46,7 @@ impl Areo {
         Areo::start_as(TargetName::AreoKeys, wanted.dap, wanted).await
     }
 
-    /// The same with a conditional domain, as many of whose elements make a value.
+    /// Starts a cluster with a conditional domain. As many elements make a value as in the wanted domain.
     ///
     /// # Errors
     /// [`TargetError::Start`].
@@ -184,9 +184,10 @@ impl Reconfigurer for AreoReconfigurer {
 pub(crate) struct AreoCaller {
     domain: Domain,
     statistics: Arc<Statistics>,
-    /// What it wrote or read last of objects that it writes on a condition.
+    /// For each object with conditional writes the version that it wrote or read last; `None`: the object was absent.
     versions: HashMap<String, Option<Version>>,
-    /// Where the caller has connections of its own.
+    /// The client of the domain, if it does not share connections with other callers. It is kept until the caller
+    /// ends.
     _client: Option<Client>,
 }
 
@@ -318,7 +319,7 @@ impl Caller for AreoCaller {
     }
 }
 
-/// What there is, if there is anything.
+/// Turns the error of an absent object into `None`.
 fn found<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
     match answer {
         Err(Error::NotFound { key: Some(_), .. }) => Ok(None),

@@ -24,9 +24,9 @@ pub struct AreoGateway {
     pub key: String,
     /// The secret access key.
     pub secret: String,
-    /// Killed first.
+    /// The process of the gateway. It is killed before the cluster ends.
     gateway: ProcessGuard,
-    /// The cluster.
+    /// The cluster that the gateway is a client of.
     pub areo: Areo,
 }
 

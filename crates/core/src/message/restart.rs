@@ -22,7 +22,7 @@ pub enum Phase<T> {
 /// The phase of a member, and what it knows of the others.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct Stance<T> {
-    /// Its phase (`prp`).
+    /// Its phase (`prp` in the paper).
     pub phase: Phase<T>,
     /// It has heard that all others are at the same, and know of it (`all`).
     pub all: bool,

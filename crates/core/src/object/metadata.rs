@@ -34,6 +34,8 @@ pub struct Metadata {
 pub struct Etag(Box<str>);
 
 impl Etag {
+    /// Makes an entity tag of this text.
+    ///
     /// # Errors
     /// [`InvalidMetadata::Etag`].
     pub fn new(text: &str) -> Result<Etag, InvalidMetadata> {

@@ -26,13 +26,13 @@ pub enum Contradiction {
     Servers,
     /// This server, which is to be replaced, has gone.
     Replaced(ServerId),
-    /// The kind.
+    /// Both change the kind.
     Dap,
-    /// Slack of erasure-coded lists.
+    /// Both change `delta`.
     Delta,
-    /// The decider of later changes.
+    /// Both change the decider of later changes.
     Decider,
-    /// Options that only experiments set.
+    /// Both change options that only experiments set.
     Options,
 }
 

@@ -118,8 +118,8 @@ fn what_all_members_refuse_is_forgotten() {
     }
 }
 
-/// As many members as two quorums share have accepted the proposal before the others refused it, and the other writer
-/// has found it with these members: the version is written.
+/// A proposal that as many members as two quorums share have accepted is written, although the other members refused
+/// it: the other writer has found it with these members.
 #[test]
 fn what_the_next_writer_may_find_is_not_forgotten() {
     for c in shapes() {

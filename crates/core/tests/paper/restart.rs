@@ -132,8 +132,9 @@ fn what_was_written_is_there_again_whatever_became_impossible() {
     }
 }
 
-/// As many members may abstain as may fail. While another member is down the object is read and written, and servers
-/// show whom they wait for. Nothing is agreed on without that member (`[CASSS-6 largest-decodable]`: lists of all).
+/// The number of members that may fail may also abstain. While another member is down the object is read and written,
+/// and servers show whom they wait for. Nothing is agreed on without that member (`[CASSS-6 largest-decodable]`:
+/// lists of all).
 #[test]
 fn one_that_is_down_is_waited_for_and_the_object_goes_on() {
     let (world, writer, reader) = world();

@@ -7,7 +7,7 @@ use std::fmt;
 /// The condition of a write. A value stands for its ETag: each value is written once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Condition {
-    /// No condition.
+    /// The write has no condition.
     None,
     /// The object is absent: `If-None-Match: *`.
     Absent,

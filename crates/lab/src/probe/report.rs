@@ -102,7 +102,6 @@ pub struct Report {
     pub writers: usize,
     /// Operations of all cases.
     pub operations: usize,
-    /// Duration in seconds.
     pub seconds: f64,
     /// The verdict on everything that was drawn: `holds`, `unjudged` or `violated`.
     pub verdict: Verdict,

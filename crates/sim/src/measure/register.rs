@@ -48,7 +48,6 @@ pub struct Setting {
     pub dap: Dap,
     /// Members, and no other servers.
     pub servers: usize,
-    /// The domain's `delta`.
     pub delta: u16,
     pub readers: usize,
     pub writers: usize,

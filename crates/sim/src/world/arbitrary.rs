@@ -42,7 +42,7 @@ struct DrawnRecord {
 /// The records on one disk.
 pub(super) struct Contents {
     records: Records<MemoryDisk>,
-    /// Headers by handle.
+    /// The header of each record, by handle.
     found: Vec<Header>,
 }
 

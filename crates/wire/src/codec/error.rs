@@ -32,7 +32,6 @@ pub enum DecodeError {
     UnknownValue {
         /// The kind of the number.
         what: &'static str,
-        /// The unknown number.
         value: u16,
     },
     /// Flags that this version does not have: they would change what the rest means.

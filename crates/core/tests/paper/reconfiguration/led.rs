@@ -168,7 +168,7 @@ fn add_cost(all: &mut Cost, changes: usize, is_led: bool, seed: u64) {
     all.by_leader += by_leader.moved.get();
 }
 
-/// With a leader no reconfigurer transfers objects, and changes that meet are transferred once. Without a leader
+/// Reconfigurers with a leader transfer no objects, and changes that meet are transferred once. Without a leader
 /// several reconfigurers transfer objects, and proposals that meet are decided one after the other.
 #[test]
 fn a_leader_transfers_for_all() {
