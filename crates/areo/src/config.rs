@@ -94,7 +94,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Those of this process.
+    /// The places of this process.
     pub(crate) fn of_process() -> Places {
         Places {
             variables: std::env::vars_os().collect(),

@@ -25,7 +25,7 @@ pub enum WatchMode {
     Some,
     /// None: there are too many.
     None,
-    /// Those that the command chooses itself.
+    /// The operations that the command chooses itself.
     Chosen,
 }
 

@@ -238,7 +238,7 @@ mod tests {
         });
     }
 
-    /// A counter that is at 100 before the operation and has grown by so much each time it is asked again.
+    /// A counter that is at 100 before the operation and has grown by `by` at each later look.
     fn growing(by: u64) -> impl AsyncFn() -> u64 {
         let count = Cell::new(100);
         async move || {

@@ -56,7 +56,7 @@ impl WallClock {
         }
     }
 
-    /// Sets it so many seconds ahead of the right time, or behind it, at once for all servers that run.
+    /// Sets the clock this many seconds ahead of the right time, or behind it, at once for all running servers.
     ///
     /// # Errors
     /// The file cannot be written.

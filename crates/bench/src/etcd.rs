@@ -76,7 +76,8 @@ fn client(host: &str) -> String {
 }
 
 impl EtcdMembers {
-    /// Starts so many members with directories in `data`, and waits until they have a leader; `memory`: without fsync.
+    /// Starts `members` members with directories in `data`, and waits until they have a leader; `memory`: without
+    /// fsync.
     ///
     /// # Errors
     /// [`TargetError::Missing`], [`TargetError::Start`].

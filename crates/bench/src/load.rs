@@ -63,10 +63,10 @@ pub(crate) const FILLERS: usize = 32;
 /// After the end, how long what was begun in time may still take if servers may be gone.
 pub(crate) const GIVEN_UP: Duration = Duration::from_secs(1);
 
-/// One that puts and gets.
+/// A client that puts and gets.
 pub(crate) type AnyCaller = Box<dyn Caller>;
 
-/// Connects so many clients.
+/// Connects `count` clients.
 ///
 /// # Errors
 /// [`RunError`].

@@ -167,7 +167,7 @@ async fn all(options: Options, observe: impl Fn(Progress)) -> Result<Report, Run
     })
 }
 
-/// Starts so many servers, behind a proxy if a round trip is to take longer.
+/// Starts the servers of the experiment, behind a proxy if a round trip is to take longer.
 async fn start(
     options: &ServerOptions,
     servers: usize,

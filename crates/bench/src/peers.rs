@@ -52,7 +52,7 @@ pub struct Options {
     pub pace: Pace,
     /// Clients that reconfigure the stores that can be, beside those that put and get.
     pub reconfigurers: usize,
-    /// Between two changes of one of them, at most so long.
+    /// Upper bound of the random pause between two changes of a reconfigurer.
     pub between_changes: Duration,
     /// The file in which everything that clients did and saw is recorded.
     pub history: Option<PathBuf>,
@@ -62,7 +62,7 @@ pub struct Options {
     pub time: Duration,
     /// The number of times that everything is measured.
     pub runs: u32,
-    /// In the end a member of each store is killed under load, and so long is looked at before it and after.
+    /// The time before and after the kill of a member that is observed under load, in the end; `None`: no kill.
     pub kill: Option<Duration>,
     /// Traces operations beside the measurements, for a breakdown of their time; `None`: no breakdown.
     pub watch: Option<Watch>,

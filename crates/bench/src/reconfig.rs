@@ -26,7 +26,8 @@ use tokio::time::sleep;
 
 /// The domain that is reconfigured.
 const DOMAIN: &str = "moved";
-/// Measuring without and with reconfigurations takes turns so often, so that what else the machine does hits both.
+/// Number of turns in which measurements without and with reconfigurations alternate, so that other work of the
+/// machine affects both.
 const TURNS: u32 = 4;
 
 /// Options of a measurement.

@@ -103,7 +103,7 @@ impl Setup {
 }
 
 impl StartedCluster {
-    /// A new domain, with so many objects of this size.
+    /// Creates a domain with this number of objects of this size.
     pub(crate) async fn domain(
         &self,
         name: &str,

@@ -27,11 +27,11 @@ words! {
     pub enum TargetName, "store that is known here" {
         /// Areo itself, with the data access of [`TargetOptions::dap`].
         Areo => "areo",
-        /// This store, with keys: connections are encrypted, and servers judge the grants of each request.
+        /// Areo with keys: connections are encrypted, and servers judge the grants of each request.
         AreoKeys => "areo-keys",
-        /// This store, with a domain in which every write is decided.
+        /// Areo with a domain in which every write is decided.
         AreoConditional => "areo-conditional",
-        /// This store behind its S3 gateway, with a domain in which every write is decided.
+        /// Areo behind its S3 gateway, with a domain in which every write is decided.
         AreoS3 => "areo-s3",
         /// etcd: Raft, values at a majority, reads linearizable.
         Etcd => "etcd",
@@ -214,7 +214,7 @@ impl From<Error> for CallError {
 pub enum Conditional {
     /// The write took effect.
     Won(Cost),
-    /// This is there instead of the version.
+    /// The condition failed: this object is there instead; `None`: no object is.
     Lost(Option<Box<Object>>),
 }
 
@@ -224,7 +224,7 @@ fn not_asked<T>() -> Answer<'static, T, CallError> {
     Box::pin(async move { Err(CallError::NotApplied(sentence.to_owned())) })
 }
 
-/// One that puts and gets, one operation after the other.
+/// A client that puts and gets, one operation after the other.
 pub trait Caller {
     /// Writes a value; done as soon as the store acknowledges. Not of one that only reads.
     ///
@@ -293,7 +293,7 @@ pub trait Caller {
         not_asked()
     }
 
-    /// Operations may take so long from now on, where that can be changed.
+    /// Sets the timeout of later operations, for stores that can change it.
     fn set_timeout(&mut self, _timeout: Duration) {}
 
     /// The last final configuration that it knows, of a store that has such.
@@ -302,7 +302,7 @@ pub trait Caller {
     }
 }
 
-/// One that reconfigures, one change after the other.
+/// A client that reconfigures, one change after the other.
 pub trait Reconfigurer {
     /// Makes a change; `false` if another client made another one first.
     ///

@@ -39,7 +39,7 @@ pub(crate) fn of(pieces: &[Bytes]) -> u32 {
     finish(&digest)
 }
 
-/// That of everything that the digest was given.
+/// The checksum of everything that the digest was given.
 pub(crate) fn finish(digest: &Digest) -> u32 {
     u32::try_from(digest.finalize()).expect("CRC-32C has 32 bits")
 }

@@ -100,7 +100,7 @@ pub struct ConfigurationInfo {
     pub shape: Shape,
     /// Slack of erasure-coded lists.
     pub delta: u16,
-    /// Values up to so many bytes are kept as full copies; serialised as `copy_limit_bytes`.
+    /// Largest value in bytes that is kept as full copies; serialised as `copy_limit_bytes`.
     #[serde(rename = "copy_limit_bytes")]
     pub copy_bytes: u32,
     /// The decider of the next configuration; serialised as `consensus`.

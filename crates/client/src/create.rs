@@ -26,7 +26,7 @@ pub struct DomainOptions {
     pub servers: Vec<String>,
     /// Slack of erasure-coded lists; `None`: 5.
     pub delta: Option<u16>,
-    /// Values up to so many bytes are kept as full copies by erasure coding, too; `None`: 16 KiB.
+    /// Largest value in bytes that erasure coding keeps as full copies; `None`: 16 KiB.
     pub copy_bytes: Option<u32>,
     /// Options that only experiments set.
     pub experimental: Experimental,

@@ -58,8 +58,8 @@ pub enum Error {
         /// The call, and the response of each server.
         call: Box<NoQuorum>,
     },
-    /// The write of a large value went on for so long, or stood still for so long, that a sweep took its blocks for left
-    /// over. Nothing was written.
+    /// A sweep removed the blocks of a large value while it was written, because the write took too long or made no
+    /// progress. Nothing was written.
     Swept {
         /// Name of the object's domain.
         domain: String,

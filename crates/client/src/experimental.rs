@@ -52,7 +52,7 @@ impl Experimental {
         leave_off: None,
     };
 
-    /// These and the later ones, which win.
+    /// Joins these settings with later ones, which win.
     #[must_use]
     pub fn and(self, later: Experimental) -> Experimental {
         Experimental {
@@ -130,7 +130,7 @@ pub enum InvalidSetting {
         key: String,
         /// The unknown value.
         value: String,
-        /// Those that it has.
+        /// The values that the key has.
         values: Vec<&'static str>,
     },
 }

@@ -248,7 +248,7 @@ pub(crate) struct OperationGauge {
 }
 
 impl OperationGauge {
-    /// This is how it ended.
+    /// Counts the end of the operation by its result.
     pub(crate) fn end<T, E: ErrorType>(mut self, ended: &Result<T, E>) {
         self.outcome = ended.as_ref().err().map_or(OK, ErrorType::error_type);
     }

@@ -242,7 +242,7 @@ impl Session {
         self.shared.thread.run(count).await
     }
 
-    /// The names of the servers that have owed an answer for so long, in order.
+    /// The names of the servers that have owed an answer for this time or longer, in order.
     pub(crate) async fn awaited(&self, for_at_least: Duration) -> Vec<String> {
         let owing = move |world: Rc<World>| async move { world.network.owing(for_at_least) };
         let owing = self.shared.thread.run(owing).await;

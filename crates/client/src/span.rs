@@ -31,7 +31,7 @@ pub(crate) fn upload(key: &str) -> Span {
     of!(span::UPLOAD, key)
 }
 
-/// A read of so many bytes of an object that is in blocks.
+/// A read of this number of bytes of an object in blocks.
 pub(crate) fn download(key: &str, bytes: u64) -> Span {
     debug_span!(span::DOWNLOAD, key, bytes)
 }
@@ -70,7 +70,7 @@ pub(crate) fn divide() -> Span {
     )
 }
 
-/// Finding out which of so many blocks changed.
+/// The comparison of a file's blocks with new content.
 pub(crate) fn identify(blocks: usize) -> Span {
     debug_span!(span::IDENTIFY, blocks)
 }

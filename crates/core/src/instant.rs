@@ -40,7 +40,7 @@ pub struct PastMoment {
 }
 
 impl PastMoment {
-    /// The moment that lies so long before `now`.
+    /// The moment that lies `age` before `now`.
     pub fn before(now: Instant, age: Duration) -> PastMoment {
         PastMoment {
             before: age,

@@ -70,7 +70,7 @@ pub struct Plan {
     pub rounds: usize,
     /// A command of a shell that takes a minority of the servers away.
     pub minority_away: Option<String>,
-    /// A command that takes so many servers away that there is no quorum.
+    /// A command that stops enough servers that no quorum is left.
     pub quorum_away: Option<String>,
     /// A command that brings them back.
     pub back: Option<String>,

@@ -35,7 +35,7 @@ use meter::{Meter, length_of};
 mod answer;
 mod meter;
 
-/// A server that owes an answer and has sent nothing for so long is no good choice for the next read.
+/// A server that owes an answer and has sent nothing for this time is no good choice for the next read.
 const SLOW: Duration = Duration::from_millis(50);
 
 /// The world of one operation: the servers of a cluster, the operation's deadline, and what it has cost so far.
@@ -48,13 +48,13 @@ pub struct NetEnv {
 }
 
 impl Network {
-    /// The world for an operation that has so much time.
+    /// The environment of an operation with this timeout.
     pub fn env(&self, timeout: Duration) -> NetEnv {
         self.limited(Deadline::after(self.now(), timeout))
     }
 
-    /// The world for an operation that may take any time as long as it gets on: it fails when none of its calls was decided
-    /// for so long.
+    /// The environment of an operation that may take any time while it makes progress: it fails when none of its
+    /// calls was decided for this time.
     pub fn patient_env(&self, patience: Duration) -> NetEnv {
         self.limited(Deadline::idle(self.now(), patience))
     }

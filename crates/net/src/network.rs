@@ -314,7 +314,8 @@ impl Network {
         peer.map(|peer| peer.state())
     }
 
-    /// The servers that have owed an answer for so long, by id: to tell a person what an operation waits for.
+    /// The servers that have owed an answer for this time or longer, by id: to tell a person what an operation waits
+    /// for.
     pub fn owing(&self, for_at_least: Duration) -> Vec<ServerId> {
         let owes = |peer: &Peer| {
             let age = peer.state().oldest_call_age;

@@ -232,7 +232,7 @@ async fn hello_at(server: &TestServer, role: Role) -> (TcpStream, Option<Refusal
     }
 }
 
-/// A server with so many places. It answers when the test says so.
+/// A server with these places. It answers when the test lets it.
 async fn with_places(places: Places) -> TestServer {
     let service = TestService::new(Manner::Hold);
     TestServer::start_at(loopback(0), service, |config| config.places = places).await

@@ -20,7 +20,7 @@ use tokio::time::sleep;
 const SERVER: ServerId = ServerId(7);
 const CLUSTER: u128 = 1;
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Well below the patience; so many of them are above it.
+/// A delay well below the patience; several of them exceed it.
 const DELAY: Duration = Duration::from_millis(100);
 const CALLS: u64 = 30;
 

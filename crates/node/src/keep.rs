@@ -46,7 +46,7 @@ pub trait Keep: Heap {
     /// Bytes that are taken; space that is only set aside is not counted.
     fn stored_bytes(&self) -> u64;
 
-    /// Makes sure that the next batch can take so many bytes.
+    /// Makes sure that the next batch has room for this number of bytes.
     ///
     /// # Errors
     /// [`ReserveError`].

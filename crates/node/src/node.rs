@@ -60,7 +60,7 @@ pub enum Job<C> {
 /// The amounts of work in one step, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    /// A turn takes no further request once its records take so much, beside what the shard owes.
+    /// Bytes of records after which a turn takes no further request, beside what the shard owes.
     pub batch: u64,
     /// Set aside in every turn for what no request accounts for: floors, descriptors.
     pub slack: u64,
@@ -225,7 +225,7 @@ impl<K: Keep, C> Node<K, C> {
         }
     }
 
-    /// Makes room on the disk for a batch of so many bytes with this job, if there is any.
+    /// Makes room on the disk for a batch of `bytes` bytes with this job, if possible.
     fn room(&mut self, job: &Job<C>, bytes: u64, owed: u64) -> Result<Room, NodeError> {
         let least = owed + self.sizes.slack;
         assert!(bytes >= least, "what the shard owes has room, too");

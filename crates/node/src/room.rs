@@ -46,7 +46,7 @@ pub(crate) fn of_note(note: &Note) -> u64 {
     }
 }
 
-/// An element that is recorded anew: of an object with a name of this length, and of so many bytes.
+/// Room for an element of this many bytes that is recorded anew, for an object with a name of this length.
 pub(crate) fn of_renamed((name_bytes, bytes): (usize, u64)) -> u64 {
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     element_footprint(name_bytes, limits::METADATA_BYTES, bytes)

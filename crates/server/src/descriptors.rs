@@ -34,7 +34,7 @@ pub(crate) fn raise() -> u64 {
 }
 
 impl Budget {
-    /// The parts of so many descriptors.
+    /// Divides this number of descriptors.
     pub(crate) fn of(descriptors: u64) -> Budget {
         let part = |one_in: u64, most: usize| {
             let part = usize::try_from(descriptors / one_in).unwrap_or(usize::MAX);

@@ -240,7 +240,7 @@ impl Metrics {
         self.domains.show(domains);
     }
 
-    /// A commit of so many requests is durable.
+    /// Counts a durable commit of this number of requests.
     pub(crate) fn committed(&self, requests: usize, after: Duration) {
         self.sync_seconds.observe(after.as_secs_f64());
         self.commit_requests.observe(requests as f64);

@@ -46,7 +46,7 @@ const WINDOW: usize = 16;
 /// Addresses at which servers may be.
 pub(crate) struct Seeds {
     pub(crate) all: Vec<String>,
-    /// Those of them that were named to be joined: a server of another cluster there is a mistake.
+    /// Addresses among them that were given to be joined: a server of another cluster there is a mistake.
     pub(crate) joined: Vec<String>,
 }
 
@@ -89,7 +89,7 @@ impl RootAccess {
         }
     }
 
-    /// The root domain, for operations that together take so long at most.
+    /// The root domain, for operations that together have this timeout.
     pub(crate) fn within(&self, time: Duration) -> Root<NetEnv> {
         self.client(self.network.env(time)).root(&self.root)
     }

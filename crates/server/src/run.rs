@@ -146,7 +146,7 @@ struct Listening {
     listener: Rc<Listener<NodeService>>,
     metrics: Arc<Metrics>,
     health: Arc<Health>,
-    /// Those who look at the cluster.
+    /// Requests for the cluster's health.
     asked_cluster: mpsc::Receiver<oneshot::Sender<ClusterHealth>>,
 }
 
@@ -214,9 +214,9 @@ struct AdminPort {
     listener: TcpListener,
     router: Router,
     health: Arc<Health>,
-    /// Those who look at the metrics.
+    /// Requests for the metrics.
     asked: mpsc::Receiver<oneshot::Sender<String>>,
-    /// Those who look at the cluster.
+    /// Requests for the cluster's health.
     asked_cluster: mpsc::Receiver<oneshot::Sender<ClusterHealth>>,
 }
 

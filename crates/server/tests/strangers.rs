@@ -20,7 +20,8 @@ const DESCRIPTORS: u64 = 16 << 10;
 /// Connections to the admin port for which there are places.
 const ADMIN_PLACES: usize = 64;
 
-/// Both ends of all connections are in this process. False: the system does not allow it so many.
+/// Raises the limit of descriptors, because both ends of all connections are in this process. False: the system does
+/// not allow enough.
 fn has_descriptors() -> bool {
     let maximum = getrlimit(Resource::Nofile).maximum;
     let raised = Rlimit {

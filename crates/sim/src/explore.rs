@@ -253,7 +253,7 @@ impl Operation {
         })
     }
 
-    /// This operation, which gives up when it wants to pause more often than that.
+    /// Limits the pauses of the operation: it gives up when it wants another one.
     #[must_use]
     pub fn with_pauses(self, pauses: usize) -> Operation {
         let Operation { label, kind, run } = self;

@@ -212,7 +212,7 @@ impl FaultCounts {
         }
     }
 
-    /// Those that never fired.
+    /// The faults that never fired.
     pub fn missing(&self) -> Vec<Fault> {
         let all = Fault::ALL.iter().copied();
         all.filter(|fault| self.count(*fault) == 0).collect()

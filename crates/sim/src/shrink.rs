@@ -96,7 +96,8 @@ impl<P: FnMut()> Search<P> {
         is_same
     }
 
-    /// Those that began before the rule was broken, then half of the way to what does not break it.
+    /// Tries to run only the operations that began before the rule was broken. If these are too few, it halves the
+    /// distance to a number that breaks the rule.
     fn fewer_operations(&mut self, began: u64) {
         let (mut too_few, mut wanted) = (0, began);
         while too_few < wanted && wanted < self.options.operations {
@@ -125,7 +126,7 @@ impl<P: FnMut()> Search<P> {
         }
     }
 
-    /// Leaves out ever smaller groups of strikes, from so many on.
+    /// Leaves out ever smaller groups of strikes, beginning with groups of this size.
     fn fewer_strikes(&mut self, together: usize) {
         let mut size = together;
         while size > 0 {

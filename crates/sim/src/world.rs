@@ -81,7 +81,7 @@ struct Inner {
     /// Objects that servers brought themselves, and those whose elements they compared and found to be of one value.
     repaired: Cell<u64>,
     cross_checked: Cell<u64>,
-    /// Servers lead, and a round of that may take so long.
+    /// Timeout of a round of a leader; `None`: servers do not lead.
     leads: Cell<Option<Duration>>,
     /// Tombstones of blocks that servers dropped.
     tombstones_dropped: Cell<u64>,

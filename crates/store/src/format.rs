@@ -34,7 +34,8 @@ pub const MAX_PAYLOAD_BYTES: usize = 1 << 30;
 
 /// A segment is below this: records are found by their grain, in 32 bits.
 pub(crate) const MAX_SEGMENT_BYTES: u64 = GRAIN << 32;
-/// No log lives to write so many batches; a number above it is damage that a checksum did not show.
+/// The largest sequence: no log lives to write as many batches. A larger number is damage that a checksum did not
+/// show.
 pub(crate) const MAX_SEQUENCE: u64 = 1 << 62;
 
 const _: () = assert!(

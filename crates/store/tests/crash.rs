@@ -77,7 +77,7 @@ enum Kind {
     LaterChange,
 }
 
-/// Every fate that tells anything about a write of so many bytes.
+/// Every fate of a write of this length that differs from the others for recovery.
 fn fates_of_write(length: usize, random: &mut Random) -> Vec<Survive> {
     let mut fates = vec![Survive::Nothing, Survive::All];
     let sectors = length.div_ceil(SECTOR);

@@ -75,7 +75,7 @@ impl Exporter {
         BatchSpanProcessor::new(delivery, config.build())
     }
 
-    /// Delivers what waits, for so long at most; the rest is lost. The last thing that is done with it.
+    /// Delivers the waiting spans, for this time at most; the rest is lost. The exporter is not used afterwards.
     pub(crate) fn finish(&self, patience: Duration) -> ExportCounts {
         if let Some(processor) = self.processor.get()
             && processor.shutdown_with_timeout(patience).is_err()

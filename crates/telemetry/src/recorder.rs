@@ -109,7 +109,7 @@ impl Recorder {
         exporter.map_or_else(ExportCounts::default, Exporter::exported)
     }
 
-    /// Waits until every span has ended, for so long at most: what was given up ends where it goes on, on its own thread.
+    /// Waits until every span has ended, for this time at most: an abandoned operation ends on its own thread.
     pub fn settle(&self, patience: Duration) {
         let begun = Instant::now();
         while self.open_spans() > 0 && begun.elapsed() < patience {
@@ -122,7 +122,7 @@ impl Recorder {
         slots.open()
     }
 
-    /// Delivers what waits to be exported, for so long at most, and exports nothing after that. Blocks.
+    /// Delivers the spans that wait to be exported, for this time at most, and exports nothing after that. Blocks.
     pub fn finish_export(&self, patience: Duration) -> ExportCounts {
         let finish = |exporter: &Exporter| exporter.finish(patience);
         self.0.exporter.get().map(finish).unwrap_or_default()

@@ -174,7 +174,7 @@ impl Ring {
         all.take(self.limits.spans)
     }
 
-    /// Those of them that are wanted, in the order in which they ended.
+    /// The wanted records of the recent spans, in the order in which they ended.
     fn records(&self, wanted: impl Fn(&EndedSpan) -> bool) -> Vec<SpanRecord> {
         let recent = self.recent();
         let wanted = recent.filter(|(segment, at)| wanted(&segment.spans[*at].0));
@@ -206,7 +206,7 @@ impl Ring {
         )
     }
 
-    /// Everything that is known of the traces whose operations ended last in this process, at most so many of them.
+    /// Everything that is known of the last `traces` traces whose operations ended in this process.
     pub fn last(&self, traces: usize) -> Vec<SpanRecord> {
         let mut ids: Vec<TraceId> = Vec::new();
         for (segment, at) in self.recent() {

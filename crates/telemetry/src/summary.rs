@@ -223,7 +223,7 @@ fn longest_sync(nodes: &[Node], before_ns: u64) -> Option<&SpanRecord> {
     longest
 }
 
-/// The value below which so many thousandths of them are; they are sorted.
+/// The value below which this number of thousandths of the sorted values are.
 fn quantile(sorted: &[u64], thousandths: usize) -> u64 {
     let last = sorted.len().saturating_sub(1);
     let at = (last * thousandths).div_ceil(1000);

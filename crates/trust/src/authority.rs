@@ -29,7 +29,7 @@ use crate::secret::{self, NoRandomness, Secret};
 pub const CERTIFICATE_SECONDS: u64 = 90 * 24 * 60 * 60;
 /// The life of a gateway's certificate, in seconds: a week. The key of a gateway can be revoked, and its certificate cannot.
 pub const GATEWAY_CERTIFICATE_SECONDS: u64 = 7 * 24 * 60 * 60;
-/// A certificate is due when so many seconds of its life are left: a third.
+/// Seconds of remaining life at which a certificate is due for renewal: a third.
 pub const RENEWAL_SECONDS: u64 = CERTIFICATE_SECONDS / 3;
 /// Bytes of a public key: a point of P-256, uncompressed.
 pub const PUBLIC_KEY_BYTES: usize = 65;

@@ -74,7 +74,7 @@ pub enum CertificateError {
         /// Certificates after the first.
         count: usize,
     },
-    /// One of them is longer than any that is read.
+    /// A certificate is longer than any that is read.
     #[error(
         "a certificate of {bytes} bytes was shown, and at most {MAX_CERTIFICATE_BYTES} are read: have a shorter one issued"
     )]

@@ -198,7 +198,7 @@ pub struct KeyRecord {
     pub grants: Grants,
     /// Since when it counts no longer, in seconds since 1970.
     pub revoked_seconds: Option<u64>,
-    /// One or two, the newest last; none of the key [`ANONYMOUS_NAME`].
+    /// One secret, or two while the key is rotated, the newest last; none of the key [`ANONYMOUS_NAME`].
     secrets: Vec<Secret>,
     /// The number of the first of them, and of the grants: a ticket with less counts no longer.
     least: Standing,

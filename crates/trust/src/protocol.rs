@@ -110,7 +110,7 @@ pub enum Ask {
     Authorities,
     /// Trusts one more CA.
     TrustAuthority {
-        /// One of the operator's own. None: a new one of the cluster.
+        /// A root of the operator's own. `None`: a new one of the cluster.
         root: Option<Root>,
     },
     /// Has a trusted CA issue.
@@ -187,7 +187,7 @@ pub enum TrustAnswer {
     },
     /// A page of changes.
     Audit {
-        /// Those of them that are late enough.
+        /// The rows that are late enough.
         rows: Vec<AuditRecord>,
         /// The last change that was looked at, if others follow it.
         next: Option<u32>,

@@ -107,7 +107,7 @@ pub struct AuditPage {
 enum Verdict<R> {
     /// There is nothing to change.
     AsItIs(R),
-    /// This change is to be made; then that is the result.
+    /// A change that is to be made, with the result of making it.
     Change(What, Content, R),
 }
 

@@ -89,7 +89,7 @@ impl Credentials {
         }
     }
 
-    /// These, with a certificate that an operator's own PKI issued for all but servers that join.
+    /// These credentials, which show a certificate of an operator's own PKI to everyone but servers that join.
     #[must_use]
     pub fn with_operator(self, operator: &OperatorCertificate) -> Credentials {
         let shown = CertifiedKey::new(operator.chain().to_vec(), operator.key());
@@ -331,13 +331,13 @@ pub fn shown_root(chain: &[CertificateDer<'_>], digest: RootDigest) -> Option<Ro
 /// The certificates that a verifier takes.
 #[derive(Debug)]
 enum Trusted {
-    /// Those of servers of a cluster, or of one server.
+    /// Certificates of servers of a cluster, or of one server.
     Cluster {
         cluster: u128,
         roots: Roots,
         expected: Option<ServerId>,
     },
-    /// Those of a root that the other end shows itself.
+    /// Certificates of a root that the other end shows itself.
     Digest(RootDigest),
     /// Any one: the other end proves itself above TLS.
     Anyone,

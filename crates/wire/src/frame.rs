@@ -65,7 +65,7 @@ pub enum Kind {
     Reply = 2,
     /// Answers a request with a [`Refusal`]; the body may explain, in the codec's terms.
     Refusal = 3,
-    /// One way; its call id is 0 and nothing answers it.
+    /// A message without an answer; its call id is 0.
     Note = 4,
     /// Asks whether the other side still reads; answered by a pong with the same call id.
     Ping = 5,

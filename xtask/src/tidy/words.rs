@@ -10,7 +10,7 @@ const WORDS: &[(&str, usize)] = &[
     ("whoever", 35),
     ("whatever", 39),
     ("nobody", 42),
-    ("somebody", 16),
+    ("somebody", 15),
     ("everybody", 7),
     ("anybody", 6),
     ("be it", 0),

@@ -89,7 +89,7 @@ enum Action {
 /// The result of copying one object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Copied {
-    /// It was copied, so many bytes; or would be.
+    /// The object was copied, or would be: its bytes.
     Bytes(u64),
     /// The target had this content already.
     Unchanged,
@@ -239,7 +239,7 @@ pub(super) async fn list(domain: &Domain, prefix: &str) -> Outcome<Vec<Entry>> {
     }
 }
 
-/// True if the object is what the file is: its length and its checksum are those of the file, of so many bytes.
+/// True if the object's length and checksum are those of the file, which has `bytes` bytes.
 async fn is_same(domain: &Domain, key: &str, path: &Path, bytes: u64) -> Outcome<bool> {
     let info = match domain.stat(key).await {
         Ok(info) => info,

@@ -193,7 +193,7 @@ fn print_all(out: Output, domains: &[DomainInfo]) -> Outcome {
     out.short_table(&COLUMNS, &short, &rows)
 }
 
-/// Those of a [`row`].
+/// The columns of a [`row`].
 pub(super) const COLUMNS: [Column; 8] = [
     Column::Text("domain"),
     Column::Text("dap"),

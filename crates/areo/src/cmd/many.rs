@@ -111,7 +111,7 @@ impl Ending {
         }
     }
 
-    /// This ending, and what came after it.
+    /// Joins this ending with a later one.
     pub(super) fn and(mut self, mut later: Ending) -> Ending {
         self.failures.append(&mut later.failures);
         self.interrupted |= later.interrupted;

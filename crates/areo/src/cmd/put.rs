@@ -50,7 +50,7 @@ pub(super) enum Promise {
 }
 
 impl Promise {
-    /// That of this domain.
+    /// The promise of conditional writes in this domain.
     ///
     /// # Errors
     /// A usage error if one winner is required of a domain that does not give it.

@@ -185,7 +185,7 @@ impl Servers {
     }
 }
 
-/// Those that were asked for, the one that matters most first.
+/// The requested traces, the most important one first.
 fn chosen(mut traces: Vec<Trace>, args: &args::Trace) -> Vec<Trace> {
     let count = usize::from(args.count);
     match args.which {

@@ -22,7 +22,7 @@ const NONE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 0,
 };
-/// A pipe that has room has room for so much.
+/// Bytes that a pipe with room takes without blocking.
 const PIPE_BYTES: usize = 4096;
 
 /// This process does not wait for readers of its streams.

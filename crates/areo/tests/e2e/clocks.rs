@@ -16,7 +16,7 @@ struct Machines {
 const NAMES: [&str; 4] = ["s1", "s2", "s3", "s4"];
 
 impl Machines {
-    /// Servers whose clocks are so many seconds off when they start; none where clocks cannot be moved.
+    /// Servers whose clocks are wrong by these seconds at the start; `None` where clocks cannot be moved.
     fn start(seconds: [i64; 3]) -> Option<Machines> {
         let right = WallClock::right;
         let clocks = [right()?, right()?, right()?];

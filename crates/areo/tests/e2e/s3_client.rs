@@ -142,7 +142,7 @@ pub(crate) struct Call<'a> {
     target: &'a str,
     headers: Vec<(&'a str, &'a str)>,
     body: &'a [u8],
-    /// The body is sent so many times, one after another.
+    /// Number of copies of the body that are sent, one after another.
     times: usize,
 }
 
@@ -175,7 +175,7 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// A body of so many copies of this piece, which is not in memory.
+    /// Sets a body of `times` copies of this piece, which is not in memory.
     pub(crate) fn repeated(mut self, piece: &'a [u8], times: usize) -> Call<'a> {
         (self.body, self.times) = (piece, times);
         self

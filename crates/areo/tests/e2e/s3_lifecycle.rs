@@ -29,7 +29,7 @@ fn days(prefix: &str, days: u32) -> String {
     rule(&format!("<Prefix>{prefix}</Prefix>"), &action)
 }
 
-/// Options of a write of so many days ago.
+/// Options of a write that happened this many days ago.
 fn written(days: u64) -> PutOptions {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let now_ms = u64::try_from(now.as_millis()).unwrap();

@@ -37,7 +37,7 @@ impl WallClock {
         Some(clock)
     }
 
-    /// Moves it to so many seconds after the right time.
+    /// Moves the clock to this many seconds after the right time.
     pub(crate) fn moved_by(&self, seconds: i64) {
         // Written over, and not cut before: processes have mapped it.
         let mut options = File::options();

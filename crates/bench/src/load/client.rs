@@ -29,7 +29,7 @@ pub(crate) struct Store {
     pub(crate) caller: AnyCaller,
 }
 
-/// One that does one operation after the other. Stores are named by their places.
+/// A client that runs one operation after the other. Stores are named by their places.
 pub(crate) struct LoadClient {
     stores: Vec<Store>,
     diary: Option<Diary>,

@@ -13,11 +13,11 @@ use tokio::time::{sleep, timeout};
 
 /// Few counters in each domain that has them, so that clients meet.
 const COUNTERS: u64 = 2;
-/// A client lives for about so many operations,
+/// Mean number of operations in the life of a client.
 const LIFE: u64 = 1_500;
-/// but the very first, so that a short run has such an end, too.
+/// Mean number of operations in the life of the first client, so that even a short run has an end of a client.
 const FIRST_LIFE: u64 = 20;
-/// A client ends so long after an operation began, at most.
+/// Upper bound for the time from the begin of an operation to the end of its client, in microseconds.
 const LAST: u64 = 3_000;
 /// Between two attempts to connect.
 const AGAIN: Duration = Duration::from_millis(50);

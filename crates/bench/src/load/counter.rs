@@ -38,12 +38,12 @@ pub(crate) struct Increments {
 }
 
 impl Increments {
-    /// One begins: as long as it has not ended, it may have an effect.
+    /// Counts an increment that begins: as long as it has not ended, it may have an effect.
     pub(super) fn begin(&mut self) {
         self.unknown += 1;
     }
 
-    /// One ended; `done`: another write has not won.
+    /// Counts an increment that ended; `done`: no other write has won.
     pub(super) fn end(&mut self, done: Result<bool, &CallError>) {
         match done {
             Ok(done) => {

@@ -14,9 +14,9 @@ words! {
         PutIf => "put-if",
         /// All of them increment one counter.
         Increment => "increment",
-        /// They list all objects of a size, with their names and lengths.
+        /// A listing of all objects of a size, with their names and lengths.
         List => "list",
-        /// They list the level above, where all those objects are one entry.
+        /// A listing of the level above, where all those objects are one entry.
         ListFolder => "list-folder",
     }
 }

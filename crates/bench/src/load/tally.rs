@@ -229,7 +229,7 @@ impl Tally {
         self.cost.configurations += sample.cost.counts.configurations;
     }
 
-    /// For so long no operation succeeded.
+    /// Notes a time in which no operation succeeded.
     pub(super) fn gap(&mut self, time: Duration) {
         self.longest_gap = self.longest_gap.max(time);
     }

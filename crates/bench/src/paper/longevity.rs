@@ -22,7 +22,7 @@ const SERVERS: [usize; 5] = [3, 5, 7, 9, 11];
 
 /// The outcome of a change.
 enum ChangeOutcome {
-    /// It was installed, after so many milliseconds.
+    /// The change was installed, after this number of milliseconds.
     Installed(f64, ConfigurationInfo),
     /// Another change was installed instead.
     Lost,

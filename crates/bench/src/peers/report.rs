@@ -186,7 +186,7 @@ fn compare(one: &Point, other: &Point) -> ComparedTargets {
 pub(crate) mod tests {
     use super::*;
 
-    /// A run of so many operations in a second, each with so much CPU time.
+    /// A run with this number of operations per second, each with this CPU time.
     pub(crate) fn run(operations: u32, cpu_us: f64) -> Measurement {
         let per_second = f64::from(operations);
         let times = Times {

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 const PIECE: usize = 32 << 10;
 /// Pieces of one connection and direction that may be on their way.
 const ON_THEIR_WAY: usize = 64;
-/// A piece that is cut short loses at most so many bytes: less than the frame that it ends with.
+/// Maximum number of bytes that a cut piece loses: less than the frame that it ends with.
 const LOST_MAX: usize = 30;
 
 /// A caller and a server.
@@ -29,7 +29,7 @@ impl Link {
             .manner((self.group, self.server), direction, bytes)
     }
 
-    /// Waits for as long as a piece of so many bytes is held, and delays it.
+    /// Waits while rules hold a piece of `bytes` bytes, and delays it.
     ///
     /// # Errors
     /// The connection is to be closed.

@@ -30,12 +30,12 @@ pub(crate) enum Effect {
     Close,
     /// Bytes arrive later, and those behind them wait for them: one piece at a time is on its way.
     Delay(Duration),
-    /// Bytes arrive later, each piece by so much: as many as there are may be on their way, in order.
+    /// Each piece of bytes arrives later by this time, in order. Any number of pieces may be on their way.
     Latency(Duration),
-    /// One of so many pieces arrives so much later, and all that follow on its connection wait for it, as they do when TCP has
-    /// to send a packet again.
+    /// One piece in `one_in` arrives later by `time`. All later pieces of its connection wait for it, as they do when
+    /// TCP retransmits a packet.
     Stall {
-        /// One of so many, at least 1.
+        /// One delayed piece in this number, at least 1.
         one_in: u64,
         /// The delay of that piece.
         time: Duration,

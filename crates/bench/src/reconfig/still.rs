@@ -154,7 +154,7 @@ impl Scene {
         Ok(domains.try_into().expect("there is one for every name"))
     }
 
-    /// Reads each of the domains so often, in turn.
+    /// Reads each of the domains this number of times, in turn.
     async fn read_in_turn<const N: usize>(
         &self,
         domains: [&Domain; N],

@@ -11,7 +11,7 @@ use std::path::Path;
 /// shorter: of a record whose name is lost nothing can be mended.
 const AROUND: u64 = 1024;
 
-/// Flips so many bits in elements of a server that does not run.
+/// Flips bits in elements of a server that does not run.
 pub(super) fn flip(data: &Path, flips: u64, seed: u64) -> io::Result<()> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(data.join("log"))? {

@@ -192,7 +192,7 @@ pub(crate) struct AreoCaller {
 }
 
 impl AreoCaller {
-    /// One that shares the connections of the domain.
+    /// A caller that shares the connections of the domain.
     pub(crate) fn of(domain: &Domain) -> AreoCaller {
         let (domain, statistics) = domain.measured();
         AreoCaller {
@@ -203,7 +203,7 @@ impl AreoCaller {
         }
     }
 
-    /// One that is connected for itself.
+    /// A caller with connections of its own.
     pub(crate) async fn connect(
         connect: &ConnectOptions,
         domain: &str,

@@ -54,7 +54,7 @@ pub struct Point {
     pub by_rounds: Vec<ByRounds>,
 }
 
-/// Operations that took so many rounds.
+/// Operations with one number of rounds.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct ByRounds {
     /// The number of rounds.

@@ -91,7 +91,7 @@ fn report(table: &str) -> Report {
     judge(&History::from_events(events).expect("a history"))
 }
 
-/// Judges every case of a page, of which there are so many.
+/// Judges every case of a page; `cases`: the expected number of them.
 fn judged(page: &str, cases: usize) {
     let (mut begin, mut expected, mut table) = (String::new(), None, String::new());
     let mut found = 0;

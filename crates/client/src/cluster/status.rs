@@ -30,7 +30,7 @@ pub struct ClusterSummary {
     pub cluster: ClusterId,
     /// Number of servers in the directory.
     pub servers: usize,
-    /// Those that answer and serve.
+    /// Servers that answer and serve.
     pub serving: usize,
     /// Answers that an operation on domains and servers needs.
     pub root_quorum: usize,

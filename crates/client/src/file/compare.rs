@@ -35,7 +35,7 @@ pub struct Difference {
 pub enum Kind {
     /// Both have equal bytes there.
     Equal,
-    /// Others in their place.
+    /// Other bytes take their place.
     Replaced,
     /// The local file has more.
     Added,

@@ -34,7 +34,7 @@ fn ranges_are_within_the_value() {
     }
 }
 
-/// Gives so many bytes at a time.
+/// A reader that gives this number of bytes at a time.
 struct Slowly<'a>(&'a [u8], usize);
 
 impl AsyncRead for Slowly<'_> {

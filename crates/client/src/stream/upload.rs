@@ -234,7 +234,7 @@ impl Target {
         }
     }
 
-    /// The first blocks, so many.
+    /// The first `count` blocks of the upload.
     fn first(self, count: u32) -> (Writer, impl Iterator<Item = BlockPlace>) {
         let places = (0..count).map(move |number| self.place(number));
         (self.upload(), places)

@@ -11,9 +11,9 @@ use crate::object::Name;
 /// The verdict of the elements of a version on one of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CrossCheck {
-    /// It is of the same value as so many others that these are more than make a value.
+    /// The element and enough others belong to one value: together they are more than the value needs.
     Sound,
-    /// It is of no value, or of another one than so many others, which are more than make a value.
+    /// The element belongs to no value, or to another one than the others, which are more than a value needs.
     Differs,
     /// No value explains more elements than make one, although there are more: which of them are wrong is not known.
     Contradicting,
@@ -75,7 +75,8 @@ fn needed(c: &Configuration, element: &Element) -> usize {
     }
 }
 
-/// Elements, as many as make a value, the first of them at `first`, none at `own`. `None`: there are not so many that could be of one value.
+/// Enough elements for the value, the first of them at `first`, without the element at `own`. `None`: too few
+/// elements can belong to one value.
 fn basis(
     c: &Configuration,
     name: &Name,

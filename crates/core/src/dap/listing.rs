@@ -119,7 +119,7 @@ impl Collect {
         })
     }
 
-    /// The common prefixes of these entries of so many replies, each with what all of them list first.
+    /// The common prefixes of the entries of `replies` replies, each with the entry that all of them list first.
     fn prefixes(
         &self,
         entries: &[&ListEntry],
@@ -150,7 +150,7 @@ impl Collect {
     }
 }
 
-/// The keys of entries that are not the same in so many replies.
+/// The keys whose entries are not equal in all `replies` replies.
 fn disputed(entries: &[&ListEntry], replies: usize) -> BTreeSet<String> {
     let mut listed: BTreeMap<&str, (Tag, usize)> = BTreeMap::new();
     for entry in entries {

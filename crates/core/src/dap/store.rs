@@ -102,7 +102,7 @@ impl Store {
         }
     }
 
-    /// This call, which waits so long for members that are silent.
+    /// Sets the time that the call waits for silent members.
     pub(super) fn waiting(self, grace: Duration) -> Store {
         Store { grace, ..self }
     }

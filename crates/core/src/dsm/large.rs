@@ -85,7 +85,7 @@ impl<E: Env> Domain<E> {
 pub enum PublishError {
     /// The write of the manifest was not acknowledged.
     Write(WriteError),
-    /// It took so long that somebody swept its blocks away. Nothing was written.
+    /// A sweep removed the blocks, because the write took too long. Nothing was written.
     Swept,
 }
 

@@ -44,9 +44,11 @@ mod parts;
 pub struct Ages {
     /// The present time, since 1970, by the caller's clock: only what was replaced is judged by it.
     pub now_ms: u64,
-    /// Undecided uploads without a new block for so long, by the servers' clocks; `None`: nothing is removed, only counted.
+    /// Age after which undecided uploads without a new block are removed, by the servers' clocks; `None`: they are
+    /// only counted.
     pub unfinished_ms: Option<u64>,
-    /// Uploads whose object was written anew, or deleted, so long ago; `None`: as above, of aborted ones too.
+    /// Age after which uploads are removed whose object was overwritten or deleted, and aborted uploads; `None`: they
+    /// are only counted.
     pub replaced_ms: Option<u64>,
 }
 
@@ -93,7 +95,7 @@ impl UploadSweep {
 pub(super) struct Upload {
     pub(super) id: Writer,
     pub(super) blocks: Vec<UploadBlock>,
-    /// For so many seconds no block of it has come to any of the servers that listed it, by their own clocks.
+    /// Seconds in which no block of the upload has come to any of the servers that listed it, by their own clocks.
     idle_s: u32,
 }
 
@@ -404,7 +406,7 @@ impl<E: Env> Domain<E> {
     }
 }
 
-/// True if an unfinished upload has stood still for so long that it is given up.
+/// True if an unfinished upload has made no progress for so long that it is given up.
 fn is_old(upload: &Upload, ages: &Ages) -> bool {
     let idle_ms = u64::from(upload.idle_s) * 1000;
     ages.unfinished_ms.is_some_and(|age_ms| idle_ms >= age_ms)

@@ -27,7 +27,7 @@ pub struct Deadline {
 enum Limit {
     /// A limit on the whole operation.
     Total(Duration),
-    /// Any time, as long as none of its calls waits for so long, and something comes of them.
+    /// No fixed end: the operation ends if one of its calls waits for this time, or if its calls make no progress.
     Idle(Duration),
 }
 

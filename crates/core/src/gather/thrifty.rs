@@ -49,7 +49,7 @@ impl<T: ConfiguredTally> Thrifty<T> {
         Thrifty::asking(tally, &order, asked)
     }
 
-    /// A call that asks the first so many members of this order.
+    /// A call that first asks the first `asked` members of this order.
     fn asking(tally: T, order: &[usize], asked: usize) -> Thrifty<T> {
         assert!(0 < asked && asked <= order.len(), "a quorum of the members");
         let mut spared = vec![false; order.len()];

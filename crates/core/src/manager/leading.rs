@@ -22,7 +22,7 @@ pub trait LeaderHost {
     /// The changes posted in the configurations that this server leads.
     fn posted(&self) -> Vec<PostedChanges>;
 
-    /// The leader has got so far in this domain. `None`: it has made what was posted there, or begins again.
+    /// Reports the progress of the leader in this domain. `None`: it has made the posted changes, or begins again.
     fn progress(&self, domain: DomainId, step: Option<Progress>);
 }
 

@@ -40,8 +40,8 @@ pub struct RepairPace {
 const LEAST_SHARE: u8 = 10;
 
 impl RepairPace {
-    /// The pause after so many bytes that were read. `busy`: the share of the time in which the server is at work, in percent; repair
-    /// has the rest.
+    /// The pause after `bytes` bytes were read. `busy`: the share of the time in which the server is at work, in
+    /// percent; repair has the rest.
     pub fn pause(self, bytes: u64, busy: u8) -> Duration {
         let share = 100 - busy.min(100 - LEAST_SHARE);
         assert!(share >= LEAST_SHARE, "repair gets on");

@@ -54,7 +54,7 @@ pub enum Progress {
     Finalizing,
     /// The old ones are told so.
     Collecting,
-    /// Another one makes the change: the leader, which has transferred so much, as far as is known (`[R-31 designated-leader]`).
+    /// The leader makes the change, and has transferred this much as far as is known (`[R-31 designated-leader]`).
     Waiting {
         /// The server on which it runs.
         leader: ServerId,

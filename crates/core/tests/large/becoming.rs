@@ -18,7 +18,7 @@ use std::sync::Arc;
 enum Until {
     /// The commit was accepted by this number of servers.
     Committed(usize),
-    /// The manifest was stored by so many.
+    /// The manifest was stored by this number of servers.
     Put(usize),
 }
 

@@ -19,7 +19,7 @@ enum Until {
     AllBlocks,
     /// The commit was accepted by this number of servers, and no client knows.
     Accepted(usize),
-    /// The commit was decided, and the manifest put at so many.
+    /// The commit was decided, and the manifest put at this number of servers.
     Put(usize),
 }
 

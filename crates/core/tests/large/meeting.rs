@@ -23,7 +23,7 @@ pub const N: usize = 3;
 pub struct KindChange {
     pub from: Dap,
     pub to: Dap,
-    /// After so many sweeps nothing is left that no object needs.
+    /// Number of sweeps after which only blocks that an object needs are left.
     pub sweeps: usize,
 }
 

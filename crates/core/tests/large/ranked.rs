@@ -26,7 +26,7 @@ const N: usize = 4;
 enum Until {
     /// The commit was accepted by this number of servers.
     Committed(usize),
-    /// The manifest was accepted by so many.
+    /// The manifest was accepted by this number of servers.
     Accepted(usize),
 }
 

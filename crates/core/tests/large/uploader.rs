@@ -113,7 +113,7 @@ pub fn look(actor: &Actor) -> impl Future<Output = Result<UploadSweep, Unavailab
     sweep_as(actor.client(), actor.c.clone(), None, None)
 }
 
-/// Gives up what is so old, and removes what was not needed for so long.
+/// Runs a sweep that gives up uploads of the first age, and removes replaced uploads of the second age.
 pub async fn sweep_as(
     client: areo_core::dsm::Client<WorldEnv>,
     c: Arc<Configuration>,

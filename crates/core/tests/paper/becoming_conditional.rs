@@ -36,7 +36,7 @@ fn world(c: &Arc<Configuration>) -> (World, Actor, Actor) {
     (world.clone(), world.actor(c), world.actor(c))
 }
 
-/// The puts that do not come to the first members, so many, and what is answered to them.
+/// Matches the puts to members other than the first `reached` ones, and the answers to all puts.
 fn put_beyond(reached: usize) -> impl Fn(&Message) -> bool + Clone {
     let reached: Vec<usize> = (0..reached).collect();
     move |m| m.is_put() && (m.is_reply() || !m.at(&reached))

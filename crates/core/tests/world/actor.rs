@@ -35,7 +35,7 @@ impl Actor {
         }
     }
 
-    /// This actor with a time of day that is ahead by so much.
+    /// This actor with a time of day that is ahead by this time.
     pub fn ahead(&self, ahead: Duration) -> Actor {
         Actor {
             ahead,

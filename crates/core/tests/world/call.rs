@@ -33,7 +33,7 @@ impl WorldEnv {
         }
     }
 
-    /// The environment of a client whose time of day is ahead by so much.
+    /// The environment of a client whose time of day is ahead by this time.
     pub fn ahead(self, ahead: Duration) -> WorldEnv {
         WorldEnv { ahead, ..self }
     }

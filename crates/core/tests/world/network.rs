@@ -164,7 +164,7 @@ impl World {
         self.0.held.borrow_mut().clear();
     }
 
-    /// Every message sent from now on takes so long.
+    /// Sets the latency of messages that are sent from now on.
     pub fn latency(&self, time: Duration) {
         self.0.latency.set(time);
     }

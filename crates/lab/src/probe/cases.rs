@@ -42,7 +42,7 @@ pub enum Case {
     Pages,
     /// Conditional writes while a minority of the servers is away.
     MinorityAway,
-    /// Conditional writes while so many servers are away that none can be read or written.
+    /// Conditional writes while no quorum is left, so that objects can be neither read nor written.
     QuorumAway,
 }
 

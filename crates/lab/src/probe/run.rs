@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
-/// A conflict that is answered with 409 is tried so often.
+/// Attempts of a request that is answered with 409.
 const ATTEMPTS: u32 = 8;
 
 /// A client at an endpoint.

@@ -92,7 +92,7 @@ impl Meter {
         }
     }
 
-    /// An answer, of so many bytes.
+    /// Counts an answer, and returns its bytes.
     pub(super) fn count_answer(&self, answer: &Answer<'_>) -> u64 {
         let bytes = match answer {
             Answer::Reply(Incoming { body, payload, .. }) => length(body, payload),

@@ -27,7 +27,7 @@ pub(crate) struct Liveness {
 }
 
 impl Liveness {
-    /// Waits so long for a sign of life, and asks for one after a third of it.
+    /// Waits for a sign of life for this time, and asks for one after a third of it.
     pub(crate) fn new(limit: Duration, now: Instant) -> Liveness {
         Liveness {
             limit,

@@ -166,7 +166,7 @@ pub struct TestServer {
 }
 
 impl TestServer {
-    /// Waits until it has so many connections.
+    /// Waits until the server has this number of connections.
     pub async fn has_connections(&self, count: usize) {
         until("connections", || self.listener.connections() == count).await;
     }

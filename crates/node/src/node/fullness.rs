@@ -29,7 +29,8 @@ impl Fullness {
         self.full
     }
 
-    /// A write of so many bytes was refused for want of room. True if the disk is full since now.
+    /// Notes that a write of this number of bytes was refused for want of room. Returns true if the disk is full from
+    /// now on.
     pub(super) fn refuse(&mut self, now: Instant, bytes: u64) -> bool {
         self.refused = Some((bytes, now));
         !std::mem::replace(&mut self.full, true)
@@ -59,7 +60,7 @@ impl Fullness {
 }
 
 impl<K: Keep, C> Node<K, C> {
-    /// The node refused a request that needs so many bytes.
+    /// Notes that the node refused a request that needs this number of bytes.
     pub(super) fn note_refusal(
         &mut self,
         now: Instant,

@@ -41,7 +41,8 @@ impl Pulse {
         }
     }
 
-    /// It is at work now. True: it was not for so long that another process may have taken its place.
+    /// Notes that the node works now. Returns true if the last beat is so old that another process may have taken its
+    /// place.
     fn beat(&mut self, now: Instant) -> bool {
         let last = self.last.replace(now);
         // Without a log no other process can be the server, and nothing is to be found out again.

@@ -16,7 +16,7 @@ use super::{SERVICE, canonical::parameters};
 use crate::wire::{Code, S3Error};
 use fields::{Fields, single_header};
 
-/// The clocks of a caller and a gateway may be apart by so much.
+/// Largest difference between the clocks of a caller and a gateway.
 pub const MAX_SKEW_SECONDS: u64 = 15 * 60;
 /// A presigned URL is valid for at most seven days.
 pub const MAX_EXPIRY_SECONDS: u64 = 7 * 24 * 60 * 60;

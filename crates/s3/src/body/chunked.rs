@@ -19,11 +19,11 @@ use super::checksum::{Algorithm, Checksum};
 use crate::auth::{ChunkChain, Payload, parse_hex};
 use crate::wire::{Code, S3Error};
 
-/// A signed chunk has at most so many bytes, because all of them are kept until the signature is verified.
+/// Maximum length of a signed chunk: all of its bytes are kept until the signature is verified.
 pub const MAX_SIGNED_CHUNK_BYTES: usize = 16 << 20;
-/// The line before a chunk has at most so many bytes.
+/// Maximum length of the line before a chunk.
 const MAX_LINE_BYTES: usize = 128;
-/// All lines behind the last chunk have at most so many bytes.
+/// Maximum length of all lines behind the last chunk.
 const MAX_TRAILER_BYTES: usize = 4 << 10;
 /// The field of a line with the signature of its chunk.
 const SIGNATURE: &str = "chunk-signature=";
@@ -50,9 +50,9 @@ pub struct ChunkDecoder {
 enum State {
     /// The line before a chunk.
     Line,
-    /// The bytes of a chunk: so many are missing.
+    /// In the bytes of a chunk, of which `left` are missing.
     Bytes { left: u64, signature: [u8; 32] },
-    /// The CR and LF behind the bytes: so many of them came.
+    /// In the CR and LF behind the bytes, of which `came` have come.
     Separator { came: usize },
     /// All that is behind the last chunk.
     Trailer,

@@ -14,7 +14,8 @@ const NOW_SECONDS: u64 = 1_369_353_600;
 const DAY: u32 = 20_130_524;
 /// The region of all targets.
 const REGION: &str = "us-east-1";
-/// A target of a decoder keeps at most so many bytes: its line before a chunk, or its trailer, and no signed chunk that is longer than the input.
+/// Maximum number of bytes that a decoder keeps: its line before a chunk, or its trailer, and no signed chunk that is
+/// longer than the input.
 const MAX_BUFFERED_BYTES: usize = 4 << 10;
 
 /// The head of a request as text, with its signature as it is and computed anew: a refusal is one line; the right signature is taken, and only with

@@ -23,7 +23,7 @@ const FULL_OBJECT: &str = "FULL_OBJECT";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct KeptChecksum {
     pub(super) checksum: Checksum,
-    /// It is a checksum of the checksums of so many parts.
+    /// Number of parts, if it is a checksum of the parts' checksums.
     pub(super) parts: Option<u16>,
 }
 

@@ -189,7 +189,7 @@ impl Pass<'_> {
         Ok(kept.is_some_and(|kept| kept.version == self.rules))
     }
 
-    /// Aborts uploads that were begun so many days ago.
+    /// Aborts uploads that were begun `days` days ago or earlier.
     async fn abort(&self, prefix: &str, days: u32) -> Result<(), S3Error> {
         let mut after = None::<RecordName>;
         loop {

@@ -50,7 +50,7 @@ struct Visitor {
 }
 
 impl Door {
-    /// A door for so many connections at once.
+    /// A door for this number of simultaneous connections.
     pub(crate) fn new(places: usize, guard: Option<Guard>) -> Rc<Door> {
         Rc::new(Door {
             places,

@@ -52,7 +52,7 @@ enum Ending {
     Pass,
     /// The worker gets this in its place.
     Replace(Request),
-    /// This is its answer.
+    /// The message is answered with this.
     Answer(Reply),
     /// Its caller lacks something.
     Refuse(Lacking),

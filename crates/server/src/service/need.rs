@@ -82,7 +82,7 @@ pub(crate) enum Need<'a> {
 pub(crate) enum Keys<'a> {
     /// All that begin so; of one object, its key.
     From(&'a str),
-    /// One of them, or more.
+    /// Any of them, one is enough.
     Any,
 }
 

@@ -20,7 +20,7 @@ use super::operator::{self, CertificateFileError, Follower};
 use super::{Trust, TrustError, TrustFile, now_seconds};
 use crate::registration::RootAccess;
 
-/// The pause between two looks at the log: a revoked key counts for so long at most where the root domain answers.
+/// The pause between two looks at the log. A revoked key counts for this time at most while the root domain answers.
 const PERIOD: Duration = Duration::from_secs(2);
 /// The pause after a look that failed.
 const SOON: Duration = Duration::from_millis(100);

@@ -136,7 +136,7 @@ impl Automaton {
         Ok(taken)
     }
 
-    /// Another past of the state must do as the first does.
+    /// Checks that another past of the state leads to the same behaviour as the first one.
     fn compare(
         &self,
         case: &Case,

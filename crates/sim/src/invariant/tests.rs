@@ -35,7 +35,7 @@ fn held(stored: &[u64], floor: u64) -> HeldVersions {
     }
 }
 
-/// One server that has these versions of one object on its disk; true: damaged.
+/// One server with these versions of one object on its disk; true: damaged.
 struct Scene {
     truths: Vec<Truth>,
     objects: Objects,

@@ -57,7 +57,7 @@ pub enum Reads {
 pub enum Work {
     /// Each replaces one server, all at the same time.
     Batch,
-    /// Each replaces one server by another one and back, for so long.
+    /// Each replaces one server by another one and back again, for this time.
     Constant(Duration),
 }
 

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 /// Latency between any two processes: half of the round trip in the study.
 const ONE_WAY: Duration = Duration::from_millis(25);
-/// A client's line takes so long for a KiB: 50 Mbit/s.
+/// Time of a client's line for each KiB: 50 Mbit/s.
 const LINE: Duration = Duration::from_nanos(163_840);
 /// Time in which messages that no operation waits for arrive.
 const SETTLE: Duration = Duration::from_secs(1);

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub(super) struct DroppedTombstones {
     /// For each block whether it was put again since.
     blocks: BTreeMap<ObjectId, bool>,
-    /// One that a start found again although it was not put since.
+    /// A dropped tombstone that a start found again although its block was not put since.
     returned: Option<ObjectId>,
 }
 

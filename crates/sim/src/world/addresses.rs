@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Timeout of a request for the directory, as in `client`, and the pause before the next one.
 const PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(100);
-/// After so many attempts a caller that still misses a server waits until it wants to reach one again.
+/// Attempts after which a caller that still misses a server waits until it wants to reach one again.
 const ATTEMPTS: usize = 10;
 
 /// The addresses that one caller knows.

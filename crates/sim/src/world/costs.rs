@@ -58,7 +58,7 @@ impl Costs {
         }
     }
 
-    /// The caller works so much longer; when it is done with that.
+    /// Adds work of this length to the caller. Returns the time at which the caller is done with it.
     fn work(&self, caller: usize, now: Instant, time: Duration) -> Instant {
         let busy = &mut self.busy.borrow_mut()[caller];
         *busy = now.max(*busy).plus(time);

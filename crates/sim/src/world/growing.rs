@@ -39,7 +39,7 @@ struct Pauses {
 }
 
 impl Pauses {
-    /// Draws those of so many tasks, which look at the same time.
+    /// Draws the pauses of this number of tasks, which look at the same time.
     fn drawn(random: &Random, tasks: usize) -> Vec<Pauses> {
         let soon = Duration::from_millis([20, 100, 500][random.index(3)]);
         let gone_after = || Duration::from_millis([500, 5000, 60_000][random.index(3)]);

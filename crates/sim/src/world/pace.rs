@@ -51,7 +51,7 @@ impl Pace {
         })
     }
 
-    /// Another call begins, in a run with so many objects. Says what is wrong if it comes too soon.
+    /// Notes another call, in a run with this number of objects. Returns the violation if the call comes too soon.
     pub(super) fn call(&self, now: Instant, objects: impl FnOnce() -> usize) -> Option<String> {
         let mut began = self.began.borrow_mut();
         began.push_back(now);

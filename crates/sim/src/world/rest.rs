@@ -214,14 +214,14 @@ impl<'a> Rest<'a> {
         upload.is_none_or(|upload| self.live.contains(&upload))
     }
 
-    /// One version of each object is stored.
+    /// Checks that one version of each object is stored.
     fn crowded(&self, _: usize, truth: &Truth) -> Option<String> {
         let object = self.crowded_objects(truth).next()?;
         let object = self.watch.objects.describe(object);
         Some(format!("stores several versions of {object}"))
     }
 
-    /// One record says what there is to say of one thing.
+    /// Checks that each subject has one record.
     fn repeated(&self, _: usize, truth: &Truth) -> Option<String> {
         let mut seen: BTreeSet<Identity> = BTreeSet::new();
         let mut records = truth.records();

@@ -63,7 +63,7 @@ pub enum Survive {
     Nothing,
     /// The whole change survives.
     All,
-    /// Only the first so many bytes (or name changes).
+    /// Only the first bytes (or name changes) survive: this number of them.
     Prefix(usize),
     /// For each group of 64 sectors the sectors whose bit is set survive: a torn write.
     Sectors {

@@ -36,7 +36,7 @@ impl Census {
         WITH_SEQUENCES
     }
 
-    /// The length of the payload with so many entries, in bytes.
+    /// Length of the payload with this number of entries, in bytes.
     pub(crate) fn length(entries: usize) -> usize {
         16 + 16 * entries
     }

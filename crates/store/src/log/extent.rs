@@ -14,7 +14,7 @@ use crate::format::{EXTENT_NAME, Extent, HeaderFault};
 use super::open::{Opener, failed, unsupported};
 use super::{Log, OpenReport};
 
-/// The file is written after so many batches at the latest, if the store is looked after.
+/// Batches after which the file is written at the latest, if the store is looked after.
 const BATCHES: u64 = 1024;
 
 /// The extent file beside the log.

@@ -17,7 +17,7 @@ use super::{Log, StepOutcome, grain, record_footprint};
 
 /// Bytes copied per step.
 const BYTES_PER_STEP: u64 = 1 << 20;
-/// Under pressure a segment is worth reclaiming when one part in so many is gained.
+/// Under pressure a segment is reclaimed if one part in this number is gained.
 const PRESSURE_DEAD_PART: u64 = 8;
 /// A segment that is filled to less than one part in so many is small (restarts leave such behind), ...
 const SMALL_PART: u64 = 4;

@@ -34,7 +34,7 @@ pub(crate) struct FoundRecord {
 pub(crate) struct Batch {
     pub(crate) found: Vec<FoundRecord>,
     headers: Vec<u8>,
-    /// Records, at least so many, of which nothing is known.
+    /// Least number of records of which nothing is known, not even the key.
     pub(crate) unknown: u32,
 }
 

@@ -126,7 +126,7 @@ impl<F> Segments<F> {
         indexed.filter_map(|(at, segment)| Some((at, segment.as_ref()?)))
     }
 
-    /// Those in a given state.
+    /// The segments in a given state.
     pub(crate) fn in_state(&self, state: SegmentState) -> impl Iterator<Item = (u32, &Segment<F>)> {
         self.iter().filter(move |(_, s)| s.state == state)
     }

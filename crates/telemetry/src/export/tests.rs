@@ -141,7 +141,7 @@ fn servers_and_clients_are_services_unless_the_variables_say_otherwise() {
     assert_eq!(name(resource(&settings(Some("mine")), Some("s3"))), "mine");
 }
 
-/// Spans of so many operations, exported to this endpoint; what became of them.
+/// Exports the spans of this number of operations to this endpoint, and returns their counts.
 fn export(endpoint: &str, queue: usize, operations: usize, patience: Duration) -> ExportCounts {
     let recorder = Recorder::new(Sampler::Always, false, Limits::default());
     recorder.export_to(Settings {

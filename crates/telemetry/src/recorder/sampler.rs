@@ -13,7 +13,7 @@ const RESERVE_NS: u64 = SECOND_NS / 10;
 pub enum Sampler {
     /// None of this process's own.
     Never,
-    /// This share of them, from 0 to 1.
+    /// This share of the operations, from 0 to 1.
     Share(f64),
     /// All, unless there are more than so many a second: that bounds the cost of tracing under any load. Of more than that
     /// the ring would only keep the last moments anyway.
@@ -28,7 +28,7 @@ impl Sampler {
     pub const USUAL: Sampler = Sampler::PerSecond(NonZeroU32::new(200).expect("it is not zero"));
 }
 
-/// Lets so many through in a second: a tenth of them at once after a rest, then one in each interval.
+/// Limits the operations per second: a tenth of them pass at once after a rest, then one in each interval.
 #[derive(Default, Debug)]
 pub(super) struct Pace {
     /// The time at which all traces that passed would have passed if one had come in each interval, in nanoseconds.

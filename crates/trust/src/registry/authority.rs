@@ -29,7 +29,7 @@ pub(super) struct IssuedByOthers {
     by: Vec<RootDigest>,
     /// The time of their issue.
     since_seconds: u64,
-    /// One by each CA.
+    /// The server's certificate by each CA.
     certificates: Rc<[CertificateDer<'static>]>,
 }
 

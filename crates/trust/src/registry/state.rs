@@ -51,7 +51,7 @@ pub(super) struct State {
     /// The root with which the cluster began.
     pub(super) founding: RootDigest,
     pub(super) roots: Roots,
-    /// One for each root, in no order.
+    /// An authority for each root, in no order.
     pub(super) authorities: BTreeMap<RootDigest, TrustedAuthority>,
     /// CAs of the cluster's own that it trusts no longer, the last one last: servers show by them who they are to clients that have heard of no later one.
     pub(super) past: Vec<AuthorityRecord>,

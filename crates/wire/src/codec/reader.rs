@@ -10,7 +10,7 @@ pub(crate) struct Reader<'a> {
     body: &'a [u8],
     /// True if the parts that are read share a copy of the whole body.
     shares: bool,
-    /// That copy, once there is a part that shares it.
+    /// That copy of the body, once a part shares it.
     shared: Option<Bytes>,
     at: usize,
     segments: std::vec::IntoIter<(Bytes, u32)>,

@@ -13,14 +13,14 @@ use std::path::{Path, PathBuf};
 pub(in crate::cmd) enum Line {
     /// The first line of a manifest.
     Begin(Begin),
-    /// This is there, and was not in the run before, or was another version.
+    /// An item that is there, and is new since the run before or has another version.
     Put(Item),
-    /// This is there no more.
+    /// An item that is no longer there.
     Delete {
         #[serde(flatten)]
         name: ItemName,
     },
-    /// This is there, and could not be read; its version in an earlier run stays.
+    /// An item that is there, and could not be read. Its version in an earlier run stays.
     Unreadable {
         #[serde(flatten)]
         name: ItemName,

@@ -20,7 +20,7 @@ pub(super) enum Restored {
     Written(u64),
     /// The item had this content already.
     Unchanged,
-    /// Another one was there, and stays.
+    /// Another version is there, and stays.
     Kept,
 }
 

@@ -109,7 +109,7 @@ impl Plan {
         )))
     }
 
-    /// Listening and admin port of each of so many servers.
+    /// Listening port and admin port of each of these servers.
     pub(super) fn ports(&self, servers: usize) -> Outcome<Vec<(u16, u16)>> {
         let first = self.port.unwrap_or(DEFAULT_PORT);
         let pair = |i: usize| {

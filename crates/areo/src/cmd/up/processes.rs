@@ -34,7 +34,7 @@ const LOG_BYTES: u64 = 16 << 20;
 const STOP: Duration = Duration::from_secs(10);
 /// Pauses before a server is started again: the first, and the longest.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
-/// A server that ran for so long has earned the first pause again.
+/// Running time after which the first pause before a restart applies again.
 const STEADY: Duration = Duration::from_mins(1);
 
 /// All servers of the cluster.

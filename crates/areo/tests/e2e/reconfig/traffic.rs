@@ -41,7 +41,7 @@ impl Shared {
 }
 
 impl Traffic {
-    /// Clients of their own, each with its thread, which rest so long after each operation.
+    /// Starts clients, each with a thread, which pause for this time after each operation.
     pub(crate) fn start(options: &ConnectOptions, domain: &str, pause: Duration) -> Traffic {
         let shared = Arc::new(Shared {
             begun: Instant::now(),

@@ -25,7 +25,7 @@ enum Fault {
     IsStrange,
     /// Nothing is possible in the end.
     StaysAway,
-    /// This domain ceases to be conditional.
+    /// The domain of this name ceases to be conditional.
     Changes(&'static str),
 }
 

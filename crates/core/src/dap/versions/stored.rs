@@ -27,7 +27,7 @@ pub struct StoredVersion {
 }
 
 impl StoredVersion {
-    /// The element with the answer to a query that wants so much of it. A large one is fetched.
+    /// The part of the element that the answer to a query carries. A large element is fetched by itself.
     pub fn carried(&self, want: Want) -> Option<ReplyElement> {
         let payload = match (want, self.form) {
             (_, Form::Trimmed) | (Want::Tags, _) => return None,

@@ -22,7 +22,8 @@ struct Staged {
 }
 
 impl Staged {
-    /// It makes `next` of `known`, and stops after so many calls. Planning the change takes one more.
+    /// Begins a reconfiguration from `known` to `next` that stops after this number of calls. Planning the change
+    /// takes one more.
     fn begin(
         world: &World,
         known: &Arc<Configuration>,
@@ -69,7 +70,7 @@ impl Staged {
         }
     }
 
-    /// It does so many calls more.
+    /// Lets it make this number of further calls.
     fn go_on(&self, world: &World, calls: usize) {
         self.gate.go_on(calls);
         self.run(world);

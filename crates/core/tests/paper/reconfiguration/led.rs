@@ -131,7 +131,7 @@ struct Cost {
     by_leader: u64,
 }
 
-/// Adds the cost of so many changes at once, with or without a leader.
+/// Adds the cost of this number of simultaneous changes, with or without a leader.
 fn add_cost(all: &mut Cost, changes: usize, is_led: bool, seed: u64) {
     let c = first(LEADER, 4);
     let world = World::of(&c, 4 + changes, seed);
@@ -272,8 +272,8 @@ enum End {
     IsLate,
 }
 
-/// Two reconfigurers wait for a leader that comes as far as its calls before `limit`. Returns whether it came so far, and whether one of
-/// them took over.
+/// Two reconfigurers wait for a leader that stops before its call number `limit`. Returns whether the leader came
+/// that far, and whether a reconfigurer took over.
 fn leaves(end: End, limit: usize) -> (bool, bool) {
     let case = format!("{end:?} before call {limit}");
     let c = first(LEADER, 5);

@@ -91,7 +91,7 @@ impl Case {
         self.world.run(created).expect("a quorum is up")
     }
 
-    /// A remover that dies after so many calls. Returns whether it did.
+    /// Runs a remover that dies after this number of calls. Returns whether it died.
     fn die(&self, calls: usize, fate: Fate) -> bool {
         let (gate, root) = (Gate::after(calls), self.root.clone());
         let client = Client::new(GatedEnv::new(self.world.env(), &gate));

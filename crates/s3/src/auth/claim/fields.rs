@@ -7,9 +7,9 @@ use super::super::canonical::Parameter;
 use super::{ALGORITHM, MAX_EXPIRY_SECONDS, SIGNATURE_PARAMETER};
 use crate::wire::{Code, S3Error};
 
-/// An id of an access key has at most so many bytes.
+/// Maximum length of the id of an access key.
 const MAX_KEY_ID_BYTES: usize = 128;
-/// A name of a region has at most so many bytes.
+/// Maximum length of the name of a region.
 const MAX_REGION_BYTES: usize = 64;
 
 /// Parameters of a presigned URL without which it is none.

@@ -63,7 +63,7 @@ impl Expiration {
     }
 }
 
-/// The first midnight UTC behind the end of so many days, in milliseconds since 1970.
+/// The first midnight UTC after the end of `days` days, in milliseconds since 1970.
 pub fn days_after_ms(ms: u64, days: u32) -> i64 {
     let ms = i64::try_from(ms).unwrap_or(i64::MAX);
     let end = ms.saturating_add(i64::from(days).saturating_mul(DAY_MS));

@@ -8,7 +8,7 @@ use areo_core::limits::{RANKED_VERSIONS, UNCONFIRMED_ELEMENTS};
 pub(in crate::world) struct Caps {
     /// Unconfirmed ones (`[X-3 unconfirmed-cap]`).
     pub(in crate::world) unconfirmed: usize,
-    /// Those of a ranked register (`[W-4 cap]`).
+    /// Versions of a ranked register (`[W-4 cap]`).
     pub(in crate::world) ranked: usize,
 }
 
