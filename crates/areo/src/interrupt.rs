@@ -21,7 +21,7 @@ static CAME: Mutex<Option<watch::Receiver<bool>>> = Mutex::new(None);
 /// The command knows of it, and ends by itself; a second signal ends it at once.
 static NOTICED: AtomicBool = AtomicBool::new(false);
 
-/// Tells a command that it is to end.
+/// The signal that a command must end.
 #[derive(Clone, Debug)]
 pub(crate) struct Interrupt(watch::Receiver<bool>);
 

@@ -35,7 +35,7 @@ pub struct ConnectOptions {
     pub timeout: Duration,
     /// Metrics of the client, together with others that are given these. `None`: by itself ([`crate::Client::metrics`]).
     pub metrics: Option<Metrics>,
-    /// Tells the identity of a span, so that servers join its trace. `None`: requests belong to no trace.
+    /// Returns the identity of a span, so that servers join its trace. `None`: requests belong to no trace.
     pub trace_source: Option<TraceSource>,
     /// Asks a service outside the cluster, where a domain has one decide which configuration comes next. `None`: such
     /// domains cannot be changed by this client.
@@ -130,7 +130,7 @@ pub enum ConnectError {
     /// The cluster does not take the access key.
     #[error("not authorised: {sentence}")]
     Unauthorised {
-        /// Says what is wrong, and what to do.
+        /// The fault, and the way to mend it, in one sentence.
         sentence: String,
     },
     /// Servers of several clusters answered.

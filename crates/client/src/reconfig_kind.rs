@@ -34,7 +34,7 @@ impl ReconfigKind {
         ReconfigKind::DynaStore,
     ];
 
-    /// That of a domain with this configuration.
+    /// The way to reconfigure a domain with this configuration.
     pub(crate) fn of(c: &Configuration) -> ReconfigKind {
         match (&c.descriptor().lattice, &c.descriptor().decided_by) {
             (None, _) => ReconfigKind::Ares,

@@ -25,14 +25,14 @@ const NAMED: usize = 1000;
 pub struct Redundancy {
     /// Objects that were looked at.
     pub objects: u64,
-    /// Those of which every member holds the newest version.
+    /// Objects of which every member holds the newest version.
     pub full: u64,
     /// Elements that were brought to members that lacked them.
     pub repaired: u64,
     /// Objects of which a read returned another version than the listed one: a write has replaced it, or it is left of a write that did
     /// not end. Only a repair reads.
     pub superseded: u64,
-    /// Those of the others that are [`RepairState::Unrecoverable`].
+    /// Other objects that are [`RepairState::Unrecoverable`].
     pub unrecoverable: u64,
     /// The first of the other objects.
     pub below: Vec<BelowRedundancy>,
@@ -52,7 +52,7 @@ pub struct BelowRedundancy {
     pub state: RepairState,
     /// Servers that lack its newest version, by name. That of a write that is under way, too.
     pub lacking: Vec<String>,
-    /// Those of them at which it is damaged.
+    /// Servers among them at which the version is damaged.
     pub damaged: Vec<String>,
     /// Servers that did not say what they hold.
     pub silent: Vec<String>,

@@ -301,9 +301,9 @@ type Choice = dyn Fn(u64, &Metadata) -> Range<u64> + Send + Sync;
 
 /// The bytes that a read is for.
 pub(crate) enum Wanted {
-    /// Those of this range.
+    /// The bytes of this range.
     Bytes(WantedRange),
-    /// Those that the reader chooses once it sees how long the value is.
+    /// The bytes that the reader chooses once it sees the length of the value.
     Chosen(Arc<Choice>),
 }
 

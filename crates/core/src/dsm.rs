@@ -93,7 +93,7 @@ impl<E: Env> Client<E> {
         }
     }
 
-    /// This client, for another operation.
+    /// This client, with the environment of another operation.
     #[must_use]
     pub fn with(&self, env: E) -> Client<E> {
         Client {
@@ -104,7 +104,7 @@ impl<E: Env> Client<E> {
         }
     }
 
-    /// This client, whose reconfigurations wait for a leader as long as it gets on within this time.
+    /// This client, with reconfigurations that wait for a leader as long as it makes progress within this time.
     #[must_use]
     pub fn waiting_for_leaders(&self, patience: Duration) -> Client<E> {
         Client {
@@ -186,7 +186,7 @@ impl<E: Env> Client<E> {
         self.next_writer().as_upload()
     }
 
-    /// This client for an operation that leaves the blocks of what it replaces to a later sweep.
+    /// This client, for an operation that leaves the blocks of replaced versions to a later sweep.
     #[must_use]
     pub fn keeping_replaced(&self) -> Client<E> {
         Client {
@@ -195,7 +195,7 @@ impl<E: Env> Client<E> {
         }
     }
 
-    /// This client completed a put of `tag`, or of a larger one, in this configuration (`[F-2 own-puts]`,
+    /// True if this client has completed a put of `tag`, or of a larger one, in this configuration (`[F-2 own-puts]`,
     /// `[F-6 puts-not-reads]`).
     fn has_propagated(&self, c: &Configuration, name: &Name, tag: Tag) -> bool {
         self.memory.propagated.borrow().has(c, name, tag)

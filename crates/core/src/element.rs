@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-/// One version of an object as users see it: what a tag stands for.
+/// One version of an object as users see it: the content that belongs to a tag.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Value {
     /// A tombstone: an ordinary version that says that the object is gone (`[X-18 tombstone-versions]`). It has no content.

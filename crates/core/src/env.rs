@@ -74,7 +74,8 @@ pub trait Env: Clone + 'static {
         tally: T,
     ) -> impl Future<Output = Result<T::Output, Unavailable>>;
 
-    /// One-way, best effort, and in no hurry: it may wait for something else that is sent to the same server.
+    /// Sends a note without an answer, best effort and without haste: it may wait for another message to the same
+    /// server.
     fn tell(&self, to: &Members, note: Note);
 
     /// Waits for this time.

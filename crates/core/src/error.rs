@@ -31,7 +31,7 @@ pub struct Unavailable {
 pub enum Obstacle {
     /// The object cannot have another version (`[N-1 bounded-numbers]`).
     NumbersUsedUp(NumbersUsedUp),
-    /// One index of the domain has two configurations.
+    /// Two configurations were decided for one index of the domain.
     Forked(Fork),
     /// Later versions of a ranked register do not say any more whether this one is among those that they are based on
     /// (`[W-6 ancestors]`).
@@ -277,7 +277,7 @@ impl Unavailable {
         }
     }
 
-    /// This failure as the loss of several objects.
+    /// Turns this failure into the loss of several objects.
     pub(crate) fn with_lost(self, lost: Vec<LostVersion>) -> Unavailable {
         let obstacle = Some(Box::new(Obstacle::Lost(lost)));
         Unavailable { obstacle, ..self }

@@ -123,7 +123,7 @@ pub enum Access {
     /// Stores an element of a new version.
     Put {
         tag: Tag,
-        /// This server's element of it.
+        /// The receiver's element of the version.
         element: Element,
         /// A reader found the version at other servers and completes it: it is taken in however many unconfirmed
         /// versions are here, because only completing one lets those go (`[X-3 unconfirmed-cap]`).
@@ -132,7 +132,7 @@ pub enum Access {
     /// Hold this, which was decided to be kept: neither a fence nor the number of versions keeps it out (`[X-3 unconfirmed-cap]`).
     Keep {
         tag: Tag,
-        /// This server's element of it.
+        /// The receiver's element of the version.
         element: Element,
     },
     /// Stores the element that the server holds of this version in an earlier configuration, as if a write-back had
@@ -318,16 +318,16 @@ pub enum Answer {
     /// Answer to a put or an adoption: the tag is held, or is below the trimmed part. Answer to a FIN: the mark is
     /// durable.
     Stored,
-    /// The server has no source for its element: no acknowledgement. Answer to an adoption or an ACCEPT (NEED, `[X-17
-    /// adopted-elements]`, `[W-2 accept]`).
+    /// The server has no source for its element: no acknowledgement. Answer to an adoption or an ACCEPT (NEED,
+    /// `[X-17 adopted-elements]`, `[W-2 accept]`).
     Needed,
     /// The version is not stored, or is confirmed. Answer to a drop.
     Dropped,
     /// The state of a ranked register; without an element if it answers an ACCEPT that was refused. Answer to a put:
-    /// nothing was stored, because the object is a ranked register from the next configuration on (`[W-12
-    /// becoming-conditional]`).
+    /// nothing was stored, because the object is a ranked register from the next configuration on
+    /// (`[W-12 becoming-conditional]`).
     Ranked(Box<RankedVersions>),
-    /// This object was refused, the others of the request were not.
+    /// The object was refused; other objects of the request were not.
     Refused(Refusal),
     /// The answers behind it are those for a later configuration (`[R-20 answers-for-later]`).
     Later {
@@ -430,7 +430,7 @@ pub struct Directory {
     pub servers: Vec<ServerRecord>,
 }
 
-/// One-way: nobody waits for it and its loss costs only time.
+/// A note: no process waits for it, and its loss costs only time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Note {
     /// The version is at a quorum of this configuration (2.6 CONFIRM, `[F-3 confirmed-tag]`).

@@ -109,7 +109,8 @@ impl Pointer {
 pub struct Successors(Vec<Pointer>);
 
 impl Successors {
-    /// These pointers, if they are in the one form in which they are sent and stored. `None`: they are not.
+    /// Makes a list of these pointers, if they are in the one form in which they are sent and stored; otherwise
+    /// `None`.
     pub fn new(pointers: Vec<Pointer>) -> Option<Successors> {
         let is_next = |a: &Pointer, b: &Pointer| {
             let follows = a.configuration.precedes(&b.configuration);
@@ -201,7 +202,7 @@ impl Successors {
         Ok(rises)
     }
 
-    /// Those that may stand at this configuration.
+    /// The successors that may stand at this configuration.
     #[must_use]
     pub fn above(&self, c: &Configuration) -> Successors {
         let leads_on = |pointer: &&Pointer| pointer.leads_on_from_known(c);

@@ -240,7 +240,7 @@ impl Drop for SpanGuard {
     }
 }
 
-/// Says of the current span which version it is about.
+/// Records in the current span the version that it is about.
 pub(crate) fn record_tag(tag: Tag) {
     let span = tracing::Span::current();
     if !span.is_disabled() {
@@ -248,7 +248,7 @@ pub(crate) fn record_tag(tag: Tag) {
     }
 }
 
-/// Says of the current span how many bytes it is about.
+/// Records in the current span the bytes that it is about.
 pub(crate) fn record_bytes(bytes: u64) {
     tracing::Span::current().record("bytes", bytes);
 }

@@ -26,7 +26,7 @@ impl Starts {
 #[derive(Clone, Debug)]
 pub struct StartPhase {
     starts: Starts,
-    /// This process began the start that is not confirmed.
+    /// True if this process began the start that is not confirmed.
     is_own: bool,
     /// The root domain has said what it knows of the server, before anything was registered.
     has_looked: bool,

@@ -27,7 +27,8 @@ pub struct Writer {
 const UPLOAD: u64 = 1 << 63;
 
 impl Writer {
-    /// This writer as one of a value in blocks: its tag shows the next writer that the version has blocks.
+    /// Marks the writer as one of a value in blocks: the version's tag shows the next writer that the version has
+    /// blocks.
     #[must_use]
     pub fn as_upload(self) -> Writer {
         assert!(self.counter > 0, "writers count their writes from 1");

@@ -75,7 +75,7 @@ pub enum CloseReason {
     Displaced,
     /// Its caller proved nothing in the time, or with the requests, that a stranger has.
     Unproven,
-    /// This side had no more use for it.
+    /// This side needs the connection no longer.
     Finished,
 }
 

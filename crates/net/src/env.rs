@@ -211,7 +211,7 @@ struct State<T: Tally> {
 }
 
 impl<T: Tally> State<T> {
-    /// Says what the call cost.
+    /// Records the cost of the call in the span.
     fn describe(&self, span: &Span) {
         let responses = self.call.responses().iter();
         let answered = responses.filter(|response| matches!(response, Response::Answered));

@@ -47,7 +47,7 @@ pub enum HandshakeError {
     Encrypted,
     /// TLS refused the other side, or was refused by it.
     Tls {
-        /// Says what is wrong, and what to do.
+        /// The fault, and the way to mend it, in one sentence.
         sentence: String,
     },
     /// The certificate of the other side is that of another server than the one which it says that it is.
@@ -147,7 +147,7 @@ where
     greet_shown(stream, hello, None, patience).await
 }
 
-/// Says `hello` to a server that showed this certificate, and judges the answer, within `patience`.
+/// Sends `hello` to a server that showed this certificate, and judges the answer, within `patience`.
 pub(crate) async fn greet_shown<S>(
     stream: &mut S,
     hello: &Hello,
@@ -225,7 +225,7 @@ where
     Ok(hello::decode_hello(&bytes)?)
 }
 
-/// Says to a caller that began with TLS that there is none here, by an alert of TLS: insufficient security.
+/// Answers a caller that began with TLS, where there is none, by an alert of TLS: insufficient security.
 pub(crate) async fn refuse_tls(stream: &mut Stream) {
     if let Stream::Plain(tcp) = stream {
         // A connection that is closed before all was read is reset, and the alert with it. What has not come yet is not waited for.

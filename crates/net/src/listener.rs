@@ -169,7 +169,7 @@ struct Shared<S> {
     next_id: Cell<u64>,
     draining: Cell<bool>,
     stop: Notify,
-    /// Tells this process from another one with the same identity.
+    /// Distinguishes this process from another one with the same identity.
     process: u64,
 }
 

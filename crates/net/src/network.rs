@@ -86,7 +86,7 @@ pub enum BootstrapError {
     Refused { refusal: Refusal },
     /// A process answers, and one end does not take the other by TLS.
     Distrusted {
-        /// Says what is wrong, and what to do.
+        /// The fault, and the way to mend it, in one sentence.
         sentence: String,
     },
     /// No answer came in time.

@@ -59,7 +59,7 @@ pub async fn presence(
     }
 }
 
-/// Says hello. A refusal is an answer, too, and names the server.
+/// Sends a hello. A refusal is an answer, too, and names the server.
 async fn ask(
     mut called: Called,
     (cluster, server): (u128, u128),

@@ -3,5 +3,5 @@
 use areo_wire::frame::TraceContext;
 use tracing::Span;
 
-/// Tells the identity of a span; `None`: it belongs to no trace.
+/// Returns the identity of a span; `None`: it belongs to no trace.
 pub type TraceSource = fn(&Span) -> Option<TraceContext>;

@@ -219,7 +219,7 @@ fn a_reply_over_the_limits_is_told_as_such() {
     });
 }
 
-/// Says hello; the refusal, if it is refused.
+/// Sends a hello, and returns the refusal, if there is one.
 async fn hello_at(server: &TestServer, role: Role) -> (TcpStream, Option<Refusal>) {
     let mut stream = TcpStream::connect(server.address)
         .await

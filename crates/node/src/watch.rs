@@ -8,8 +8,8 @@ use crate::node::Job;
 
 /// An observer of a node: the metrics and traces of a server, the invariants of a simulator.
 pub trait Watch<C> {
-    /// Puts took the place of `count` adoptions of the request, and there is room for them (`[X-17
-    /// adopted-elements]`).
+    /// Puts took the place of `count` adoptions of the request, and there is room for them
+    /// (`[X-17 adopted-elements]`).
     fn adopted(&mut self, _caller: &C, _request: &Request, _count: usize) {}
 
     /// The request is in the batch.

@@ -30,14 +30,14 @@ enum From {
         kind: Kind,
         arrived: Instant,
     },
-    /// This process, which wants the answer.
+    /// This process, which waits for the answer.
     Admin(oneshot::Sender<Reply>),
-    /// This process, which does not.
+    /// This process, which waits for no answer.
     Nobody,
 }
 
 impl Caller {
-    /// This process, which waits for no answer.
+    /// This process as a caller that waits for no answer.
     pub(crate) fn nobody() -> Caller {
         Caller {
             from: From::Nobody,
@@ -45,7 +45,7 @@ impl Caller {
         }
     }
 
-    /// This process, and where it waits for the answer.
+    /// This process as a caller, and the channel on which it waits for the answer.
     pub(crate) fn admin() -> (Caller, oneshot::Receiver<Reply>) {
         let (sender, answer) = oneshot::channel();
         let caller = Caller {

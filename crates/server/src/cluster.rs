@@ -57,7 +57,7 @@ pub(crate) struct DomainView {
     pub(crate) quorum: usize,
     /// Members that answer and serve.
     pub(crate) serving: usize,
-    /// Those of them whose disks have no room for users' writes.
+    /// Servers among them whose disks have no room for users' writes.
     pub(crate) full: Vec<ServerId>,
 }
 

@@ -68,7 +68,7 @@ impl Registrar {
     }
 }
 
-/// Says whether the root domain tolerates a crash, where that has changed.
+/// Logs whether the root domain tolerates a crash, if that has changed.
 fn say(no_spare: Option<NoSpare>) {
     if let Some(no_spare) = no_spare {
         tracing::warn!("{no_spare}");

@@ -40,7 +40,7 @@ pub struct Identity {
 pub struct Succession {
     /// The servers to which the directory belonged before, the last one last; at most 64.
     pub predecessors: Vec<ServerId>,
-    /// Those of them whose place is still to be taken in domains, and that are to be forgotten.
+    /// Servers whose place is still to be taken in domains, and that are to be forgotten.
     pub replaces: Vec<ServerId>,
     /// The log in the directory is still that of this server.
     pub log_of: Option<ServerId>,

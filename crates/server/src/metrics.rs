@@ -51,7 +51,7 @@ impl Kind {
         Kind::Other,
     ];
 
-    /// That of a request.
+    /// The kind of a request.
     pub(crate) fn of(request: &Request) -> Kind {
         match request {
             Request::Configured { body, .. } => match body {

@@ -77,7 +77,7 @@ impl Registrar {
     }
 }
 
-/// Says what a round came to where that is worth a line.
+/// Logs the result of a round, if it is worth a line.
 fn report(round: &Round) {
     for domain in &round.domains {
         let (name, lacking, repaired) = (&domain.domain, domain.lacking, domain.repaired);

@@ -240,7 +240,7 @@ impl Registrar {
     }
 }
 
-/// Says what is waited for; empty: for nothing but time.
+/// Logs the obstacle that the replacement waits for; empty: only time has to pass.
 fn say(obstacle: &str, settle: Duration) {
     match obstacle {
         "" => tracing::warn!(

@@ -406,7 +406,7 @@ pub(crate) fn of_start(
     Ok(Some(file))
 }
 
-/// Says where a file of trust is that cannot be used.
+/// Adds the path of an unusable file of trust to its error.
 pub(crate) fn at(path: &Path) -> impl FnOnce(TrustError) -> ServeError {
     let path = path.to_owned();
     move |error| ServeError::Trust { path, error }

@@ -81,7 +81,7 @@ impl Trusting {
         }
     }
 
-    /// Says how the root domain is asked. The first call counts.
+    /// Sets the access to the root domain. The first call counts.
     pub(crate) fn reach(&self, root: Rc<RootAccess>) {
         self.root.get_or_init(|| root);
     }

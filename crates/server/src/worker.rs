@@ -392,7 +392,7 @@ impl Worker {
         self.unsaid.borrow_mut().extend(unsaid);
     }
 
-    /// Says what is unsaid to those that are connected by now.
+    /// Retries undelivered notes, to servers that are connected by now.
     fn say_again(&self) {
         let (now, mut unsaid) = (Instant::now(), self.unsaid.borrow_mut());
         if let Some((_, _, network)) = self.others.get() {

@@ -19,7 +19,7 @@ pub(crate) struct Cluster {
     grows: bool,
 }
 
-/// Tells the draw of that apart from others.
+/// Salt of the draw whether a cluster grows: it does not change other draws.
 const GROWS: u64 = 0x6807;
 
 impl Cluster {

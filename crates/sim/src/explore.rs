@@ -84,8 +84,8 @@ pub struct Case {
     pub max_unconfirmed: usize,
     /// Versions of a ranked register that a server takes (`[W-4 cap]`).
     pub max_ranked: usize,
-    /// True if servers may drop superseded versions at any moment, as they do after a quiet time (`[X-3
-    /// unconfirmed-cap]`).
+    /// True if servers may drop superseded versions at any moment, as they do after a quiet time
+    /// (`[X-3 unconfirmed-cap]`).
     pub quiet: bool,
     /// Servers whose disks are full, for good: they take no put, not even one that completes a version.
     pub full: Vec<ServerId>,

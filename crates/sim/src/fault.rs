@@ -237,11 +237,11 @@ pub struct Restriction {
     pub skipped: BTreeSet<(Fault, u64)>,
 }
 
-/// Tells the draw of how often leaders are killed apart from others.
+/// Salt of the draw how often leaders are killed.
 const LEADERS: u64 = 0x1ead0;
-/// Tells the draw of whether snapshots are put back apart from others.
+/// Salt of the draw whether snapshots are put back.
 const SNAPSHOTS: u64 = 0x54a9;
-/// Tells the draw of how often descriptors run out apart from others.
+/// Salt of the draw how often descriptors run out.
 const DESCRIPTORS: u64 = 0xde5c;
 
 /// The faults that a seed draws, their rates, and the faults that have fired so far.

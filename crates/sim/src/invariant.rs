@@ -113,8 +113,8 @@ impl Context<'_> {
         truth.is_of(id).then_some(truth)
     }
 
-    /// True if the server may lack a version that it had, because a quorum decided to drop it (`[X-3
-    /// unconfirmed-cap]`).
+    /// True if the server may lack a version that it had, because a quorum decided to drop it
+    /// (`[X-3 unconfirmed-cap]`).
     fn is_dropped(&self, server: usize, object: ObjectId, tag: Tag) -> bool {
         if self.is_forgotten(server, object) {
             return true;
@@ -145,7 +145,7 @@ pub(crate) trait Invariant {
     /// The file it stands in, without its ending.
     fn name(&self) -> &'static str;
 
-    /// Says what is wrong, if the observation breaks the rule.
+    /// Returns a sentence if the observation breaks the rule.
     fn observe(&mut self, observation: &Observation<'_>, context: &Context<'_>) -> Option<String>;
 }
 

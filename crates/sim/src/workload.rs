@@ -137,11 +137,11 @@ fn configuration(
     .expect("a valid descriptor")
 }
 
-/// Tells the draw of regular reads apart from others.
+/// Salt of the draw of regular reads.
 const REGULAR: u64 = 0x4e61;
-/// Tells the draw of clients that may only read apart.
+/// Salt of the draw of clients that may only read.
 const READERS: u64 = 0x4eaf;
-/// Tells the draw of clients that are called by their hardware apart.
+/// Salt of the draw of clients that are named after their hardware.
 const HARDWARE: u64 = 0xca55;
 /// Drawn beside all else, so that other draws stay: whether a seed has operations on the trust of the cluster.
 const TRUST: u64 = 0x7245;

@@ -275,7 +275,7 @@ impl Directory {
         is_sound.then(|| bytes.slice_ref(progress))
     }
 
-    /// Says how far verification is. After a crash of the machine an older one may be there, or none.
+    /// Writes the progress of verification. After a crash of the machine an older one may be there, or none.
     ///
     /// # Errors
     /// That of the system.

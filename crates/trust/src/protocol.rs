@@ -365,7 +365,7 @@ impl From<&KeyRecord> for KeyRow {
 pub struct TrustRefusal {
     /// The kind, for the exit code of a program.
     pub kind: RefusalKind,
-    /// Says what is wrong and what to do.
+    /// The fault, and the way to mend it.
     pub sentence: String,
 }
 

@@ -4,7 +4,7 @@ use crate::output::Output;
 use areo_client::Statistics;
 use areo_client::units::{show_count, show_size};
 
-/// Says what the operation cost, if it was asked for.
+/// Prints the cost of the operation, if it was asked for.
 pub(super) fn print(out: Output, cost: Option<&Statistics>) {
     let Some(cost) = cost else { return };
     let cost = cost.counts();

@@ -10,7 +10,7 @@ use std::fmt;
 pub enum Contradiction {
     /// One of them names all servers.
     Servers,
-    /// This server, which is to be replaced, has gone.
+    /// The server that one of the changes replaces has gone.
     Replaced {
         /// Name of the server.
         server: String,

@@ -32,7 +32,7 @@ const DOMAINS_AT_ONCE: usize = 64;
 pub enum Successor {
     /// The server of this name or id.
     Server(String),
-    /// This server; in a domain of which it is a member already another one as with [`Successor::FreeOrNone`].
+    /// The given server; in a domain that it is a member of already another one, as with [`Successor::FreeOrNone`].
     Preferred(ServerId),
     /// A server that serves and is no member yet: of several the one that is in the fewest domains. A root domain that grows by itself
     /// may have all of them: it goes on as with [`Successor::FreeOrNone`].

@@ -12,7 +12,7 @@ pub struct Plan {
     pub old: ConfigurationInfo,
     /// The one that is to come.
     pub new: ConfigurationInfo,
-    /// They are the same, but for their places.
+    /// True if the servers are the same, apart from their places.
     pub unchanged: bool,
     /// Pending configurations that another client installs, or left; the last one is `old`. They are finished first.
     pub pending: Vec<ConfigurationInfo>,

@@ -60,7 +60,7 @@ enum NoTicket {
     Refused { sentence: String },
     /// The other end speaks no TLS, or is no server of areo.
     Distrusted { sentence: String },
-    /// This server gives none now.
+    /// The server issues no ticket now.
     Passed { reason: String },
 }
 

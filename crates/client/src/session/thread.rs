@@ -217,7 +217,7 @@ mod tests {
         );
     }
 
-    /// Tells when it is dropped.
+    /// Sends a message when it is dropped.
     struct Tell(std::sync::mpsc::Sender<()>);
 
     impl Drop for Tell {

@@ -109,7 +109,7 @@ impl ObjectStream {
         })
     }
 
-    /// This stream, which is counted when it ends.
+    /// This stream, as an operation that is counted when it ends.
     pub(super) fn counted(self, running: OperationGauge) -> ObjectStream {
         ObjectStream {
             running: Some(running),

@@ -29,7 +29,7 @@ pub struct Membership {
 }
 
 impl Membership {
-    /// That of the first configuration of a domain: nothing precedes it.
+    /// The membership of the first configuration of a domain: nothing precedes it.
     pub fn first(members: impl IntoIterator<Item = ServerId>) -> Membership {
         let versions = members.into_iter().map(|member| (member, 0)).collect();
         Membership::of_versions(versions, false)
@@ -44,7 +44,7 @@ impl Membership {
         }
     }
 
-    /// This membership in a coded domain: versions say slots (`[R-32 slots-stay]`).
+    /// These members in a coded domain: versions include slots (`[R-32 slots-stay]`).
     #[must_use]
     pub fn with_slots(self) -> Membership {
         Membership {
@@ -97,7 +97,7 @@ impl Membership {
         members
     }
 
-    /// This one, with the server as a member from now on. The same if it is one.
+    /// The next membership, with the server as a member; unchanged if it is one already.
     #[must_use]
     pub fn with(&self, server: ServerId) -> Membership {
         match self.versions.get(&server) {
@@ -109,7 +109,7 @@ impl Membership {
         }
     }
 
-    /// This one, with the server as no member from now on. The same if it is none.
+    /// The next membership, without the server as a member; unchanged if it is none.
     #[must_use]
     pub fn without(&self, server: ServerId) -> Membership {
         match self.versions.get(&server) {
@@ -120,7 +120,7 @@ impl Membership {
         }
     }
 
-    /// This one, with these servers as its members from now on. Those that stay keep their slots.
+    /// The next membership, with these servers as the members. Members that stay keep their slots.
     #[must_use]
     pub fn of_members(&self, members: &[ServerId]) -> Membership {
         let known = self.members();
@@ -138,7 +138,7 @@ impl Membership {
         changed
     }
 
-    /// This one, and the domain is removed.
+    /// The last membership, which marks the domain as removed.
     #[must_use]
     pub fn removal(&self) -> Membership {
         let removed = true;

@@ -19,7 +19,7 @@ pub struct Options {
 pub enum Thrift {
     /// None: all members are asked.
     Off,
-    /// Those that write nothing. What is written goes to all members.
+    /// Calls that write nothing. Writes go to all members.
     Queries,
     /// All, where copies are kept, as published; elsewhere those that write nothing.
     Calls,
@@ -28,11 +28,12 @@ pub enum Thrift {
 /// The treatment of a configuration with a final successor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Collect {
-    /// They drop its state, and remember for the whole domain the highest final pointer, for ever (`[X-13 highest-final]`).
+    /// Servers drop its state, and remember for the whole domain the highest final pointer, for ever
+    /// (`[X-13 highest-final]`).
     On,
-    /// They keep its state and go on to answer.
+    /// Servers keep its state and go on to answer.
     Off,
-    /// They drop its state and remember the pointer of each configuration apart, as published: clients go from
+    /// Servers drop its state and remember the pointer of each configuration by itself, as published: clients go from
     /// one to the next (3.5 item 19).
     Paper,
 }

@@ -93,7 +93,7 @@ pub async fn hand_on<E: Env>(
 pub struct KeptJoin {
     /// The join of what its members keep.
     pub membership: Membership,
-    /// One of them says that several proposals came ([`Acceptor::take_in`]).
+    /// True if a member has marked its join: several proposals came ([`Acceptor::take_in`]).
     pub is_marked: bool,
 }
 

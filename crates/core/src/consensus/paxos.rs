@@ -127,7 +127,7 @@ fn tell<E: Env>(env: &E, at: &Visit, cell: &Bytes, value: &Bytes) {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum State {
     Decided(Bytes),
-    /// This was accepted in the highest ballot; it may be decided.
+    /// This value was accepted in the highest ballot; it may be decided.
     Accepted(Bytes),
     Empty,
 }

@@ -41,7 +41,7 @@ impl Kind for Abd {
         held.supports(tag) || largest.is_some_and(|largest| largest >= tag)
     }
 
-    /// One member is asked for the value, the others for their tags.
+    /// Asks one member for the value, and the others for their tags.
     fn wants<E: Env>(
         env: &E,
         c: &Configuration,

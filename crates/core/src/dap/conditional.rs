@@ -105,7 +105,7 @@ impl Wanted {
         }
     }
 
-    /// This request with another number of attempts.
+    /// Sets the number of attempts in the request.
     #[must_use]
     pub fn again(self, attempt: u32) -> Wanted {
         Wanted { attempt, ..self }
@@ -261,7 +261,7 @@ pub async fn accept<E: Env>(
     span::watch!(span::in_configuration!(span::ACCEPT, at.c()), accept)
 }
 
-/// Tells all members that the version is chosen at this ballot.
+/// Sends all members a note that the version is chosen at this ballot.
 pub fn confirm<E: Env>(env: &E, at: &Visit, name: &Name, chosen: ChosenVersion) {
     assert!(
         !chosen.tag.is_initial(),

@@ -212,7 +212,7 @@ fn chosen<E: Env>(env: &E, c: &Configuration, name: &Name) -> Vec<usize> {
     positions
 }
 
-/// One copy, or k distinct fragments of one form, are listed (`[X-1 support-threshold]`).
+/// True if one copy, or k distinct fragments of one form, are listed (`[X-1 support-threshold]`).
 pub(super) fn decodable(c: &Configuration, replies: &[&HeldVersions], tag: Tag) -> bool {
     let forms: Vec<Form> = replies
         .iter()

@@ -41,8 +41,8 @@ enum State {
 pub(super) enum Outcome {
     /// A quorum holds the element, or trimmed it.
     Stored,
-    /// No quorum is left: too many members refuse another unconfirmed version, or have not answered for long (`[X-3
-    /// unconfirmed-cap]`).
+    /// No quorum is left: too many members refuse another unconfirmed version, or have not answered for long
+    /// (`[X-3 unconfirmed-cap]`).
     Unconfirmed,
     /// No quorum is left, and members have a fence above the version: it is to be decided whether it is kept
     /// (`[X-3 unconfirmed-cap]`). Either enough members hold it to read it, or fences keep it from every quorum: only then may
@@ -107,14 +107,14 @@ impl Store {
         Store { grace, ..self }
     }
 
-    /// This call for a version that is at a quorum, and is to come to all members.
+    /// Makes this the put of a version that is at a quorum, and is to reach all members.
     pub(super) fn completing(self) -> Store {
         assert!(self.arrival == Arrival::WriteBack, "its holders are known");
         let completes = true;
         Store { completes, ..self }
     }
 
-    /// This call for a version that was decided to be kept.
+    /// Makes this the put of a version that was decided to be kept.
     pub(super) fn keeping(self) -> Store {
         Store {
             arrival: Arrival::Kept,

@@ -312,7 +312,7 @@ impl Versions {
         self.marks.is_some_and(|marks| marks.says_all)
     }
 
-    /// This record says floor and stable. Returns the one that did so before.
+    /// Makes this record the one with floor and stable tag. Returns the record that had them before.
     #[must_use = "the record is to be let go"]
     pub fn mark(&mut self, record: Handle) -> Option<Handle> {
         let before = self.marks.replace(MarksRecord {

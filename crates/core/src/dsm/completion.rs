@@ -41,11 +41,11 @@ pub enum Completion {
 /// The end of such a request, once its versions are complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Completed {
-    /// This is the answer.
+    /// The request is answered with this.
     Answered(Reply),
     /// It changes nothing any more: it is handled as any other.
     PassedOn,
-    /// This is handled in its place, as any other: it changes nothing.
+    /// This request is handled in place of the reader's, like any other: it changes nothing.
     Replaced(Request),
     /// There is nothing to complete: the request begins a proposal of the client's own.
     Unfounded,

@@ -71,8 +71,8 @@ impl<E: Env> Domain<E> {
     }
 }
 
-/// Confirms versions that are at a quorum to the members that do not know it, as a read of one object does (`[X-4
-/// confirm-write-backs]`).
+/// Confirms versions that are at a quorum to the members that do not know it, as a read of one object does
+/// (`[X-4 confirm-write-backs]`).
 fn confirm_again<E: Env>(
     client: &Client<E>,
     at: &Visit,

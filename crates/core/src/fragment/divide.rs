@@ -43,7 +43,7 @@ impl Default for Sizes {
 pub enum InvalidSizes {
     /// Not min ≤ avg ≤ max.
     Order { min: usize, avg: usize, max: usize },
-    /// One is outside [`MIN_BYTES`] to [`MAX_BYTES`].
+    /// A bound is outside [`MIN_BYTES`] to [`MAX_BYTES`].
     Outside { bytes: usize },
 }
 

@@ -18,11 +18,11 @@ use std::ops::Range;
 pub enum Opcode {
     /// Equal blocks of both lists.
     Equal(Range<usize>, Range<usize>),
-    /// These instead of those; neither is empty.
+    /// Old blocks are replaced by new ones; neither range is empty.
     Replace(Range<usize>, Range<usize>),
-    /// New ones; at this place of the old.
+    /// New blocks, at this place of the old sequence.
     Insert(usize, Range<usize>),
-    /// Gone; at this place of the new.
+    /// Removed blocks, at this place of the new sequence.
     Delete(Range<usize>, usize),
 }
 

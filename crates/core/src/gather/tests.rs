@@ -19,7 +19,7 @@ pub(crate) enum CallEvent {
 /// Sees what has happened so far, the last of it being what led to the decision, and whether anything is still to come.
 pub(crate) type Judge<'a, T> = dyn FnMut(&[CallEvent], Decision<T>, bool) + 'a;
 
-/// This configuration at another place of its sequence.
+/// A configuration like this at another index of its sequence.
 fn at_index(c: &Configuration, index: u32) -> Arc<Configuration> {
     let descriptor = Descriptor {
         index,

@@ -179,7 +179,7 @@ pub fn grows(c: &Configuration) -> bool {
 /// The result of a round.
 #[derive(Debug)]
 pub enum Growth {
-    /// Another member, or a person, looks after it.
+    /// Another member, or a person, decides about this.
     Left,
     /// Nothing is to be changed.
     Settled,

@@ -135,7 +135,7 @@ impl<E: Env> Domain<E> {
         consensus::AsDescribed(|| self.client.next_writer())
     }
 
-    /// One that waits for no leader.
+    /// A reconfigurer that waits for no leader.
     fn reconfigurer<'a, C>(
         &'a self,
         consensus: &'a C,

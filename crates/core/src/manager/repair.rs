@@ -58,11 +58,11 @@ pub struct DomainRound {
     pub id: DomainId,
     /// Objects that were looked at, tombstones included.
     pub objects: u64,
-    /// Those that this server lacks, after the round.
+    /// Objects that this server lacks, after the round.
     pub lacking: u64,
-    /// Those of which it is not known, because the server did not answer itself.
+    /// Objects of which this is unknown, because the server did not answer itself.
     pub unknown: u64,
-    /// Those that this server got in the round.
+    /// Objects that this server got in the round.
     pub repaired: u64,
     /// Bytes that were read for that.
     pub bytes: u64,

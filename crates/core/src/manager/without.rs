@@ -30,7 +30,7 @@ const ROOT: &str = "@root";
 pub struct WithoutServer {
     /// Domains of which a configuration in use names the server, the root domain included.
     pub named: usize,
-    /// Those of them that do not work without it, or could not be asked, by name.
+    /// Domains among them that do not work without the server, or could not be asked, by name.
     pub need_it: Vec<String>,
     /// The registry has room for another server.
     pub has_room: bool,

@@ -26,7 +26,7 @@ pub struct Lineage {
 }
 
 impl Lineage {
-    /// That of a version which `request` bases on `tag`, which has this lineage.
+    /// Lineage of a version that `request` bases on `tag`, which has this lineage.
     #[must_use]
     pub fn followed_by(&self, tag: Tag, request: u128) -> Lineage {
         let base = Ancestor {
@@ -93,7 +93,7 @@ pub struct Proposal {
     /// The ballot of the proposal.
     pub ballot: Ballot,
     pub tag: Tag,
-    /// This server's element of it; `None`: it said that it holds one.
+    /// The receiver's element of the version; `None`: the receiver said that it holds one.
     pub element: Option<Element>,
     pub lineage: Lineage,
     /// It was proposed before by another ballot, and is to be known as chosen: taken in however many versions are held.

@@ -30,7 +30,8 @@ pub struct ServerStatus {
     pub damaged: u64,
     /// Number of configurations that it knows.
     pub configurations: u64,
-    /// Those of them whose successor is decided and not final: changes that somebody makes, or has left.
+    /// Configurations among them whose successor is decided and not final: changes under way, or left by their
+    /// client.
     pub pending: u64,
     /// For how long the server has known the oldest of these successors, since its start at most; in milliseconds.
     pub pending_ms: u64,
@@ -71,7 +72,7 @@ pub struct DomainStanding {
     pub domain: DomainId,
     /// Its objects, tombstones included.
     pub objects: u64,
-    /// Those that the server lacked.
+    /// Objects that the server lacked.
     pub lacking: u64,
     /// Milliseconds since it went over all of them. `None`: not since its start.
     pub proven_ms: Option<u64>,

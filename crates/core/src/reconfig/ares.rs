@@ -99,8 +99,8 @@ pub enum AresError {
     /// Another change came first, and the two contradict each other. This configuration has that one, and nothing of this one is
     /// made (`[A-13 change-after-its-base]`).
     Contradicts(Arc<Configuration>, Contradiction),
-    /// Another change came first, and who asked for this one does not want what both come to, which is this configuration. Nothing
-    /// of it is made.
+    /// Another change came first, and the caller does not want the join of both, which is this configuration. Nothing
+    /// of the change is made.
     Unwanted(Arc<Configuration>),
     /// The decided configuration cannot be read by this version.
     Decided(InvalidConfiguration),

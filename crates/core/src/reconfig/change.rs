@@ -22,9 +22,9 @@ pub struct Change {
 /// The part of a configuration that two changes contradict each other about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Contradiction {
-    /// One of them names all servers.
+    /// One of the changes names all servers.
     Servers,
-    /// This server, which is to be replaced, has gone.
+    /// The server that one of the changes replaces has gone.
     Replaced(ServerId),
     /// Both change the kind.
     Dap,
@@ -80,7 +80,7 @@ impl Change {
         })
     }
 
-    /// This change, whose servers are all that there are to be.
+    /// Makes the change's servers the only ones of the new configuration.
     #[must_use]
     pub fn naming_all(self) -> Change {
         Change {
@@ -132,7 +132,8 @@ impl Change {
         })
     }
 
-    /// This change with as many of the others, in their order, as it can be made together with. All are made from one configuration.
+    /// Joins this change with as many of the others, in their order, as can be made together. All are made from one
+    /// configuration.
     #[must_use]
     pub fn join<'a>(&self, others: impl IntoIterator<Item = &'a Change>) -> Change {
         let mut joined = self.clone();
@@ -224,8 +225,8 @@ impl Change {
         out.freeze()
     }
 
-    /// One that was posted in the mailbox of `base`. `None` if it is of a later version, or no change that others can make
-    /// together with theirs.
+    /// Decodes a change that was posted in the mailbox of `base`. `None` if it is of a later version, or no change
+    /// that others can make together with theirs.
     pub fn decode(base: &Arc<Configuration>, encoded: &Bytes) -> Option<Change> {
         let (made, names_all) = fields(encoded).ok()?;
         let made = Configuration::decode(made?).ok()?;

@@ -219,7 +219,8 @@ async fn put_successors<E: Env>(
     Ok(known)
 }
 
-/// Tells all members what comes next, and does not wait: a final pointer saves them and others a way, nothing rests on it.
+/// Sends all members the successor, without waiting: a final pointer saves them and others a round. Correctness does
+/// not depend on it.
 pub(super) fn announce<E: Env>(env: &E, c: &Arc<Configuration>, pointer: &Pointer) {
     assert!(
         pointer.is_final(),

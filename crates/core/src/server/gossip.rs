@@ -150,7 +150,7 @@ impl Server {
         true
     }
 
-    /// Says this, too, with the next batch.
+    /// Queues these notes for the next batch.
     pub(super) fn say(&mut self, notes: Vec<(ServerId, Note)>) {
         self.gossip.notes.extend(notes);
     }

@@ -78,7 +78,7 @@ pub struct ElementHeader {
     pub metadata: Bytes,
 }
 
-/// One change of what is kept.
+/// One change of the kept records.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Step {
     /// Keep this record under this handle.

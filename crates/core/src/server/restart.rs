@@ -66,7 +66,7 @@ impl<T: Copy + Ord> Restart<T> {
         }
     }
 
-    /// Another member says this of itself, and that it has heard `echo` of this one.
+    /// Handles a note of another member: its own stance, and the stance of this member as the sender has heard it.
     pub(super) fn hear(&mut self, member: usize, said: Stance<T>, echo: Stance<T>) {
         assert_ne!(member, self.own, "no member tells itself");
         self.said[member] = said;

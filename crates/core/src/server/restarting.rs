@@ -287,7 +287,7 @@ impl Server {
         }
     }
 
-    /// Says where it is in restarts.
+    /// Sends notes about the restarts that this server takes part in.
     pub(super) fn speak_of_restarts(&mut self, now: Instant) {
         if !self.serving || self.unreadable || !self.restart_is_due(now) {
             return;

@@ -24,7 +24,7 @@ enum Procedure {
     Sound,
     /// Reads return the result of get-data.
     NoWriteBack,
-    /// One reply of every quorum call counts twice.
+    /// Clients count one reply of every quorum call twice.
     Hasty,
 }
 

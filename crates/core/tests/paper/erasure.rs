@@ -227,7 +227,7 @@ fn a_silent_member_is_replaced_after_the_hedge() {
     }
 }
 
-/// One that cannot be reached costs no time at all, and one that was slow lately is not asked for elements.
+/// A member that cannot be reached costs no time at all, and a member that was slow lately is not asked for elements.
 #[test]
 fn an_unreachable_or_slow_member_costs_no_time() {
     let (world, writer, reader) = world(5, 3);

@@ -43,7 +43,7 @@ impl Actor {
         }
     }
 
-    /// This actor, which leaves blocks of what it replaces to a sweep.
+    /// This actor, with writes that leave the blocks of replaced versions to a sweep.
     pub fn keeping_replaced(&self) -> Actor {
         Actor {
             client: self.client.keeping_replaced(),
@@ -51,7 +51,7 @@ impl Actor {
         }
     }
 
-    /// This actor, whose reconfigurations wait for a leader.
+    /// This actor, with reconfigurations that wait for a leader.
     pub fn waiting_for_leaders(&self, patience: Duration) -> Actor {
         Actor {
             client: self.client.waiting_for_leaders(patience),

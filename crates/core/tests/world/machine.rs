@@ -192,7 +192,7 @@ impl World {
         }
     }
 
-    /// Tells a server something directly.
+    /// Hands a note to a server directly.
     pub fn tell(&self, number: usize, note: Note) {
         let now = self.now();
         let mut machines = self.0.machines.borrow_mut();
@@ -258,7 +258,7 @@ impl World {
         self.ask(number, request)
     }
 
-    /// One access to an object, asked of a server directly.
+    /// Sends one access to an object to a server directly.
     pub fn access(&self, number: usize, key: &str, access: Access) -> Result<Answer, Refusal> {
         let body = Body::Access(vec![(name(key), access)]);
         match self.ask_configured(number, body)?.open().1 {

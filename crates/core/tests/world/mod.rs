@@ -119,7 +119,7 @@ pub fn configuration(n: usize, dap: Dap, delta: u16, copy_bytes: u32) -> Arc<Con
     .expect("a valid descriptor")
 }
 
-/// This configuration with these options.
+/// The configuration with other options.
 pub fn with(c: &Configuration, options: Options) -> Arc<Configuration> {
     let descriptor = Descriptor {
         options,
@@ -311,7 +311,7 @@ impl World {
         self.run(async move { env.sleep(time).await });
     }
 
-    /// One event; false if there will never be another.
+    /// Runs one event; false if there will never be another.
     pub fn step(&self) -> bool {
         self.poll();
         let chaos = self.0.chaos.get();

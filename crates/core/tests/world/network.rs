@@ -209,7 +209,7 @@ impl World {
         (begun, late)
     }
 
-    /// They are in flight again: late ones.
+    /// Puts these messages in flight again, as late ones.
     pub fn put_back(&self, messages: Vec<Message>) {
         self.0.flight.borrow_mut().extend(messages);
     }

@@ -14,7 +14,7 @@ use super::{Current, Tls};
 /// The certificates that count for a process.
 #[derive(Clone, Debug)]
 pub(super) enum Knowledge {
-    /// Those of a cluster.
+    /// The CAs of a cluster, with its certificates.
     Cluster(Endpoint),
     /// Those that the handshake takes: the CAs of the cluster are not known yet.
     NoRoots { clock: Arc<dyn TimeProvider> },
@@ -116,7 +116,7 @@ impl Tls {
         digests.unwrap_or_default()
     }
 
-    /// Those CAs with their certificates. `None`: this process knows none.
+    /// The CAs and their certificates. `None`: this process knows none.
     pub fn roots(&self) -> Option<Roots> {
         let current = self.current();
         let endpoint = current.known.endpoint();

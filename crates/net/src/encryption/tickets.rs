@@ -25,7 +25,7 @@ pub struct Bearer {
 /// A caller that is not let in for its ticket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NotAdmitted {
-    /// This server does not know yet by which keys tickets are signed.
+    /// The server does not know yet which keys sign tickets.
     NotReady,
     /// The ticket does not count.
     Ticket(TicketError),
@@ -57,7 +57,7 @@ impl Tls {
         self.renewal.is_kept.store(true, Ordering::Relaxed);
     }
 
-    /// Says that the ticket is not renewed any more: a server that does not take it refuses what is asked of it.
+    /// Ends the renewal: a server that does not take the ticket then refuses requests.
     pub fn stop_renewing(&self) {
         self.renewal.is_kept.store(false, Ordering::Relaxed);
     }

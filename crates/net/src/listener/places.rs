@@ -23,7 +23,7 @@ pub enum Class {
     Stranger,
     /// A client's, or that of a server which is not known.
     Client,
-    /// That of a server which is known.
+    /// A connection of a server that is known.
     Server,
 }
 
@@ -39,9 +39,9 @@ impl Class {
 /// The largest number of connections at once, by class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Places {
-    /// Those that have not said hello.
+    /// Connections without a hello so far.
     pub waiting: usize,
-    /// Those that have proven nothing.
+    /// Connections whose caller has proven nothing.
     pub strangers: usize,
     /// Connections of clients.
     pub clients: usize,
@@ -58,7 +58,7 @@ impl Places {
         servers: 512,
     };
 
-    /// Those of one class.
+    /// The limit of one class.
     pub fn of(&self, class: Class) -> usize {
         match class {
             Class::Waiting => self.waiting,

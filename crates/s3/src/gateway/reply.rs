@@ -55,7 +55,7 @@ impl Reply {
         reply.with(CONTENT_TYPE, "application/xml")
     }
 
-    /// This with one more header. A value that cannot be one is left out: it was kept by another interface.
+    /// Adds a header. A value that no header can have is left out: another interface kept it.
     pub(super) fn with(mut self, name: HeaderName, value: &str) -> Reply {
         self.set(name, value);
         self

@@ -3,7 +3,7 @@
 use areo_store::Directory;
 use areo_store::records::OpeningReport;
 
-/// Says what was found in the log of this directory, and what is missing there.
+/// Logs the findings of opening this directory's log, and the missing parts.
 pub(super) fn report(opened: &OpeningReport, directory: &Directory) {
     let log = &opened.log;
     tracing::info!(

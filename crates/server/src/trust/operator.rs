@@ -58,7 +58,7 @@ pub enum CertificateFileError {
     /// The file is longer than any with a certificate.
     #[error("{} is longer than 64 KiB: name a file with a certificate, or its key, alone", .path.display())]
     TooLong { path: PathBuf },
-    /// Others may read the private key.
+    /// Other users may read the private key.
     #[error(
         "{} has a private key, and other users may read it (mode {mode:04o}): chmod 600 it; one that belongs to root may be 640",
         .path.display()

@@ -44,7 +44,7 @@ impl Invariant for Rule {
     }
 }
 
-/// Says what of the version is missing in one configuration; nothing if it is there.
+/// The parts of the version that are missing in one configuration, in a sentence; `None` if it is there.
 fn missing(object: ObjectId, c: &Configuration, tag: Tag, context: &Context<'_>) -> Option<String> {
     let members = c.members().iter().map(|member| context.truth(*member));
     // A server that is gone, or whose disk is harmed, once had it: what it has lost is the other rule's business.

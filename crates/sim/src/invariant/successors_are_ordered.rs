@@ -21,7 +21,7 @@ pub(super) struct Rule {
 }
 
 impl Rule {
-    /// Says with which configuration the pointer's is no chain.
+    /// Returns a sentence if the pointer's configuration and an earlier one are no chain.
     fn fork(&mut self, pointer: &Pointer) -> Option<String> {
         let c = &pointer.configuration;
         if c.branches() && !pointer.is_final() {
@@ -41,7 +41,7 @@ impl Rule {
         fork.map(|fork| fork.to_string())
     }
 
-    /// Says which other successor the configuration has, where it has one.
+    /// Returns a sentence if the configuration has another successor already.
     fn second(&mut self, at: &ConfigurationId, successors: &Successors) -> Option<String> {
         let nearest = successors.nearest().filter(|it| !it.is_final())?;
         let c = &nearest.configuration;

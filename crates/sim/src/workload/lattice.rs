@@ -10,11 +10,11 @@ use areo_core::tag::Writer;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Tells this draw apart from others.
+/// Salt of the draw of a lattice's decider.
 const LATTICE: u64 = 0x1a77;
-/// Tells the draw of the patience with leaders apart.
+/// Salt of the draw of the patience with leaders.
 const PATIENCE: u64 = 0x1a78;
-/// Tells the draw of the coded domain apart.
+/// Salt of the draw of the coded domain's decider.
 const CODED: u64 = 0xc0de;
 
 /// Draws the decider of a lattice, in a quarter of all seeds: Rambo, L-Rambo, SM, SpSn or DynaStore. `None`:

@@ -6,7 +6,7 @@ use crate::world::World;
 use areo_core::config::{self, Collect, Configuration, Dap, Thrift};
 use areo_core::dap;
 
-/// Tells this draw apart from others.
+/// Salt of the draw of thrifty calls.
 const THRIFT: u64 = 0x7417;
 const CONTACT: u64 = 0xc047;
 

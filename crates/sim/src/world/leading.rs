@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// Timeout of one round of a leader, where messages may be lost.
 pub(crate) const ATTEMPT: Duration = Duration::from_secs(2);
-/// Tells the draw of its pauses apart from others.
+/// Salt of the draw of a leader's pauses.
 const PAUSE: u64 = 0x1ead;
 
 struct Host<'a> {

@@ -244,8 +244,8 @@ impl<'a> Rest<'a> {
         (!is_reclaimed).then(|| format!("does not reclaim its store: {usage:?}"))
     }
 
-    /// Checks that nothing is left of a configuration with a final successor, except what its options keep (`[A-11
-    /// drop-when-final]`).
+    /// Checks that nothing is left of a configuration with a final successor, except what its options keep
+    /// (`[A-11 drop-when-final]`).
     fn superseded(&self, _: usize, truth: &Truth) -> Option<String> {
         let is_left = |kept: &&KeptRecord| {
             let Some(key) = kept.key(&self.watch.objects) else {

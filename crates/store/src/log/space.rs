@@ -410,7 +410,7 @@ impl<D: Disk> Log<D> {
         }
     }
 
-    /// Says once that no segment can be made for want of something, and once that it can again.
+    /// Logs once that no segment can be made, with the reason, and once that segments can be made again.
     fn note_exhausted(&mut self, error: Option<&io::Error>) {
         let lacking = error.filter(|error| may_pass(error));
         let before = std::mem::replace(&mut self.space.lacking, lacking.map(io::Error::kind));

@@ -204,7 +204,7 @@ fn of_anonymous(session: &Session, id: KeyId) -> Outcome {
     Ok(())
 }
 
-/// Says what clients of S3 take from the key, whose secret is not repeated.
+/// Prints the values that S3 clients take from the key, without its secret.
 fn s3_note(id: KeyId) -> String {
     format!(
         "clients of S3: the access key id is {id}, and the secret access key is what follows the last '.' of the key"

@@ -141,7 +141,8 @@ impl Data {
         })
     }
 
-    /// Says which directories are about to be made, so that a crash meanwhile leaves nothing that is in the way.
+    /// Records the directories that are about to be made, so that a crash meanwhile leaves nothing that is in the
+    /// way.
     fn mark(&self, servers: &[NewServer]) -> std::io::Result<()> {
         let mut mark = File::create(self.path.join(MAKING))?;
         for server in servers {

@@ -187,7 +187,8 @@ impl Finalize {
         self.ticks < patience && self.count(|it| may_give(it) && !it.refused) > 0
     }
 
-    /// Those that were chosen have not elements enough: the others, which are to be asked for theirs.
+    /// Turns to the other members for their elements, because the chosen members do not have enough. Returns the
+    /// positions to ask.
     fn ask_all(&mut self) -> Vec<usize> {
         assert!(!self.asks_all, "once");
         (self.asks_all, self.ticks) = (true, 0);

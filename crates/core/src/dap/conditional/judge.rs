@@ -20,7 +20,7 @@ pub struct CurrentVersion {
     pub ballot: Ballot,
     /// The ballot at which it is chosen, if these answers show that it is (`[W-5 current-version]`).
     pub chosen: Option<Ballot>,
-    /// These answers show that the version which it is based on is chosen.
+    /// The answers show that the version on which it is based is chosen.
     pub(super) base_chosen: bool,
     /// It is a tombstone.
     pub deleted: bool,
@@ -29,7 +29,7 @@ pub struct CurrentVersion {
 }
 
 impl CurrentVersion {
-    /// That of an object that was no register: its newest version there, as if accepted at ballot 0
+    /// The current version of an object that was no register: its newest version, as if accepted at ballot 0
     /// (`[W-12 becoming-conditional]`).
     pub fn put(tag: Tag, value: Option<&Value>) -> CurrentVersion {
         assert!(

@@ -414,7 +414,8 @@ impl Model {
         }
     }
 
-    /// One read during a random run. Returns whether `rule` accepted a version older than what was complete before.
+    /// Runs a read during a random run. Returns true if `rule` accepted a version older than one that was complete
+    /// before.
     fn is_stale(&mut self, rule: &Rule, draw: &mut Draw) -> bool {
         for _ in 0..draw.below(24) {
             self.step(draw);

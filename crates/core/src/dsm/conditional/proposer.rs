@@ -57,7 +57,7 @@ pub(super) struct Proposer<'a, E> {
     largest: Tag,
     /// The visit at which the last attempt proposed, or would have.
     last: Option<Visit>,
-    /// One of them was handed to a connection.
+    /// True if a version that it put or proposed was handed to a connection.
     pub(super) sent: bool,
     /// Members were at the cap: it proposes nothing any more on a version that is not known to be chosen.
     met_cap: bool,
@@ -107,7 +107,7 @@ pub(super) enum Turn {
     Ended(ProposalEnd),
     /// The attempt had no result: begin the next one.
     Again,
-    /// Others use this ballot.
+    /// Another proposer uses this ballot.
     Overtaken(Ballot),
 }
 
@@ -235,7 +235,7 @@ impl<'a, E: Env> Proposer<'a, E> {
         }
     }
 
-    /// Others use this ballot, or the one that has its place among those that do not close.
+    /// Notes a ballot of another proposer, or the ballot with an equal place among those that do not close.
     fn hear_of(&mut self, by: Ballot) {
         self.heard = self.heard.max(by.place());
         self.domain.client.remember_ballot(by.place());

@@ -107,8 +107,8 @@ pub(super) fn see(world: &World, seen: &mut BTreeSet<ConfigurationId>) {
     }
 }
 
-/// One is stopped before each of its calls in turn, while another one makes its change. Both are done in the end, in each
-/// order, and nothing is lost.
+/// One reconfigurer is stopped before each of its calls in turn, while another one makes its change. Both changes are
+/// made in the end, in each order, and nothing is lost.
 #[test]
 fn two_changes_at_once_are_both_made() {
     for (decided_by, dap) in WAYS {

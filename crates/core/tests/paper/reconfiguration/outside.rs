@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 const SERVICE: &str = "etcd=a:1,b:2";
 
-/// This configuration, whose successor `service` decides.
+/// The configuration with `service` as the decider of its successor.
 fn decided_by(c: &Configuration, service: &str) -> Arc<Configuration> {
     let descriptor = Descriptor {
         decided_by: service.parse().expect("it names somebody"),

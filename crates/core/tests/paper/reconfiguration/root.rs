@@ -119,7 +119,8 @@ fn root_known_to(world: &World, number: usize) -> Arc<Configuration> {
     }
 }
 
-/// Another domain's reconfiguration is known to the directory: who looks the domain up starts at its last configuration.
+/// The directory knows the reconfiguration of another domain: a client that looks the domain up starts at its last
+/// configuration.
 #[test]
 fn the_directory_says_where_a_domain_is() {
     let root = configuration(3, Dap::Abd, 1, 0);

@@ -61,7 +61,7 @@ fn assert_distinct(c: &Configuration) {
     }
 }
 
-/// Those that stay are sent nothing, whether `n` grows, falls or stays; those that come are sent what they are to have.
+/// Members that stay are sent nothing, whether `n` grows, falls or stays; new members are sent their elements.
 #[test]
 fn members_that_stay_adopt_all_that_they_have() {
     let (world, mut last) = filled(9, 1);
@@ -141,7 +141,8 @@ fn assert_slots_stay(first: &Configuration, seen: &BTreeMap<u32, Arc<Configurati
     }
 }
 
-/// One is stopped before each of its calls in turn, while another one makes its change; both bring servers, and one removes one.
+/// One reconfigurer is stopped before each of its calls in turn, while another one makes its change; both add
+/// servers, and one removes one.
 #[test]
 fn changes_at_once_give_no_two_members_one_element() {
     for limit in 0.. {

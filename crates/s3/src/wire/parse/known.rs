@@ -44,7 +44,7 @@ const PLAIN: &[&str] = &[
     "range",
 ];
 
-/// Those of [`PLAIN`] that change the meaning of any request: one that does not take them is refused.
+/// Headers of [`PLAIN`] that change the meaning of any request: a request that does not take them is refused.
 const BINDING: &[&str] = &[
     "content-range",
     "if-match",

@@ -36,11 +36,11 @@ pub struct LifecycleRule {
 pub struct LifecycleFilter {
     /// Their keys begin so.
     pub prefix: String,
-    /// They have all of these tags.
+    /// Objects with all of these tags.
     pub tags: Vec<(String, String)>,
-    /// They have more bytes than this.
+    /// Objects with more bytes than this.
     pub larger_than: Option<u64>,
-    /// They have fewer bytes than this.
+    /// Objects with fewer bytes than this.
     pub smaller_than: Option<u64>,
 }
 

@@ -299,7 +299,7 @@ impl World {
 
     // ---- ending ----
 
-    /// Tells the server to stop. It refuses what comes from now on, until its connections have had time to say so.
+    /// Drains the server: it refuses requests from now on, until its connections have had time to announce that.
     pub(in crate::world) fn drain(&self, server: usize) {
         let life = {
             let machines = &mut *self.0.machines.borrow_mut();

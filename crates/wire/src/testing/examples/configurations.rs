@@ -34,7 +34,7 @@ pub(super) fn next() -> Arc<Configuration> {
     Configuration::new(descriptor).expect("3 of 5 is a code")
 }
 
-/// One with each kind of the papers.
+/// A configuration of each kind of the papers.
 pub(super) fn baselines() -> [Arc<Configuration>; 6] {
     let coded = [Dap::EcPublished { k: 3 }, Dap::EcOptimized { k: 3 }];
     let atomic = [Dap::Cas { k: 3 }, Dap::CasGc { k: 3 }];
@@ -48,7 +48,7 @@ pub(super) fn baselines() -> [Arc<Configuration>; 6] {
     })
 }
 
-/// One whose successor is decided outside.
+/// A configuration whose successor an external service decides.
 pub(super) fn outside() -> Arc<Configuration> {
     let endpoints = vec!["10.0.0.1:2379".into(), "etcd-2.example:2379".into()];
     let descriptor = Descriptor {
@@ -58,7 +58,7 @@ pub(super) fn outside() -> Arc<Configuration> {
     Configuration::new(descriptor).expect("3 of 5 is a code")
 }
 
-/// One of a domain that has ceased to be conditional three times.
+/// A configuration of a domain that has ceased to be conditional three times.
 pub(super) fn ceased() -> Arc<Configuration> {
     let descriptor = Descriptor {
         era: 3,
@@ -79,7 +79,7 @@ pub(in crate::testing) fn of_lattice(membership: &Membership) -> Arc<Configurati
     Configuration::new(descriptor).expect("it has members")
 }
 
-/// One of a lattice whose changes a speculating snapshot merges.
+/// A configuration of a lattice whose changes a speculating snapshot merges.
 pub(super) fn speculating() -> Arc<Configuration> {
     let descriptor = Descriptor {
         decided_by: Decider::Speculation,
@@ -90,7 +90,7 @@ pub(super) fn speculating() -> Arc<Configuration> {
     Configuration::new(descriptor).expect("it has members")
 }
 
-/// One of a coded lattice, in which a server took the place of another one.
+/// A configuration of a coded lattice, in which a server took the place of another one.
 pub(super) fn slotted() -> Arc<Configuration> {
     let first = Membership::first((1..=5).map(ServerId)).with_slots();
     let changed = first.settled().without(ServerId(2)).with(ServerId(6));
@@ -105,7 +105,7 @@ pub(super) fn slotted() -> Arc<Configuration> {
     Configuration::new(descriptor).expect("3 of 5 is a code")
 }
 
-/// One of a root domain of which people alone change the members.
+/// A configuration of a root domain whose members only people change.
 pub(super) fn fixed() -> Arc<Configuration> {
     let members = (1..=3).map(ServerId).collect();
     let descriptor = Descriptor {
@@ -115,7 +115,7 @@ pub(super) fn fixed() -> Arc<Configuration> {
     Configuration::new(descriptor).expect("it has members")
 }
 
-/// One of a lattice that a leader proposed.
+/// A configuration of a lattice that a leader proposed.
 pub(super) fn led() -> Arc<Configuration> {
     let owner = Writer {
         client: ClientId(0xab),
@@ -128,7 +128,7 @@ pub(super) fn led() -> Arc<Configuration> {
     Configuration::new(descriptor).expect("it has members")
 }
 
-/// One of a lattice that is reconfigured by a weak snapshot: with this membership.
+/// A configuration with this membership, of a lattice that is reconfigured by a weak snapshot.
 fn branching(membership: &Membership) -> Arc<Configuration> {
     let descriptor = Descriptor {
         decided_by: Decider::Snapshot,

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 /// The fate of the versions that an operation has proposed.
 pub(in super::super) enum Fate {
-    /// This one is the current version, or an ancestor of it.
+    /// The proposer's version is the current one, or an ancestor of it.
     Applied(Tag),
     /// None of them is.
     NotApplied,
