@@ -184,8 +184,8 @@ impl Configuration {
         Ok(configuration)
     }
 
-    /// A configuration from the encoding that was sent or stored. The bytes are kept as they came, so that fields of a
-    /// later version survive and the digest stays what it was.
+    /// Decodes a configuration that was sent or stored. The bytes are kept as they are, so that fields of a later
+    /// version survive and the digest does not change.
     ///
     /// # Errors
     /// [`InvalidConfiguration`].
@@ -274,7 +274,7 @@ impl Configuration {
         self.descriptor.era
     }
 
-    /// The era of what comes next and is of this kind.
+    /// The era of a successor of this kind.
     pub fn era_of_next(&self, kind: Dap) -> u32 {
         let ceases = self.dap().is_conditional() && !kind.is_conditional() && !kind.is_removal();
         self.era() + u32::from(ceases)

@@ -58,8 +58,8 @@ impl ErrorType for ProposeError {
 /// A way to decide the next configuration: [`Members`], or a service [`outside`] (as in Ares II). Of all proposals for one configuration's successor
 /// it returns the same one to everybody.
 pub trait Consensus<E: Env> {
-    /// Proposes an encoded configuration as the successor of the one visited. `None`: somebody has made a successor known
-    /// there already; the visit knows it.
+    /// Proposes an encoded configuration as the successor of the visited one. `None`: another client has made a
+    /// successor known there already; the visit knows it.
     ///
     /// # Errors
     /// [`ProposeError`] if it was not decided in time.
@@ -140,14 +140,14 @@ impl<E: Env, F: Fn() -> Writer> Consensus<E> for AsDescribed<F> {
     }
 }
 
-/// True if what is sent to the cell is joined there, and nothing is decided.
+/// True if the cell keeps the join of the values sent to it, and decides nothing.
 pub(crate) fn keeps_joins(cell: &[u8]) -> bool {
     [AGREEMENT_CELL, MAILBOX_CELL, FIRST_CELL].contains(&cell)
         || cell.starts_with(speculating::ROUNDS)
 }
 
-/// Joins a value to what an acceptor keeps of this cell. Returns the answer, and whether that changed; `None`: it does not fit, or
-/// nothing is joined in this cell.
+/// Joins a value to the acceptor's value of this cell. Returns the answer, and whether the value changed; `None`: the
+/// value does not fit, or the cell keeps no joins.
 pub(crate) fn join(
     acceptor: &mut Acceptor,
     cell: &[u8],

@@ -251,7 +251,7 @@ pub fn needed_without_damage(c: &Configuration) -> usize {
     }
 }
 
-/// True if clients of this configuration judge what is at a quorum, and tell its members.
+/// True if clients of this configuration judge whether a version is at a quorum, and notify its members.
 fn confirms(c: &Configuration) -> bool {
     of_kind!(c, K => K::CONFIRMS)
 }
@@ -333,7 +333,8 @@ fn encoded<E: Env>(env: &E, c: &Configuration, name: &Name, value: &Value) -> Ve
     elements
 }
 
-/// The element of each member of the value, by position: a copy of a small one or of a manifest, and of a large one what the kind says.
+/// The element of each member for the value, by position: a copy of a small value or of a manifest; of a large value
+/// the element that the kind defines.
 pub fn elements(c: &Configuration, name: &Name, value: &Value) -> Vec<Element> {
     of_kind!(c, K => K::elements(c, name, value))
 }

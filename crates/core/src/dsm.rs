@@ -40,14 +40,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A process that runs operations: its identity, and what it remembers. Cloned for each operation, with the
-/// operation's own [`Env`].
+/// A process that runs operations: its identity, and its memory. Cloned for each operation, with the operation's own
+/// [`Env`].
 #[derive(Clone)]
 pub struct Client<E> {
     /// The world, as the operation sees it.
     pub env: E,
     memory: Rc<Memory>,
-    /// Blocks of what is replaced are left to a sweep ([`removal`]).
+    /// Blocks of replaced versions are left to a sweep ([`removal`]).
     keeps_replaced: bool,
     /// The time that its reconfigurations wait for a leader to get on.
     leader_patience: Duration,

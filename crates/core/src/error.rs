@@ -96,7 +96,7 @@ impl fmt::Display for Obstacle {
 pub enum CallError {
     /// No quorum in time.
     Unavailable(Unavailable),
-    /// A configuration with the state of this one, or of a later one, comes after it: what was asked for is there.
+    /// A configuration with the state of this one, or of a later one, succeeds it: the requested state is there.
     Moved,
 }
 
@@ -151,7 +151,7 @@ impl fmt::Display for Response {
 /// The numbers of a quorum call that was not decided, for sentences.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AnswerCount {
-    /// Servers that did what they were asked.
+    /// Number of servers that answered without a refusal.
     pub answered: usize,
     /// Servers that refused: they have answered, too.
     pub refused: usize,

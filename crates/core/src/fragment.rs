@@ -23,7 +23,7 @@ use crate::env::Env;
 use crate::object::Name;
 use std::fmt;
 
-/// A file of a domain, a fragmented object: what is done with it are its methods. Each is in the file of its algorithm.
+/// A file of a domain, a fragmented object. Its operations are methods, each in the file of its algorithm.
 #[derive(Clone)]
 pub struct FragmentedObject<E> {
     /// The domain that it is in.

@@ -37,7 +37,8 @@ pub trait ConfiguredTally {
     fn needed(&self) -> usize;
     /// [`Tally::ask`] for one configuration.
     fn ask(&mut self, position: usize) -> Option<Body>;
-    /// True if the member at this position is among those that a thrifty call asks first: its answer alone has what is wanted.
+    /// True if the member at this position is among those that a thrifty call asks first: its answer alone has the
+    /// wanted part.
     fn prefers(&self, _position: usize) -> bool {
         false
     }

@@ -38,7 +38,7 @@ pub use domains::{
 };
 pub use names::{InvalidServerName, Naming, check_server_name};
 
-/// The root domain, as a client knows it: what is done with servers and domains are its methods.
+/// The root domain, as a client knows it. The operations on servers and domains are its methods.
 #[derive(Clone)]
 pub struct Root<E> {
     /// The domain with the directory.
@@ -81,7 +81,7 @@ impl ErrorType for DeleteError {
 }
 
 impl<E: Env> Domain<E> {
-    /// Writes an object, and removes the blocks of what it replaces ([`crate::dsm::removal`]).
+    /// Writes an object, and removes the blocks of the replaced version ([`crate::dsm::removal`]).
     ///
     /// # Errors
     /// [`WriteError`].
@@ -95,10 +95,10 @@ impl<E: Env> Domain<E> {
         Ok(tag)
     }
 
-    /// Writes an object if `version` is its newest, with `None` if there is no such object; finds the newest version otherwise.
-    /// Blocks of what it replaces are removed, as in [`Domain::put`]. In a conditional domain one of concurrent writes on one version
-    /// succeeds ([`crate::dsm::conditional`]); elsewhere it is weak, and several may ([`crate::dsm::coverable`],
-    /// `[V-1 weak-coverability]`).
+    /// Writes an object if `version` is its newest, with `None` if there is no such object; otherwise returns the
+    /// newest version. Blocks of the replaced version are removed, as in [`Domain::put`]. In a conditional domain one
+    /// of concurrent writes on one version succeeds ([`crate::dsm::conditional`]); elsewhere the condition is weak,
+    /// and several may succeed ([`crate::dsm::coverable`], `[V-1 weak-coverability]`).
     ///
     /// # Errors
     /// [`WriteError`].
@@ -143,7 +143,8 @@ impl<E: Env> Domain<E> {
         Ok(matches!(left, CoverableOutcome::Changed(_)))
     }
 
-    /// Writes an object of a conditional domain if the wish's condition holds; blocks of what it replaces are removed.
+    /// Writes an object of a conditional domain if the wish's condition holds. Blocks of the replaced version are
+    /// removed.
     ///
     /// # Errors
     /// [`WriteError`].

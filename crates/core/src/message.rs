@@ -101,7 +101,7 @@ pub enum Want {
     Element,
 }
 
-/// Data access to one object; what the data access primitives consist of.
+/// Data access to one object: the requests that data access primitives consist of.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Access {
     /// Asks for the object's tags (QUERY, QUERY-TAG, QUERY-LIST).
@@ -200,8 +200,8 @@ pub enum CellRequest {
     Prepare { ballot: Ballot },
     /// Asks to accept this value at this ballot.
     Accept { ballot: Ballot, value: Bytes },
-    /// Keep the join of this and of what you have, and say what that is. Only of the cells of lattice agreement and of a speculating
-    /// snapshot, with a membership, and of that of the mailbox, with a change.
+    /// Joins this value to the acceptor's, and returns the join. Only for the cells of lattice agreement and of a
+    /// speculating snapshot, with a membership, and for the mailbox, with a change.
     Join(Bytes),
 }
 
@@ -248,7 +248,8 @@ pub enum Reply {
     Status(Box<ServerStatus>),
     /// The highest final configuration of the domain that this server knows.
     Latest(Option<Arc<Configuration>>),
-    /// The envelope of an answer by a server that knows what comes next: both are one snapshot (`[C-2 atomic-snapshot]`, `[R-25 whole-sets]`).
+    /// The envelope of an answer by a server that knows successors: answer and successors are one snapshot
+    /// (`[C-2 atomic-snapshot]`, `[R-25 whole-sets]`).
     Next {
         successors: Successors,
         /// The answer; `None`: withheld. Then a pointer is final.

@@ -96,7 +96,8 @@ impl Pointer {
         same_domain && upwards
     }
 
-    /// [`Self::leads_on_from`] where the configuration itself is known. A final one also leads on from what is beside it: that is superseded.
+    /// [`Self::leads_on_from`] if the configuration itself is known. A final pointer also leads on from siblings of
+    /// the configuration: they are superseded.
     pub fn leads_on_from_known(&self, c: &Configuration) -> bool {
         let supersedes = c.branches() && self.is_final() && !c.is_at_least(&self.configuration);
         self.leads_on_from(&c.id()) && (c.precedes(&self.configuration) || supersedes)
@@ -363,7 +364,7 @@ mod tests {
         (chain, beside)
     }
 
-    /// In every order in which they come, what is known is the same, and is in the form in which it is sent.
+    /// Pointers that come in any order make equal sets, in the form in which they are sent.
     #[test]
     fn several_pending_ones_stand_beside_each_other_until_a_final_one_reaches_them() {
         let (chain, beside) = of_a_lattice();
@@ -404,7 +405,7 @@ mod tests {
         );
     }
 
-    /// Two successors of which neither precedes the other: in every order a final one takes the place of what is beside it.
+    /// Two successors of which neither precedes the other: in every order a final one replaces its siblings.
     #[test]
     fn what_is_beside_a_final_one_is_superseded() {
         let first = Membership::first((1..=3).map(ServerId));

@@ -21,7 +21,7 @@ impl Quorums {
         Quorums { n, quorum }
     }
 
-    /// ⌈(n+k)/2⌉ of `n`: two of them share `k` members, enough to decode what one of them stored.
+    /// ⌈(n+k)/2⌉ of `n`: two quorums share `k` members, enough to decode a value that one of them stored.
     pub fn erasure_coded(n: usize, k: usize) -> Quorums {
         assert!(0 < k && k <= n, "k is between 1 and n");
         Quorums {

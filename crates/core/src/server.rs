@@ -63,7 +63,7 @@ pub struct Identity {
     /// Counts its starts ([`crate::starts`]).
     pub incarnation: u64,
     pub root: Arc<Configuration>,
-    /// True if what it stores survives a restart.
+    /// True if its records survive a restart.
     pub durable: bool,
     /// The largest value that it takes, in bytes.
     pub max_value_bytes: u64,
@@ -75,7 +75,7 @@ pub struct Identity {
     pub max_ranked: usize,
 }
 
-/// An element that a reply needs: where the answer is, and what it is of.
+/// An element that a reply needs: the place in the answer, and the version.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Read {
     pub(crate) answer: usize,

@@ -98,7 +98,8 @@ impl<C> Shard<C> {
         self.server.recover(header, damaged)
     }
 
-    /// Recovery: as [`Server::recovered`]. Nobody waits for a reply yet, so what is superseded goes at once.
+    /// Recovery ends ([`Server::recovered`]). No caller waits for a reply yet, so that superseded records are freed
+    /// at once.
     pub fn recovered(&mut self, unreadable: bool) {
         assert!(self.replies.is_empty(), "no reply names what goes now");
         self.server.recovered(unreadable);
@@ -137,8 +138,8 @@ impl<C> Shard<C> {
         self.server.take_growth()
     }
 
-    /// The server has gone over the objects of these domains, of all its domains or some: its status says what it found. Of a domain
-    /// that it went over to the last object `proven_ms` is 0.
+    /// The server has gone over the objects of these domains, of all its domains or some: its status includes the
+    /// findings. `proven_ms` is 0 for a domain that it went over to the last object.
     pub fn gone_over(&mut self, now: Instant, domains: &[DomainStanding], is_all: bool) {
         self.server.gone_over(now, domains, is_all);
     }

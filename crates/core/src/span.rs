@@ -16,7 +16,7 @@ pub const STAT: &str = "areo.stat";
 pub const WRITE: &str = "areo.write";
 /// A coverable write of one object.
 pub const CVR_WRITE: &str = "areo.cvr_write";
-/// Name of the span of a deletion.
+/// A deletion of one object.
 pub const DELETE: &str = "areo.delete";
 /// A page of a listing.
 pub const LIST: &str = "areo.list";
@@ -47,16 +47,16 @@ pub const GET_DATA: &str = "dap.get_data";
 /// Bringing a version to a quorum of one configuration.
 pub const PUT_DATA: &str = "dap.put_data";
 
-/// Having a quorum of one configuration promise a ballot of a ranked register, or asking what is there.
+/// A promise of a ranked register by a quorum of one configuration, or a query of the register.
 pub const PREPARE: &str = "dap.prepare";
 /// Having a quorum of one configuration accept a version of a ranked register.
 pub const ACCEPT: &str = "dap.accept";
 
-/// Asking a configuration what comes next.
+/// Asking a configuration for its successor.
 pub const CONFIG_READ: &str = "config.read";
 /// Making a pointer known to a quorum of a configuration.
 pub const CONFIG_PUT: &str = "config.put";
-/// Deciding what comes next, and announcing it.
+/// Deciding and announcing a successor.
 pub const CONFIG_ADD: &str = "config.add";
 /// Bringing the state of the configurations before it into a new one.
 pub const CONFIG_UPDATE: &str = "config.update";
@@ -65,7 +65,7 @@ pub const CONFIG_FINALIZE: &str = "config.finalize";
 /// Letting superseded configurations go.
 pub const CONFIG_COLLECT: &str = "config.collect";
 
-/// Name of the span of computing parity fragments.
+/// Computing the parity fragments of a value.
 pub const EC_ENCODE: &str = "ec.encode";
 /// Computing missing data fragments.
 pub const EC_DECODE: &str = "ec.decode";
@@ -84,7 +84,7 @@ pub const SERVER_ACCESS: &str = "server.access";
 pub const SERVER_LIST: &str = "server.list";
 /// A server's step of a consensus.
 pub const SERVER_CELL: &str = "server.cell";
-/// A server's answer to what comes next.
+/// A server's answer about successors.
 pub const SERVER_CONFIG: &str = "server.config";
 /// A server's work on any other request.
 pub const SERVER_OTHER: &str = "server.other";
@@ -132,7 +132,7 @@ macro_rules! in_configuration {
     }};
 }
 
-/// A span of a call to several servers. Whoever carries the call counts what it cost.
+/// A span of a call to several servers. The driver of the call records its cost.
 macro_rules! of_call {
     ($to:expr, $needed:expr) => {
         tracing::debug_span!(
@@ -149,7 +149,7 @@ macro_rules! of_call {
 
 pub(crate) use {in_configuration, of_call, of_object, of_phase};
 
-/// A read of this object, for a caller that goes on with what it finds ([`crate::dsm::Domain::read_within`]).
+/// A read of this object, for a caller that goes on with the found version ([`crate::dsm::Domain::read_within`]).
 pub fn read(name: &crate::object::Name) -> Span {
     of_object!(READ, name)
 }

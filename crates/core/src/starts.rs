@@ -28,7 +28,7 @@ pub struct StartPhase {
     starts: Starts,
     /// True if this process began the start that is not confirmed.
     is_own: bool,
-    /// The root domain has said what it knows of the server, before anything was registered.
+    /// True if the root domain has returned its record of the server, before anything was registered.
     has_looked: bool,
     /// Records are known to be missing.
     abstains: bool,
@@ -72,7 +72,8 @@ impl StartPhase {
         StartPhase { abstains, ..self }
     }
 
-    /// A log that ends before what the last start has registered is that of an older copy.
+    /// True if the log must reach the position that the last start has registered: a shorter log belongs to an older
+    /// copy.
     pub fn must_not_be_behind(&self) -> bool {
         !self.abstains
     }

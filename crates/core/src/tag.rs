@@ -38,7 +38,7 @@ impl Writer {
         }
     }
 
-    /// True if what it wrote is in blocks. Uploads of earlier programs do not say so.
+    /// True if its value is in blocks. Uploads of earlier programs do not show it.
     pub fn is_upload(self) -> bool {
         self.counter & UPLOAD != 0
     }
@@ -68,7 +68,7 @@ pub struct Tag {
 }
 
 impl Tag {
-    /// `t0`: the tag of an object that nobody has written.
+    /// `t0`: the tag of an object that was never written.
     pub const INITIAL: Tag = Tag {
         number: 0,
         writer: Writer {
@@ -120,8 +120,8 @@ impl Tag {
         Ok(next)
     }
 
-    /// The tag of a write by `writer` whose query returned `self` as the maximum, where the domain has ceased to be conditional so
-    /// often: of what was never written it is above all that earlier eras may still bring
+    /// The tag of a write by `writer` whose query returned `self` as the maximum, in a domain that has ceased to be
+    /// conditional `era` times: the tag of a first write is above all tags that earlier eras may still bring
     /// (`[W-13 ceasing-to-be-conditional]`).
     ///
     /// # Errors
@@ -173,7 +173,7 @@ impl Tag {
         self.number < limits::NUMBER
     }
 
-    /// True if this is the tag of an object that nobody has written.
+    /// True if this is the tag of an object that was never written.
     pub fn is_initial(self) -> bool {
         self == Tag::INITIAL
     }

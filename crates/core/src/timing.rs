@@ -41,8 +41,8 @@ pub const PROPOSER_PAUSE: Duration = Duration::from_millis(5);
 pub const READER_PAUSE: Duration = Duration::from_millis(2);
 /// A longer attempt waited for members that were away: it says nothing of how far they are.
 pub const ATTEMPT_MOST: Duration = Duration::from_millis(500);
-/// The time that a proposal that one member refused waits for the others: what they say may be all that is ever known of it
-/// (`[W-15 conclusive-refusal]`).
+/// The time for which a proposal that one member refused waits for the others: their answers may be the last chance
+/// to learn its fate (`[W-15 conclusive-refusal]`).
 pub const REFUSAL_GRACE: Duration = Duration::from_millis(5);
 /// The time that a proposer that does not know what became of its proposal pauses before it asks, at most (`[W-6 ancestors]`).
 pub const FATE_PAUSE: Duration = Duration::from_millis(1);

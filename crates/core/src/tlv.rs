@@ -32,7 +32,7 @@ pub enum TlvError {
         /// The field's type, with its must-understand bit.
         kind: u16,
     },
-    /// A known field whose content is not what it should be.
+    /// A known field with an invalid value.
     Invalid { kind: u16 },
     /// A field that must be there is not.
     Missing { kind: u16 },
@@ -72,7 +72,7 @@ pub fn fields(bytes: &[u8]) -> impl Iterator<Item = Result<Field<'_>, TlvError>>
     })
 }
 
-/// The first field, and what is behind it; none where the bytes end before it does.
+/// The first field, and the bytes behind it; `None` if the bytes end before it does.
 fn split_first(bytes: &[u8]) -> Option<(Field<'_>, &[u8])> {
     let (head, rest) = bytes.split_first_chunk::<HEAD_BYTES>()?;
     let kind = u16::from_le_bytes([head[0], head[1]]);

@@ -5,9 +5,9 @@ use crate::quorums::Quorums;
 use crate::tlv::{self, TlvError};
 use std::fmt;
 
-/// THE TABLE, a row for each kind: documentation; variant, with `k` if its elements are fragments; quorums of `n` members;
-/// field in a descriptor; what people call it; the type that decides for it, in `dap`. Gives all rows to the macro that is
-/// named, after what is given to that one.
+/// THE TABLE, a row for each kind: documentation; variant, with `k` if its elements are fragments; quorums of `n`
+/// members; field in a descriptor; name for people; the type that decides for it, in `dap`. Hands all rows to the
+/// macro that is named, after the arguments of that macro.
 macro_rules! kinds {
     ($take:ident!($($given:tt)*)) => {
         $take! {
@@ -87,7 +87,7 @@ macro_rules! declare {
                 of(n, self.k().into())
             }
 
-            /// Its field of a descriptor, and what that holds.
+            /// Its field of a descriptor, and the value of the field.
             pub(super) fn field(self) -> (u16, Option<u8>) {
                 let field = match self { $($(#[$only])? Dap::$kind $({ $k: _ })? => $field,)* };
                 (field, self.fragments())

@@ -272,13 +272,15 @@ impl Configuration {
         }
     }
 
-    /// The member that leads: it makes what is posted here, if what comes next is proposed by a leader (`[R-31 designated-leader]`).
+    /// The leader, if a leader proposes the successor: the member that makes the changes posted here
+    /// (`[R-31 designated-leader]`).
     pub fn leader(&self) -> Option<ServerId> {
         self.descriptor.decided_by.owner()?;
         self.members.iter().copied().min()
     }
 
-    /// A configuration that a leader proposes: `owner` alone may propose at ballot 0 what comes after it (`[R-11 owned-ballot]`).
+    /// A configuration that a leader proposes: only `owner` may propose its successor at ballot 0
+    /// (`[R-11 owned-ballot]`).
     ///
     /// # Errors
     /// As [`Configuration::with_membership`].
@@ -298,9 +300,9 @@ impl Configuration {
         })
     }
 
-    /// Checks that a descriptor's index, members and kind are those that its membership says, and that the rest of it is
-    /// possible in a lattice: its objects are replicated, or coded and changes are merged by lattice agreement, and its members alone
-    /// establish what comes next.
+    /// Checks that a descriptor's index, members and kind agree with its membership, and that the rest of it is
+    /// possible in a lattice: its objects are replicated, or coded with changes merged by lattice agreement, and its
+    /// members alone establish the successor.
     pub(super) fn check_lattice(&self) -> Result<(), InvalidConfiguration> {
         let descriptor = &self.descriptor;
         let fits = match &descriptor.lattice {

@@ -161,7 +161,8 @@ mod tests {
         }
     }
 
-    /// In any order of ids: who comes takes what is free, and who stays keeps what it has.
+    /// Servers get slots in any order of their ids: a new member takes a free slot, and a member that stays keeps its
+    /// slot.
     #[test]
     fn who_comes_takes_what_is_free() {
         let first = first();

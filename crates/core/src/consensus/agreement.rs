@@ -73,8 +73,8 @@ pub async fn read<E: Env>(env: &E, at: &Visit) -> Result<Option<Membership>, Cal
     Ok(kept.map(|kept| kept.membership))
 }
 
-/// Brings what was decided in an earlier configuration to a quorum here, so that nothing is decided here that does not contain
-/// it (`[R-16 agreement-moves]`).
+/// Brings a decision of an earlier configuration to a quorum here, so that every decision here contains it
+/// (`[R-16 agreement-moves]`).
 ///
 /// # Errors
 /// [`CallError`] without a quorum in time.
@@ -97,7 +97,7 @@ pub struct KeptJoin {
     pub is_marked: bool,
 }
 
-/// Joins a membership to what a quorum keeps in the cell.
+/// Joins a membership to the content of the cell at a quorum.
 pub(super) async fn join<E: Env>(
     env: &E,
     at: &Visit,
@@ -215,7 +215,7 @@ mod tests {
     use super::*;
     use crate::config::ServerId;
 
-    /// An acceptor has the join of what came, in any order and however often.
+    /// An acceptor has the join of all received values, in any order and however often they came.
     #[test]
     fn an_acceptor_keeps_the_join_of_all_that_came() {
         let first = Membership::first((1..=3).map(ServerId));

@@ -82,7 +82,7 @@ pub fn is_fate(cell: &[u8]) -> bool {
     cell.starts_with(PREFIX)
 }
 
-/// Decides what becomes of the version: `proposed`, or what was decided before.
+/// Decides the fate of the version: `proposed`, or an earlier decision.
 ///
 /// # Errors
 /// [`CallError`]; [`CallError::Moved`] also where members know a successor: they decide nothing any more, and the operation goes on

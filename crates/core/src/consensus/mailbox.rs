@@ -25,7 +25,7 @@ use bytes::{Bytes, BytesMut};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The cell in which the members of a configuration keep what was posted.
+/// The cell in which the members of a configuration keep posted changes.
 pub const MAILBOX_CELL: &[u8] = b"changes";
 
 /// The changes that were posted in a configuration.
@@ -150,7 +150,7 @@ mod tests {
         }
     }
 
-    /// It shows what it has to those that come then, too.
+    /// A full mailbox shows its content to later clients, too.
     #[test]
     fn a_full_mailbox_keeps_what_it_has() {
         let entry = |number: usize| Bytes::from(vec![number as u8; 1000]);

@@ -35,8 +35,7 @@ pub async fn read<E: Env>(env: &E, at: &Visit) -> Result<Option<Membership>, Cal
     }
 }
 
-/// Has what was read in an earlier configuration in all that proposers are done with here who begin afterwards
-/// (`[R-16 agreement-moves]`).
+/// Brings the result of reading an earlier configuration into all later decisions here (`[R-16 agreement-moves]`).
 ///
 /// # Errors
 /// [`CallError`] without a quorum in time.

@@ -15,8 +15,8 @@ use crate::error::DeciderError;
 use crate::gather::Visit;
 use bytes::Bytes;
 
-/// The key under which the service keeps what comes after this configuration. Ids of domains are random, so that clusters
-/// can share a service.
+/// The key under which the service keeps the successor of this configuration. Ids of domains are random, so that
+/// clusters can share a service.
 pub fn key_after(c: &ConfigurationId) -> String {
     let ConfigurationId {
         domain,
@@ -30,7 +30,7 @@ pub fn key_after(c: &ConfigurationId) -> String {
     format!("/areo/{:032x}/{partition}/{next}", domain.0)
 }
 
-/// Proposes an encoded configuration as the successor of the one visited, and returns what is decided.
+/// Proposes an encoded configuration as the successor of the visited one, and returns the decision.
 ///
 /// # Errors
 /// [`DeciderError`] says whether it may be decided all the same.

@@ -36,9 +36,9 @@ pub enum Outcome {
     Closed,
 }
 
-/// Decides the cell, with `value` or with what others proposed before. `inherited` is what acceptors of an earlier
-/// configuration had accepted when they were closed: it takes the place of `value`, and not of anything that was accepted
-/// here ([`read`] says why).
+/// Decides the cell, with `value` or with an earlier proposal of others. `inherited` is the value that acceptors of
+/// an earlier configuration had accepted when they were closed: it takes the place of `value`, but not of a value
+/// that was accepted here ([`read`] says why).
 ///
 /// # Errors
 /// [`CallError`] without a quorum in time; the value may be decided all the same, now or by a later proposer.
@@ -142,8 +142,8 @@ impl State {
     }
 }
 
-/// Asks a quorum for the cell, and promises nothing. In a visit that closes the configuration the acceptors that answer
-/// accept nothing afterwards, so that whatever was decided here is what this returns (`[X-20 decided-once]`).
+/// Asks a quorum for the cell, and promises nothing. In a visit that closes the configuration the answering acceptors
+/// accept nothing afterwards, so that this returns any decision that was made here (`[X-20 decided-once]`).
 ///
 /// What was accepted in a later configuration goes before it whatever the ballots are: a ballot of this configuration may
 /// be larger than those with which proposers who did not hear of it decided the cell in the next one.
@@ -344,8 +344,8 @@ pub struct Acceptor {
 }
 
 impl Acceptor {
-    /// True if its ballots are; one whose are not abstains, because what it promised is not known (`[N-1 bounded-numbers]`,
-    /// `[X-11 damage-abstains]`).
+    /// True if its ballots are possible. An acceptor with impossible ballots abstains, because its promises are not
+    /// known (`[N-1 bounded-numbers]`, `[X-11 damage-abstains]`).
     pub fn is_possible(&self) -> bool {
         let accepted = self.accepted.iter().map(|(ballot, _)| ballot);
         accepted.chain([&self.promised]).all(Ballot::is_possible)

@@ -78,7 +78,8 @@ pub async fn propose_from<E: Env>(
     unreachable!("there are fewer rounds than numbers")
 }
 
-/// Proposes a membership in a round. Returns what a quorum was sent in it, and whether that is marked: others sent something else.
+/// Proposes a membership in a round. Returns the join of the memberships that a quorum was sent in it, and whether it
+/// is marked: others sent another membership.
 ///
 /// # Errors
 /// [`CallError`] without a quorum in time.
@@ -110,7 +111,7 @@ pub async fn read<E: Env>(env: &E, at: &Visit) -> Result<Option<Membership>, Cal
     Ok(known)
 }
 
-/// The join of what a quorum was sent in a round; `None` if that is nothing.
+/// The join of the memberships that a quorum was sent in a round; `None` if there are none.
 ///
 /// # Errors
 /// As [`read`].

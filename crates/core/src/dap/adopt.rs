@@ -12,7 +12,7 @@ use crate::tag::Tag;
 use crate::timing;
 use std::time::Duration;
 
-/// True if the element that the member of `new` at this position is to hold can be made of what it holds in `old`.
+/// True if the member of `new` at this position can make its element from its element in `old`.
 pub fn is_adoptable(
     (old, new): (&Configuration, &Configuration),
     name: &Name,

@@ -54,8 +54,8 @@ impl Kind for CasSs {
 
     // ---- client half ----
 
-    /// The largest mark of a quorum. A client that makes room finishes what a writer has left half way, too: it takes the
-    /// newest version that EC-DAP would take (`[EC-11 acceptance-test]`), and puts it before it finalizes it.
+    /// The largest mark of a quorum. A client that makes room finishes a write that stopped half way, too: it takes
+    /// the newest version that EC-DAP would take (`[EC-11 acceptance-test]`), and puts it before it finalizes it.
     fn accepted(
         c: &Configuration,
         held: &[&HeldVersions],
@@ -100,8 +100,9 @@ impl Kind for CasSs {
         }
     }
 
-    /// `[CASSS-3 bounded-versions]`: of what is known to be complete the `delta + 1` largest elements stay, and of a quiet object
-    /// one. Above that everything stays that its writer may still finalize, and of the rest the largest.
+    /// Trims versions (`[CASSS-3 bounded-versions]`): of the complete versions the `delta + 1` largest elements stay,
+    /// and of a quiet object one. Above them every version stays that its writer may still finalize, and the largest
+    /// of the rest.
     fn trim(
         versions: &mut Versions,
         delta: u16,

@@ -132,7 +132,7 @@ fn collects_unfinalized(c: &Configuration, passed: &PassedVersions) -> bool {
 }
 
 impl Collect {
-    /// `wants[position]` is what the member is asked at first.
+    /// A collection whose first request to each member is `wants[position]`.
     pub(super) fn new(
         configuration: &Arc<Configuration>,
         name: &Name,
@@ -185,7 +185,7 @@ impl Collect {
         awaited.any(|member| may_answer(member) && member.patience > 0)
     }
 
-    /// Decides if it can; asks for what is missing if that is known to be missing.
+    /// Decides if it can. Asks for a part that is known to be missing.
     fn evaluate(&mut self) -> Decision<Outcome> {
         let replies = self
             .members
@@ -476,7 +476,7 @@ impl ConfiguredTally for Collect {
         }
     }
 
-    /// The hedge: whoever has not answered by now is not waited for.
+    /// The hedge: members that have not answered by now are no longer waited for.
     fn tick(&mut self) -> Decision<Outcome> {
         self.ticks = self.ticks.saturating_add(1);
         for member in &mut self.members {

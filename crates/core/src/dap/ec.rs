@@ -147,10 +147,10 @@ impl Kind for Ec {
 
     // ---- server half ----
 
-    /// PUT: what is held already is acknowledged (`[X-1 support-threshold]`); what trimming would evict at once only raises the
-    /// floor. Where a fence is above it a version is refused unless it is decided to be kept. Too many unconfirmed versions are
-    /// refused until one is completed and confirmed, or some are dropped (`[X-3 unconfirmed-cap]`); the write-back of a read is
-    /// never refused for that.
+    /// Judges a PUT: a version that is held already is acknowledged (`[X-1 support-threshold]`); a version that
+    /// trimming would evict at once only raises the floor. Below a fence a version is refused unless it is decided to
+    /// be kept. Too many unconfirmed versions are refused until one is completed and confirmed, or some are dropped
+    /// (`[X-3 unconfirmed-cap]`); the write-back of a read is never refused for that.
     fn admit(versions: &Versions, tag: Tag, arrival: Arrival, bounds: Bounds) -> Admission {
         let kept = usize::from(bounds.delta) + 1;
         let stored = versions.stored();

@@ -27,7 +27,7 @@ use crate::tag::Tag;
 /// The memory of a client of versions that it brought to a quorum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Remembers {
-    /// Nothing. Reads do not say either what the client has.
+    /// No version. Reads do not tell members either which version the client has.
     Nothing,
     /// Tags: a read that finds one need not write it back (`[F-2 own-puts]`).
     Tags,
@@ -101,7 +101,7 @@ pub(crate) trait Kind {
         versions.held(want, have)
     }
 
-    /// The version that a listing shows, and what is here of it.
+    /// The version that a listing shows, and the stored part of it.
     fn listed(versions: &Versions) -> Option<(Tag, Option<&StoredVersion>)> {
         let largest = versions.largest()?;
         Some((largest.tag, Some(largest)))

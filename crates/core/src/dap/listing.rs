@@ -11,14 +11,14 @@ use crate::timing;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// A page of what a quorum lists, tombstones included (`[X-18 tombstone-versions]`).
+/// A page of the objects that a quorum lists, tombstones included (`[X-18 tombstone-versions]`).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Listing {
     /// The largest version of each object, in order of the keys; not of those with a common prefix.
     pub entries: Vec<ListEntry>,
     /// The common prefixes of which a server lists some key.
     pub prefixes: BTreeMap<String, Option<Witness>>,
-    /// Keys that not all replies list alike: of a register a read alone tells what is current.
+    /// Keys that the replies list differently: only a read shows the current version of a register.
     pub disputed: BTreeSet<String>,
     /// The last key, or common prefix, that the page speaks for; `None`: there are no more.
     pub horizon: Option<String>,

@@ -136,8 +136,8 @@ async fn finalize_round<E: Env>(
     Ok(())
 }
 
-/// Has the members hold what they hold of these versions in earlier configurations (`[X-17 adopted-elements]`). Says of each
-/// version which members acknowledged it, as they would a put; nothing is said of the others.
+/// Asks each member to copy these versions from its earlier configurations (`[X-17 adopted-elements]`). Returns, per
+/// version, which members acknowledged it, as they would a put.
 ///
 /// # Errors
 /// [`CallError`].

@@ -13,7 +13,7 @@ pub use completion::Completion;
 pub use marks::{Fence, Marks};
 pub use stored::StoredVersion;
 
-/// All versions held of an object, and what is remembered of those that are not.
+/// All stored versions of an object, and the marks that remain of the others.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Versions {
     /// Ascending by tag; the largest is never evicted, nor trimmed.
@@ -41,7 +41,7 @@ pub struct Versions {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct MarksRecord {
     record: Handle,
-    /// Floor, stable and fence have not risen above what it says.
+    /// True if floor, stable tag and fence have not risen above those in the record.
     says_all: bool,
     /// It says a floor and nothing else.
     only_floor: bool,
@@ -277,7 +277,7 @@ impl Versions {
         turns
     }
 
-    /// After recovery: takes out what had been dropped and came back with old records.
+    /// After recovery: removes versions that had been dropped and came back with old records.
     pub fn drop_again(&mut self) -> Vec<Handle> {
         let stored = self.stored.iter().map(|stored| stored.tag);
         let dropped: Vec<Tag> = stored.filter(|tag| self.is_dropped(*tag)).collect();
@@ -438,8 +438,8 @@ impl Versions {
         stored.chain(marks).chain(damaged)
     }
 
-    /// The answer to a query (2.6 QUERY-LIST, 1.1 QUERY): a snapshot, with the largest element if it is wanted and newer
-    /// than what the asker has.
+    /// The answer to a query (2.6 QUERY-LIST, 1.1 QUERY): a snapshot, with the largest element if it is wanted and
+    /// newer than the asker's.
     pub fn held(&self, want: Want, have: Tag) -> HeldVersions {
         self.held_with(self.largest(), want, have)
     }

@@ -471,8 +471,8 @@ impl<E: Env> Domain<E> {
     }
 }
 
-/// EC-DAPopt without piggybacking: what this client brought there before is not put there again. What comes next is asked in
-/// a round of its own (2.4; with piggybacking, [`Newest::at_quorum`] judges).
+/// True if EC-DAPopt without piggybacking skips the put, because this client has put the version there before. The
+/// successor is asked for in a round of its own (2.4; with piggybacking, [`Newest::at_quorum`] judges).
 fn skips_put<E: Env>(client: &Client<E>, c: &Configuration, name: &Name, tag: Tag) -> bool {
     let keeps = of_kind!(c, K => K::REMEMBERS) == Remembers::Pairs;
     keeps && !c.options().piggyback && client.has_propagated(c, name, tag)

@@ -118,7 +118,7 @@ pub(super) enum DecisionEnd {
     Decided(WriteDecision),
     /// A sweep has given up the blocks of a manifest: nothing was written.
     GivenUp,
-    /// The domain has ceased to be conditional. Nothing was written, and what was proposed never will be
+    /// The domain has ceased to be conditional. Nothing was written, and no proposal of the write will ever be chosen
     /// (`[W-13 ceasing-to-be-conditional]`).
     Left {
         /// The upload of a manifest is committed.
@@ -158,7 +158,8 @@ impl<E: Env> Domain<E> {
         self.decide_after(name, wish, None).await
     }
 
-    /// [`Self::decide_write`] for a write that began before the domain became conditional. `put`: what it put there (`[W-12 becoming-conditional]`).
+    /// [`Self::decide_write`] for a write that began before the domain became conditional. `put`: the version that it
+    /// put there (`[W-12 becoming-conditional]`).
     pub(super) async fn decide_after(
         &self,
         name: &Name,
@@ -203,9 +204,9 @@ impl<E: Env> Domain<E> {
         decide(proposer.of_upload(upload)).await
     }
 
-    /// Has what is there chosen by a ballot of its own, and returns it: nothing that was proposed before at a smaller one is chosen any
-    /// more (`[W-11 given-up]`). An object that was never written gets a tombstone, because no version can be proposed again. `None`:
-    /// the domain has ceased to be conditional.
+    /// Re-proposes the current version at a new ballot, so that no earlier proposal can win any more
+    /// (`[W-11 given-up]`). Returns its tag. An object that was never written gets a tombstone, because no version
+    /// can be proposed again. `None`: the domain has ceased to be conditional.
     pub(super) async fn shut_out_earlier(&self, name: &Name) -> Result<Option<Tag>, Unavailable> {
         let Some(chosen) = self.choose_again(name).await? else {
             return Ok(None);

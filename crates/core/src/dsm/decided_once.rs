@@ -15,7 +15,7 @@ use crate::tag::Writer;
 use bytes::Bytes;
 
 impl<E: Env> Domain<E> {
-    /// Decides the cell and returns its value: `value`, or what was decided before.
+    /// Decides the cell and returns its value: `value`, or an earlier decision.
     ///
     /// # Errors
     /// [`Unavailable`] without a quorum in time; the value may be decided all the same, now or by a later proposer.
@@ -134,7 +134,7 @@ struct InheritedValues {
 }
 
 impl InheritedValues {
-    /// Takes along what was accepted in the configuration before this one, unless this one is final.
+    /// Takes along the value that was accepted in the configuration before this one, unless this one is final.
     async fn carry_to<E: Env>(
         &mut self,
         client: &Client<E>,

@@ -120,7 +120,7 @@ pub(super) fn era_of(name: &Name, c: &Configuration) -> u32 {
     }
 }
 
-/// The last version of a register, as what is found there.
+/// The last version of a register, as a read finds it.
 pub(super) fn found_of(last: LastVersion, c: &Configuration) -> FoundVersion {
     assert!(c.dap().is_conditional(), "it was a register there");
     FoundVersion {
@@ -141,7 +141,7 @@ pub(super) enum Departure {
     Stays,
     /// Nothing that comes next knows the object as a register (`[W-13 ceasing-to-be-conditional]`).
     Leaves {
-        /// The last version of the register; `None`: nothing was chosen, or what comes next has it.
+        /// The last version of the register; `None`: none was chosen, or the successor has it.
         last: Option<Box<LastVersion>>,
         next: Arc<Configuration>,
     },
@@ -205,7 +205,7 @@ impl<E: Env> Domain<E> {
         Ok(Departure::Leaves { last, next })
     }
 
-    /// After a put that a member takes in no more: on to what comes next, which it has shown.
+    /// Goes on to the successor, which a member has shown, after a put that the member takes in no more.
     pub(super) async fn leave<B>(&self, at: &Visit) -> Step<B> {
         assert!(!at.c().dap().is_conditional(), "registers take no puts");
         if at.is_last() {

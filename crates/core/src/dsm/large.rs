@@ -409,7 +409,7 @@ impl Fate {
     }
 }
 
-/// The version that the cell of an upload decided to commit, if it did: for those who check what is decided.
+/// The version that the cell of an upload has committed, if it has: for the checks of decisions.
 pub fn committed(decided: &Bytes) -> Option<(Name, Tag)> {
     match Fate::decode(decided) {
         Ok(Fate::Commit(commit)) => Some((commit.name, commit.tag)),

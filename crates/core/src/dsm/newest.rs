@@ -18,7 +18,7 @@ pub(super) struct Newest {
     pub(super) last: Visit,
     /// Some server holds it, or it is the initial one; and not only the caller claims to have it.
     pub(super) exists: bool,
-    /// `found` was found there, and not only on the way: what is said of its holders is said of that configuration.
+    /// True if `found` was found in the last configuration itself: its holders are members of that configuration.
     pub(super) in_last: bool,
 }
 
@@ -73,9 +73,9 @@ impl Newest {
 }
 
 impl<E: Env> Domain<E> {
-    /// A regular read (`[R-28 regular-reads]`): the newest version of what a quorum holds, which may not be at a quorum itself, so that a
-    /// later read may find an older one. Nothing is written back, for which a full disk may have no room: also for what is the same in
-    /// all versions.
+    /// A regular read (`[R-28 regular-reads]`): the newest version that a quorum holds. It may not be at a quorum
+    /// itself, so that a later read may find an older one. Nothing is written back, because a full disk may have no
+    /// room. The same is true for a part that is equal in all versions.
     ///
     /// # Errors
     /// [`Unavailable`].

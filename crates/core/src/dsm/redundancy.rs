@@ -42,7 +42,7 @@ pub enum MemberListing {
     Unknown,
 }
 
-/// An object, and what each member lists of it.
+/// An object, with the versions that each member lists.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ObjectRedundancy {
     pub name: Name,
@@ -336,8 +336,8 @@ fn only(name: &Name) -> ListRequest {
     }
 }
 
-/// The tally of [`Domain::redundancy`]: a page of what each member lists. It is decided when all have answered, or a quorum has and
-/// the others are out of reach or late.
+/// The tally of [`Domain::redundancy`]: a page of each member's list. It is decided when all have answered, or a
+/// quorum has and the others are out of reach or late.
 struct Census {
     request: ListRequest,
     quorum: usize,
@@ -482,7 +482,7 @@ fn compare_one(
     }
 }
 
-/// The newest version of an object: what a damaged member lists counts only where no other lists anything.
+/// The newest version of an object: the list of a damaged member counts only if no other member lists the object.
 fn newest(row: &[Option<&ListEntry>]) -> Tag {
     let of = |damaged: bool| {
         let entries = row.iter().flatten().filter(|it| it.damaged == damaged);

@@ -36,8 +36,8 @@ impl<E: Env> Domain<E> {
         let _ = self.remove_blocks(upload, blocks).await;
     }
 
-    /// Removes what a publication that its writer gives up has put: the blocks of a value of one writer, and of an upload in parts the list,
-    /// since another publication may have the parts.
+    /// Removes the blocks of a publication that its writer gives up: of a value of one writer all, of an upload in
+    /// parts the list, since another publication may have the parts.
     pub(super) async fn remove_own(&self, manifest: &Manifest) {
         match manifest {
             Manifest::Parts(blocks) => {

@@ -42,7 +42,7 @@ mod parts;
 /// The ages at which uploads are removed; in milliseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ages {
-    /// The present time, since 1970, by the caller's clock: only what was replaced is judged by it.
+    /// The present time, since 1970, by the caller's clock: it matters for replaced uploads only.
     pub now_ms: u64,
     /// Age after which undecided uploads without a new block are removed, by the servers' clocks; `None`: they are
     /// only counted.
@@ -181,9 +181,10 @@ impl<E: Env> Domain<E> {
         Ok(swept)
     }
 
-    /// Cells that were left when the blocks of their uploads went: what was committed and is written over is forgotten. What was
-    /// aborted is not: its writer may be slow, and must never hear anything else. What is not decided although its blocks are
-    /// removed was forgotten before, and came back with a late message (decision record 0021).
+    /// Forgets cells that were left when the blocks of their uploads were removed, if the upload was committed and is
+    /// overwritten. The cell of an aborted upload stays: its writer may be slow, and must never hear another
+    /// decision. A cell without a decision, whose upload has no blocks, was forgotten before, and came back with a
+    /// late message (decision record 0021).
     async fn forget_cells(&self, with_blocks: &BTreeSet<Bytes>) -> Result<(), Unavailable> {
         let (prefix, mut after) = (Bytes::from_static(large::PREFIX.as_bytes()), Bytes::new());
         loop {

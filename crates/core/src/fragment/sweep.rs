@@ -124,7 +124,7 @@ impl<E: Env> Sweep<'_, E> {
         homes.into_iter().collect()
     }
 
-    /// True if the file was removed; one that does not say what it is may be any.
+    /// True if the file was removed. A block that does not name its file (`None`) counts as one of an existing file.
     async fn is_gone(&mut self, home: Option<&Home>) -> Result<bool, Unavailable> {
         let Some(home) = home else { return Ok(false) };
         if !self.eras.contains_key(&home.file) {

@@ -25,7 +25,7 @@ use crate::gather;
 use crate::tag::{Tag, Writer};
 use bytes::Bytes;
 
-/// A chunk of the new content: what it is, not its bytes.
+/// A chunk of the new content: its digest and length, without its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Chunk {
     pub digest: Digest,
@@ -44,7 +44,7 @@ pub trait Source {
     /// They are not there any more: the content has changed since it was cut.
     fn load(&self, chunk: usize) -> impl Future<Output = Result<Bytes, Self::Error>>;
 
-    /// Hears that all new blocks are there: what is sent next changes the file.
+    /// Hook: all new blocks are written, and the next write changes the file.
     ///
     /// # Errors
     /// The file is to stay as it is.

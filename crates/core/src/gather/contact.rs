@@ -23,7 +23,8 @@ struct EarlyAnswer {
 }
 
 impl EarlyAnswers {
-    /// Drops all: what is asked for went to another configuration meanwhile, and may have come there after these were given.
+    /// Drops all early answers: the requested object went to another configuration meanwhile, and may have arrived
+    /// there after the answers.
     pub(crate) fn forget(&self) {
         self.0.borrow_mut().clear();
     }
@@ -35,7 +36,7 @@ impl EarlyAnswers {
         answers.iter().any(is_it)
     }
 
-    /// Keeps what the server answered about the object for a later configuration.
+    /// Keeps the server's answer about the object for a later configuration.
     pub(super) fn keep(&self, server: ServerId, name: &Name, later: LaterAnswer) {
         let LaterAnswer {
             configuration,
@@ -51,7 +52,7 @@ impl EarlyAnswers {
         });
     }
 
-    /// Takes out what the server answered about the object for the configuration.
+    /// Takes out the server's answer about the object for the configuration.
     pub(super) fn take(
         &self,
         configuration: ConfigurationId,

@@ -17,8 +17,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A visit of an operation to one configuration: where it asks, and what it hears there of the configuration's successors, so
-/// that no algorithm below the operations mentions pointers. Clones are the same visit.
+/// A visit of an operation to one configuration: it sends the requests there, and hears of the configuration's
+/// successors, so that no algorithm below the operations mentions pointers. Clones are one visit.
 #[derive(Clone)]
 pub struct Visit(Rc<Place>);
 
@@ -114,7 +114,7 @@ impl Visit {
         self.0.heard.borrow().at_quorum
     }
 
-    /// Takes in what the members said in one call, by position.
+    /// Takes in the pointers that the members showed in one call, by position.
     fn hear<'a>(&self, shown: impl Iterator<Item = &'a Successors> + Clone) {
         let mut heard = self.0.heard.borrow_mut();
         let heard = &mut *heard;
@@ -269,7 +269,7 @@ impl<T: ConfiguredTally> AddressedTally<T> {
         replied >= quorum && self.has_successor() || self.hurried
     }
 
-    /// The decision of the tally, unless what is asked for is elsewhere. `None` stands for that.
+    /// The decision of the tally, or `None` if the requested state is in another configuration.
     fn conclude(&self, decision: Decision<T::Output>) -> Decision<Option<T::Output>> {
         let decision = match decision {
             _ if self.at.is_forked() || self.moved() => Decision::Done(None),
@@ -336,7 +336,7 @@ impl<T: ConfiguredTally> AddressedTally<T> {
         }
     }
 
-    /// Keeps what the member answers for later configurations.
+    /// Keeps the member's answers for later configurations.
     fn keep_early(&mut self, from: usize, reply: Option<&mut Reply>) {
         let later = reply.map(contact::split).unwrap_or_default();
         if later.is_empty() {

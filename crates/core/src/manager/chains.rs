@@ -172,7 +172,8 @@ impl<E: Env> Chain<E> {
         Ok(LinkPage { links, end })
     }
 
-    /// One page of what a quorum has heard of, with the values that are known to be decided; and whether there is more.
+    /// One page of the cells that a quorum has heard of, with the values that are known to be decided; and whether
+    /// there are more.
     async fn listed(
         &self,
         after: Option<u32>,

@@ -58,7 +58,8 @@ impl<E: Env, F: Fn() -> E> Leader<E, F> {
         !self.due(host.posted()).is_empty()
     }
 
-    /// Makes what is posted, once in each domain. Returns how that ended in each; nothing, if there is nothing to do.
+    /// Makes the posted changes, once in each domain. Returns the result of each domain; empty if there is nothing to
+    /// do.
     pub async fn round(&mut self, host: &dyn LeaderHost) -> Vec<LedDomain> {
         let due = self.due(host.posted());
         self.find(&due).await;

@@ -115,7 +115,8 @@ impl<E: Env> Domain<E> {
         Ok(self.enter_into_directory(root, installed).await)
     }
 
-    /// Makes what was posted in a configuration of the domain; then tells the directory. `None`: there is nothing to make.
+    /// Makes the changes that were posted in a configuration of the domain; then updates the directory. `None`: there
+    /// is nothing to make.
     ///
     /// # Errors
     /// As [`leading::lead`].
@@ -150,7 +151,7 @@ impl<E: Env> Domain<E> {
         }
     }
 
-    /// Makes what was installed known to the directory, and returns it.
+    /// Makes the installed configuration known to the directory, and returns it.
     async fn enter_into_directory(
         &self,
         root: &Arc<Configuration>,

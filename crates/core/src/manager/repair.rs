@@ -388,7 +388,8 @@ impl Retries {
         failure.is_none_or(|failure| failure.again <= now)
     }
 
-    /// True if a read that is not to be tried again yet has shown that what is listed is not complete. Others may complete it later.
+    /// True if a read has shown that the listed version is not complete, and the next read is not due yet. Others may
+    /// complete the version later.
     fn is_unfinished(&self, domain: DomainId, object: &ObjectRedundancy, now: Instant) -> bool {
         let failure = self.failures.get(&(domain, object.name.clone()));
         failure.is_some_and(|it| it.unfinished == Some(object.tag) && it.again > now)

@@ -48,7 +48,7 @@ pub enum Refusal {
     RegisterFull = 19,
     /// All members are restarting the object's counters ([`crate::message::RestartNote`]). May pass.
     Restarting = 20,
-    /// The server has no descriptor or no memory left for what the request records. May pass.
+    /// The server has no descriptor or no memory left for the request's records. May pass.
     Exhausted = 21,
 }
 
@@ -91,7 +91,8 @@ impl Refusal {
         Some(refusal)
     }
 
-    /// True if the server has lost what it is asked for, or everything: it abstains until it is mended (`[X-11 damage-abstains]`).
+    /// True if the server has lost the requested state, or everything: it abstains until it is repaired
+    /// (`[X-11 damage-abstains]`).
     pub fn is_damage(self) -> bool {
         matches!(self, Refusal::Damaged | Refusal::RolledBack)
     }

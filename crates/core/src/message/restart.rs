@@ -19,7 +19,7 @@ pub enum Phase<T> {
     Recovering,
 }
 
-/// The phase of a member, and what it knows of the others.
+/// The phase of a member, and its knowledge of the others.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct Stance<T> {
     /// Its phase (`prp` in the paper).

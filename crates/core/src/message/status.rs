@@ -88,7 +88,7 @@ pub struct Transferred {
 }
 
 impl Transferred {
-    /// Takes in what was moved since.
+    /// Adds objects and bytes that were moved since.
     pub fn add(&mut self, more: Transferred) {
         self.objects += more.objects;
         self.bytes += more.bytes;

@@ -172,8 +172,8 @@ pub async fn leave_off<E: Env, C: Consensus<E>>(
     }
 }
 
-/// Has it decided what comes after the path, for which `next` is proposed, and makes that known: the path leads there then.
-/// `None`: what comes next is known there already, or something had to be finished first; the path is to be read again.
+/// Has the successor of the path decided, with `next` as the proposal, and makes it known: the path leads there then.
+/// `None`: a successor is known there already, or something had to be finished first; the path must be read again.
 pub(super) async fn extend<E: Env, C: Consensus<E>>(
     by: &Reconfigurer<'_, E, C>,
     path: Vec<Arc<Configuration>>,

@@ -88,8 +88,8 @@ pub(super) async fn append<E: Env, C: Consensus<E>>(
     }
 }
 
-/// Has a successor of the path's last configuration established that contains `todo`, and announces it: the path is to be looked at
-/// again. Returns what was heard of the changes of others.
+/// Has a successor of the path's last configuration established that contains `todo`, and announces it: the path must
+/// be looked at again. Returns the changes of others that it heard of.
 pub(super) async fn extend<E: Env, C: Consensus<E>>(
     by: &Reconfigurer<'_, E, C>,
     path: &[Arc<Configuration>],
@@ -120,8 +120,9 @@ pub(super) async fn extend<E: Env, C: Consensus<E>>(
     Ok(joined)
 }
 
-/// Goes along the path, and posts the change where a leader may make a successor that has it. Returns the path, and what a quorum of its last
-/// configuration has posted. `has_begun`: set before members may hear of the change.
+/// Goes along the path, and posts the change where a leader may make a successor that contains it. Returns the path,
+/// and the changes posted at a quorum of its last configuration. `has_begun`: set before members may hear of the
+/// change.
 async fn look<E: Env, C: Consensus<E>>(
     by: &Reconfigurer<'_, E, C>,
     known: &Arc<Configuration>,
@@ -212,8 +213,8 @@ fn check(last: &Configuration, next: &Membership) -> Result<(), AresError> {
     }
 }
 
-/// Has the last configuration of the path a successor established that contains `todo`. Returns what was heard of the changes
-/// of others, and the successor; `None`: there is one already.
+/// Has a successor of the path's last configuration established that contains `todo`. Returns the changes of others
+/// that it heard of, and the successor; `None`: there is one already.
 async fn establish<E: Env, C: Consensus<E>>(
     by: &Reconfigurer<'_, E, C>,
     path: &[Arc<Configuration>],

@@ -31,8 +31,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tracing::Instrument;
 
-/// Makes what was posted in a configuration, and returns the one that is final then; `None`: there is nothing to make, and nothing to
-/// finish. `known`: any final configuration of the domain. `posted`: what the leader's own server has.
+/// Makes the changes that were posted in a configuration, and returns the configuration that is final then; `None`:
+/// there is nothing to make, and nothing to finish. `known`: any final configuration of the domain. `posted`: the
+/// changes at the leader's own server.
 ///
 /// # Errors
 /// [`AresError`].

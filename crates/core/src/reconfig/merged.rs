@@ -28,9 +28,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use tracing::Instrument;
 
-/// Makes a change of a domain, together with those that others make at the same time, or after them. `known`: any final
-/// configuration of the domain. `approves`: whether the caller wants what the change comes to together with others, or after them;
-/// what it makes of its own base is wanted.
+/// Makes a change of a domain, together with changes that others make at the same time, or after them. `known`: any
+/// final configuration of the domain. `approves`: whether the caller accepts the result of the change together with
+/// others, or after them; the result of the change alone is always accepted.
 ///
 /// # Errors
 /// [`AresError`].
@@ -101,7 +101,7 @@ async fn to_the_end<E: Env, C: Consensus<E>>(
     }
 }
 
-/// The change after what others made, up to `last` (`[A-13 change-after-its-base]`).
+/// The change on top of the changes that others made, up to `last` (`[A-13 change-after-its-base]`).
 async fn made_after(
     last: &Arc<Configuration>,
     change: &Change,
@@ -150,7 +150,7 @@ async fn look<E: Env, C: Consensus<E>>(
     Ok(Look { path, posted })
 }
 
-/// The configuration to propose: what the change comes to with those that others posted, or alone.
+/// The configuration to propose: the result of the change with those that others posted, or alone.
 async fn proposal(
     here: &Change,
     posted: &BTreeSet<Bytes>,

@@ -86,7 +86,7 @@ impl Sequences {
         led.insert(domain_of(c), c.clone());
     }
 
-    /// The writer with which this client may propose at ballot 0 what comes after the configuration, if it may: once
+    /// The writer with which this client may propose the successor of the configuration at ballot 0, if it may: once
     /// (`[R-11 owned-ballot]`).
     pub(super) fn take_ballot(&self, c: &Configuration) -> Option<Writer> {
         let mut led = self.led.borrow_mut();
@@ -95,7 +95,7 @@ impl Sequences {
         taken.and_then(|led| led.descriptor().decided_by.owner())
     }
 
-    /// Checks that what was seen of the sequence allows for the pointer.
+    /// Checks that the known part of the sequence allows for the pointer.
     pub(super) fn fits(&self, pointer: &Pointer) -> Result<(), Fork> {
         let (finals, pending) = (self.finals.borrow(), self.pending.borrow());
         let domain = domain_of(&pointer.configuration);
@@ -164,8 +164,9 @@ pub async fn put_config<E: Env>(
     Ok(nearest.clone())
 }
 
-/// Makes what is known to come after the configuration that was asked known to a quorum there, unless a final pointer is known; what
-/// members show with that is known then. Returns whether members had shown all of it before.
+/// Makes the known successors of the asked configuration known to a quorum there, unless a final pointer is known.
+/// The successors that members show with their answers are known afterwards. Returns whether members had shown all of
+/// them before.
 ///
 /// In DynaStore it is made known until a quorum shows that and nothing else: of what is known at the end of two such calls one
 /// contains the other, so that all operations go on to a common successor (`[R-22 collect-again]`).

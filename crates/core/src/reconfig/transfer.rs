@@ -39,7 +39,7 @@ use std::sync::Arc;
 /// The progress of a reconfiguration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
-    /// Consensus on what comes next.
+    /// Consensus on the successor.
     Deciding,
     /// The decision is made known to the last configuration.
     Announcing,
@@ -206,8 +206,9 @@ fn outcome(moved: Result<(), Stop>) -> Result<TransferOutcome, Unavailable> {
     }
 }
 
-/// Moves the cells, or the registers, of all sources, from the last one on: what was accepted in a later configuration goes before
-/// what was accepted in an earlier one (`docs/decisions/0007-what-a-pointer-does.md`), and here the first value to come counts.
+/// Moves the cells, or the registers, of all sources, from the last one on: a value accepted in a later configuration
+/// goes before one accepted in an earlier one (`docs/decisions/0007-what-a-pointer-does.md`), and here the first
+/// value to come counts.
 async fn backwards<'a, E: Env>(
     sources: &[Arc<Configuration>],
     source: impl Fn(usize) -> Source<'a, E>,
@@ -227,8 +228,9 @@ async fn backwards<'a, E: Env>(
     Ok(())
 }
 
-/// Moves what was put in the sources before the domain became conditional: of each object the largest version that any of them holds
-/// (`[W-12 becoming-conditional]`). `conditional`: the sources after them, whose registers were moved.
+/// Moves the versions that were put in the sources before the domain became conditional: of each object the largest
+/// version that any of them holds (`[W-12 becoming-conditional]`). `conditional`: the sources after them, whose
+/// registers were moved.
 async fn puts<'a, E: Env>(
     plain: &[Arc<Configuration>],
     conditional: &[Arc<Configuration>],
@@ -259,7 +261,7 @@ async fn puts<'a, E: Env>(
     Ok(())
 }
 
-/// Moves what is not moved backwards: of it the largest counts, or the join of all, wherever it comes from.
+/// Moves the state that is not moved backwards: its largest value counts, or the join of all values, in any order.
 async fn everything_else<'a, E: Env>(
     sources: &[Arc<Configuration>],
     source: impl Fn(usize) -> Source<'a, E>,
@@ -289,7 +291,7 @@ fn place(sources: &[Arc<Configuration>], later: Arc<Configuration>) -> Result<us
     found.ok_or(Stop::Final(later))
 }
 
-/// A part of what is to be moved.
+/// A part of the state that is to be moved.
 type Part<'a> = Pin<Box<dyn Future<Output = Result<(), Stop>> + 'a>>;
 
 /// One configuration that is being emptied into the target.
@@ -371,7 +373,7 @@ impl<E: Env> Source<'_, E> {
         }
     }
 
-    /// Registers what is registered here, if this is the root domain.
+    /// Moves the registered servers, if this is the root domain.
     async fn servers(&self) -> Result<(), Stop> {
         let at = self.closed();
         let listed = registered::list(self.env, &at).await;

@@ -49,7 +49,7 @@ pub enum Step<B> {
     GoOn,
     /// It asks again: this configuration, or a later one that it heard of.
     Again(Arc<Configuration>),
-    /// It ends here: what comes next does not matter to it.
+    /// The walk ends here: successors do not matter to it.
     End(B),
 }
 
@@ -175,9 +175,9 @@ fn sequence_of(c: &Configuration) -> (DomainId, u32) {
 }
 
 impl<E: Env> Walk<'_, E> {
-    /// After a visit: the configuration to go on at, if any is known. Pending ones are first made known to a quorum of the
-    /// configuration that was just asked (`[A-4 from-the-asked]`); a final one is remembered. `known`: what was heard of in this
-    /// walk, and not come to; what was heard here is added to it.
+    /// After a visit: the next configuration, if any is known. Pending ones are first made known to a quorum of the
+    /// configuration that was just asked (`[A-4 from-the-asked]`); a final one is remembered. `known`: configurations
+    /// that were heard of in this walk, and not visited; those that were heard of here are added to it.
     async fn advance(
         &self,
         at: &Visit,
@@ -221,8 +221,8 @@ impl<E: Env> Walk<'_, E> {
         Ok(Some(pointer.configuration.clone()))
     }
 
-    /// The join of what was heard of and not come to with the configuration that was asked, if something of that is beside it
-    /// (`[R-30 walks-join]`).
+    /// The join of the asked configuration with those that were heard of and not visited, if one of these is its
+    /// sibling (`[R-30 walks-join]`).
     fn join_beside(
         &self,
         c: &Arc<Configuration>,
@@ -309,7 +309,8 @@ pub(super) async fn read_pointers<E: Env>(env: &E, at: &Visit) -> Result<(), Cal
     Ok(())
 }
 
-/// [`path`] with a request of the caller to each configuration on the way: any request, because members show what comes next with every reply.
+/// [`path`] with a request of the caller to each configuration on the way: any request, because members show
+/// successors with every reply.
 ///
 /// # Errors
 /// As [`path`].
@@ -343,8 +344,8 @@ pub(super) async fn path_asking<E: Env>(
     Ok(path)
 }
 
-/// The path without what a change of the kind says to be superseded: of several such changes, what comes before the last one was final
-/// before that was proposed (`[W-14 change-of-kind-alone]`).
+/// The path without configurations that a change of the kind supersedes: of several such changes, the configurations
+/// before the last one were final before it was proposed (`[W-14 change-of-kind-alone]`).
 pub(super) fn since_last_change_of_kind(
     mut path: Vec<Arc<Configuration>>,
 ) -> Vec<Arc<Configuration>> {

@@ -13,8 +13,9 @@ use crate::pointer::{Fork, Pointer, Successors};
 use std::sync::Arc;
 
 impl Server {
-    /// A request to a configuration: the pointers that come with it are taken in first (`[A-8 closed-get]`), what is known of
-    /// successors goes with the answer. Both are one step, so that the reply is one snapshot (`[C-2 atomic-snapshot]`).
+    /// Handles a request to a configuration: the pointers that come with it are taken in first (`[A-8 closed-get]`),
+    /// and the known successors go with the answer. Both are one step, so that the reply is one snapshot
+    /// (`[C-2 atomic-snapshot]`).
     pub(super) fn enveloped(
         &mut self,
         now: Instant,
@@ -72,8 +73,8 @@ impl Server {
         }
     }
 
-    /// Hears what comes after a configuration; drops what that makes superfluous. Of two configurations that contradict each
-    /// other the server keeps the one that it knows, and refuses the other.
+    /// Takes in a successor of a configuration; drops state that becomes superfluous. Of two configurations that
+    /// contradict each other the server keeps the one that it knows, and refuses the other.
     pub(super) fn hear(
         &mut self,
         now: Instant,
@@ -108,7 +109,8 @@ impl Server {
         Ok(())
     }
 
-    /// Checks that what the server knows of the sequence allows for the pointer, which stands at the configuration of this key.
+    /// Checks that the server's part of the sequence allows for the pointer, which stands at the configuration of
+    /// this key.
     fn fits(&self, after: &ConfigurationId, pointer: &Pointer) -> Result<(), Refusal> {
         let c = &pointer.configuration;
         let id = c.id();
@@ -138,8 +140,8 @@ impl Server {
         }
     }
 
-    /// Drops what the configuration need not keep: everything if a later one of its domain is final and that is
-    /// remembered for the whole domain; its state if its own pointer is final (`[A-11 drop-when-final]`).
+    /// Drops state that the configuration need not keep: everything if a later configuration of its domain is final
+    /// and that is remembered for the whole domain; its state if its own pointer is final (`[A-11 drop-when-final]`).
     pub(super) fn collect(&mut self, key: ConfigurationId) {
         let Some(state) = self.states.get_mut(&key) else {
             return;
@@ -153,7 +155,7 @@ impl Server {
         }
     }
 
-    /// The latest configuration of a domain; what the asker knows is known here afterwards (`[X-21 directory-join]`).
+    /// The latest configuration of a domain; takes in the one that the asker knows first (`[X-21 directory-join]`).
     pub(super) fn latest(
         &mut self,
         domain: DomainId,
@@ -270,7 +272,7 @@ impl Server {
     }
 }
 
-/// True if something was refused because of what comes next: then that is shown, also without piggybacking.
+/// True if the reply refuses because of a successor: then the successor is shown, also without piggybacking.
 fn says_closed(reply: &Reply) -> bool {
     let is_closed = |answer: &Answer| matches!(answer, Answer::Ranked(ranked) if ranked.closed);
     let answers = reply.answers();

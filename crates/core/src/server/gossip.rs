@@ -52,7 +52,7 @@ impl Server {
         now >= self.gossip.due && self.states.values().any(ConfigurationState::gossips)
     }
 
-    /// Makes up what it says with the next batch. What was not said yet is out of date.
+    /// Composes the gossip of the next batch. Gossip that was not sent yet is out of date.
     pub(super) fn speak(&mut self, now: Instant) {
         if !self.serving || self.unreadable || !self.gossip_is_due(now) {
             return;

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Server {
-    /// True if what is asked of a configuration is answered for its successors, too.
+    /// True if a request to a configuration is answered for its successors, too.
     pub(super) fn answers_once(&self, id: &ConfigurationId, body: &Body) -> bool {
         let state = &self.states[id];
         let is_wanted = state
@@ -48,7 +48,7 @@ impl Server {
         later
     }
 
-    /// Adds to the reply what the server would answer in later configurations. One whose answer would be a refusal is left out.
+    /// Adds the server's answers in later configurations to the reply. An answer that would be a refusal is left out.
     pub(super) fn answer_for_later(
         &mut self,
         now: Instant,

@@ -137,7 +137,7 @@ impl Ledger {
         handle
     }
 
-    /// Keeps a record without a payload, which is not what the server has to show for its votes: that would not be growth.
+    /// Appends a record without a payload that does not state the server's votes: such a record is no growth.
     pub(super) fn append_aside(&mut self, header: Header) -> Handle {
         let had_grown = self.has_grown;
         let handle = self.append(header);
@@ -201,7 +201,7 @@ impl Ledger {
         pinned.chain(buried).collect()
     }
 
-    /// The replies given so far are released: what was superseded goes with the next steps.
+    /// The replies given so far are released: superseded records are freed with the next steps.
     pub(super) fn unpin(&mut self) {
         let was_drawn = |(handle, _): &(Handle, _)| handle.0 < self.drawn;
         assert!(self.pinned.iter().all(was_drawn), "what goes was drawn");

@@ -73,8 +73,8 @@ impl Registry {
         }
     }
 
-    /// Answers if a start of this incarnation would be registered. A server that keeps a log gets its last known record. A
-    /// server that keeps a log learns what is known of it.
+    /// Answers whether a start of this incarnation would be registered. A server that keeps a log gets its last known
+    /// record.
     fn ask(&self, record: &ServerRecord) -> Result<Reply, Refusal> {
         match self.servers.get(&record.key()) {
             Some((known, _)) if known.rank() >= record.rank() => Ok(outdated(known)),
@@ -111,7 +111,7 @@ impl Registry {
         self.know(record, ledger)
     }
 
-    /// Joins the record with what is known.
+    /// Joins the record with the known one.
     pub(super) fn know(
         &mut self,
         record: ServerRecord,

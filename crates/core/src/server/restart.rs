@@ -19,7 +19,7 @@ use crate::message::{Phase, Stance};
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub(super) struct Restart<T> {
     own: usize,
-    /// The last stance of each member, by position; in its own place what it says itself.
+    /// The last stance of each member, by position; in its own place its own.
     said: Vec<Stance<T>>,
     /// The last stance of this member that each member has heard (`echo`).
     echo: Vec<Stance<T>>,
@@ -105,8 +105,8 @@ impl<T: Copy + Ord> Restart<T> {
         self.seen[member] && self.echo[member] == self.stance() || self.is_ahead(member)
     }
 
-    /// No run leads to what it has heard: while a member applies a value no other one is at another value; and members are idle only
-    /// before all agree, or after all have applied.
+    /// True if no run leads to the heard stances: while a member applies a value no other one is at another value;
+    /// and members are idle only before all agree, or after all have applied.
     fn is_impossible(&self) -> bool {
         let phases = || self.said.iter().map(|said| said.phase);
         let applied = phases().find_map(|phase| match phase {
@@ -124,7 +124,7 @@ impl<T: Copy + Ord> Restart<T> {
         phases().any(differs) || phases().any(agrees) && phases().any(|it| it == Phase::Idle)
     }
 
-    /// Goes as far as what it has heard allows.
+    /// Goes as far as the heard stances allow.
     pub(super) fn step(&mut self) {
         let own = self.stance();
         let recovers = |member: usize| self.said[member].phase == Phase::Recovering;

@@ -134,7 +134,8 @@ impl Restarting {
         (0..self.peers.len()).filter(move |member| self.is_silent(now, *member))
     }
 
-    /// Takes in what another member says. `turn`: the server's last note; `tell`: what is here of an object.
+    /// Takes in the note of another member. `turn`: the server's last note; `tell`: the server's holdings of an
+    /// object.
     pub(super) fn hear(
         &mut self,
         (now, turn): (Instant, u64),

@@ -35,7 +35,7 @@ pub(in crate::dap) struct Finalize {
 struct Member {
     want: Want,
     acknowledged: bool,
-    /// Answers that are to come: an earlier one than the last says nothing of what was asked last.
+    /// Answers that are to come. Only the last of them answers the last request.
     owed: u32,
     refused: bool,
     /// Out of reach for now.
@@ -128,7 +128,7 @@ impl Finalize {
         self.members.iter().filter(|member| is_so(member)).count()
     }
 
-    /// True if the elements make what is wanted.
+    /// True if the elements make the wanted part of the value.
     fn has_enough(&self) -> bool {
         let alike = self.alike();
         let elements = alike.iter().flat_map(|it| &self.members[*it].element);

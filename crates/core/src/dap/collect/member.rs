@@ -14,7 +14,7 @@ pub(super) struct Member {
     /// Its one answer to the query (`[X-5 single-reply]`: by one single reply).
     pub(super) held: Option<HeldVersions>,
     pub(super) element: Option<(Tag, Element)>,
-    /// Ticks for which its answer is waited for. After them it is late: others are asked as well, and what it answers is
+    /// Ticks for which its answer is waited for. Then it is late: other members are asked as well, and its answer is
     /// still welcome.
     pub(super) patience: u32,
     /// It is waited for although others make a quorum ([`PassedVersions::awaited`](crate::dap::PassedVersions::awaited)).
@@ -35,7 +35,7 @@ pub(super) enum Asks {
 pub(super) const REFUSED: Asks = Asks::Fetch(Tag::INITIAL);
 /// Ticks after which a member that did not answer a query is late.
 pub(super) const QUERY_PATIENCE: u32 = 1;
-/// The patience with a fetch: what is fetched is large, or rare.
+/// The patience with a fetch: the fetched element is large, or rare.
 pub(super) const FETCH_PATIENCE: u32 = 7;
 /// The patience with a query to a member that is known to hold the version that the reader needs.
 pub(super) const AWAITED_PATIENCE: u32 =

@@ -36,7 +36,7 @@ fn elements(c: &Arc<Configuration>, number: u64) -> Vec<Element> {
 /// The end of one sequence of events; `None` if there was no decision.
 type End = Option<Decision<Outcome>>;
 
-/// Members that hold versions, and what they do when they are asked.
+/// Members that hold versions, and their reactions to requests.
 struct Members {
     c: Arc<Configuration>,
     /// For each member the numbers of the versions that it holds, ascending.
@@ -214,7 +214,7 @@ fn a_version_at_all_members_is_found_from_every_quorum() {
     }
 }
 
-/// Version 3 (fragments) or 4 (copies) is complete, 5 is under way anywhere: what is found is never older.
+/// Version 3 (fragments) or 4 (copies) is complete, 5 is under way anywhere: a read finds no older version.
 #[test]
 fn a_complete_version_is_found_whatever_is_under_way() {
     for (c, complete) in shapes().iter().flat_map(|c| [(c, 3), (c, 4)]) {
@@ -257,8 +257,9 @@ fn a_complete_version_is_found_whatever_is_under_way() {
     }
 }
 
-/// Members that answer the query and then fail: the element comes from another, or the collection begins again; what is
-/// damaged is no holder, so that a write-back repairs it (`[X-5 single-reply]`, `[X-11 damage-abstains]`).
+/// Members answer the query and then fail: the element comes from another member, or the collection begins again. A
+/// member with a damaged element is no holder, so that a write-back repairs it (`[X-5 single-reply]`,
+/// `[X-11 damage-abstains]`).
 #[test]
 fn an_element_that_does_not_come_is_fetched_elsewhere() {
     let choices = [Does::Answer, Does::Stall, Does::Damaged, Does::Evict];

@@ -30,15 +30,16 @@ use std::sync::Arc;
 /// The last version of a register that is closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastVersion {
-    /// The version, and what it follows.
+    /// The version, with its lineage.
     pub current: CurrentVersion,
     pub value: Value,
     /// The length of that.
     pub length: u64,
 }
 
-/// Decides the last version of a register in a configuration after which, as `pointer` says, the object is none. `ends`: if
-/// nothing was ever written a tombstone is chosen, so that what the caller has proposed before never will be.
+/// Decides the last version of a register in a configuration whose successor, `pointer`, is not conditional. `ends`:
+/// if the object was never written a tombstone is chosen, so that no earlier proposal of the caller will ever be
+/// chosen.
 ///
 /// # Errors
 /// [`CallError`]; [`CallError::Moved`] if what comes next is final, and has it.

@@ -41,7 +41,7 @@ enum State {
 /// The result of a fetch.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Fetched {
-    /// Elements that make what is wanted of the value.
+    /// Elements that make the wanted part of the value.
     Elements(Vec<Element>),
     /// The version went for a newer one, or members are late: ask again which is current.
     Again,

@@ -21,9 +21,9 @@ pub struct Register {
 /// The promises that a server remembers for registers of which it has nothing else (`[W-16 ballot-floor]`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BallotFloor {
-    /// Not below that of any of these registers, so that what is recorded of one later is taken for later.
+    /// At least the turn of each of these registers, so that a later record of one counts as later.
     pub turn: u64,
-    /// Not below what was promised of any of them.
+    /// At least the promises of each of them.
     pub promised: Ballot,
 }
 

@@ -74,7 +74,8 @@ impl Kind for EcPublished {
 
     // ---- server half ----
 
-    /// PUT: what is listed is acknowledged; what trimming would empty at once is listed without its element.
+    /// Judges a PUT: a listed version is acknowledged; a version that trimming would empty at once is listed without
+    /// its element.
     fn admit(versions: &Versions, tag: Tag, _: Arrival, bounds: Bounds) -> Admission {
         let is_larger = |stored: &&StoredVersion| stored.tag > tag && stored.form != Form::Trimmed;
         if versions.find(tag).is_some() {

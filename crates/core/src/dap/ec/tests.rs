@@ -125,8 +125,8 @@ fn weakened(
 
 // ---- lists by hand --------------------------------------------------------------------------------------------------
 
-/// `[EC-6 stale-trim]`, schedule T3: t1 is complete, t2 and t3 are under way; the published rule returns what was there
-/// before.
+/// Schedule T3 of `[EC-6 stale-trim]`: t1 is complete, t2 and t3 are under way; the published rule returns an older
+/// version.
 #[test]
 fn the_published_rule_returns_a_stale_version_and_ours_asks_again() {
     let c = configuration(5, 3, 1);

@@ -32,8 +32,8 @@ impl Marks {
     }
 }
 
-/// A limit to what is taken in (`[X-3 unconfirmed-cap]`): versions up to a tag only if they are confirmed or decided to be
-/// kept.
+/// A limit to new versions (`[X-3 unconfirmed-cap]`): versions up to a tag are taken in only if they are confirmed or
+/// decided to be kept.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Fence {
     /// Up to which tag. A later fence of the object reaches further, because the one before ended at a confirmed version.

@@ -66,7 +66,8 @@ impl<E: Env> Proposer<'_, E> {
         })
     }
 
-    /// The end of a write that was applied: what was decided is brought to where the domain is not conditional.
+    /// The end of a write that was applied: brings the decided version to the configuration in which the domain is
+    /// not conditional.
     pub(super) async fn hand_on(mut self, own: LastOwn) -> Result<DecisionEnd, WriteError> {
         let LastOwn {
             tag,

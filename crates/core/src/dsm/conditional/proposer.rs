@@ -94,11 +94,11 @@ pub(super) enum ProposalEnd {
     },
     /// The fate of this version of its own cannot be known any more.
     Outrun(Tag),
-    /// It has written what it was to write, in a domain that has ceased to be conditional by now.
+    /// It has written its version, in a domain that has ceased to be conditional by now.
     Last(Box<LastOwn>),
-    /// The domain has ceased to be conditional; what it proposed, if it still has some, may have been applied.
+    /// The domain has ceased to be conditional; a version that it proposed may have been applied.
     Left,
-    /// A sweep has given up the blocks of what it writes: it is no version, and never will be.
+    /// A sweep has given up the blocks of its value: the value is no version, and never will be.
     GivenUp,
 }
 
@@ -156,7 +156,7 @@ impl<'a, E: Env> Proposer<'a, E> {
         }
     }
 
-    /// True if the upload of what it writes is committed.
+    /// True if the upload of its value is committed.
     pub(super) fn is_committed(&self) -> bool {
         self.upload.is_some_and(|upload| upload.is_decided)
     }
@@ -341,8 +341,8 @@ impl<'a, E: Env> Proposer<'a, E> {
         self.write(at, ballot, &base.current, wish).await
     }
 
-    /// True if the blocks of what it writes stay, if it has some (`[W-11 given-up]`). To be asked with the promises for a proposal, before it is
-    /// made: who gives the upload up then makes a later one.
+    /// True if the blocks of its value stay, if it has some (`[W-11 given-up]`). It must ask with the promises for a
+    /// proposal, before it proposes: a client that gives the upload up then makes a later proposal.
     async fn keeps_blocks(&mut self) -> Result<bool, Unavailable> {
         match &mut self.upload {
             None => Ok(true),
@@ -408,7 +408,7 @@ impl<'a, E: Env> Proposer<'a, E> {
         })
     }
 
-    /// The end with what is there: it is settled first (`[W-5 current-version]`).
+    /// Ends with the current version, after settling it (`[W-5 current-version]`).
     async fn conclude(
         &self,
         at: &Visit,

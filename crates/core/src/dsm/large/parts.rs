@@ -442,7 +442,7 @@ impl<E: Env> Domain<E> {
         put.map_err(sweep::unavailable)
     }
 
-    /// Has it decided what becomes of these publications. `None`: what one of them needs is not known.
+    /// Has the fates of these publications decided. `None`: it is not known what one of them needs.
     async fn judge(&self, publications: Vec<Writer>) -> Result<Option<Verdicts>, Unavailable> {
         let mut judged = Verdicts::default();
         for publication in publications {

@@ -87,7 +87,8 @@ fn what_only_damaged_members_list_is_looked_at() {
     assert_eq!(rows(&pages), [("a".into(), 2, listed)]);
 }
 
-/// Behind the end of a page that was cut its member has not spoken: it does not lack what it was not asked for.
+/// A page that was cut says nothing about the objects behind its end: the member does not lack objects that it was
+/// not asked for.
 #[test]
 fn a_page_ends_where_the_first_member_s_does() {
     let pages = [

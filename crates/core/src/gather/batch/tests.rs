@@ -8,7 +8,7 @@ use crate::tag::Tag;
 
 type Call = Quorum<Vec<usize>, fn(&mut Vec<usize>, usize, Reply) -> Fold>;
 
-/// Counts what is stored; a call that begins with `skipped` members asks those nothing.
+/// A quorum call that counts the members which store the object.
 fn call(key: &str) -> Call {
     let c = replicated(3);
     let query = Access::query(Want::Tags, Tag::INITIAL);

@@ -81,7 +81,7 @@ fn call(
     Call::new(&members, told, deadline, now)
 }
 
-/// Sends what there is to send; returns the positions.
+/// Sends the pending requests; returns the positions.
 fn send(call: &mut Call<Told>) -> Vec<usize> {
     send_after(call, 0)
 }
@@ -323,7 +323,7 @@ fn only_what_comes_after_the_request_puts_patience_off() {
     assert_eq!(send(&mut call), [0]);
 }
 
-/// A server that was not asked sends nothing for this call: what comes from there is for other calls.
+/// A server that was not asked sends nothing for this call: its bytes belong to other calls.
 #[test]
 fn a_request_that_was_held_back_puts_no_patience_off() {
     for event in [Event::Refused(Refusal::Busy), Event::Unreachable] {

@@ -222,7 +222,7 @@ impl<E: Env> Source<'_, E> {
         found.map_err(|failed| stop(failed, &at))
     }
 
-    /// Brings each version to those servers of the target that do not hold it. Returns what is there then.
+    /// Brings each version to the servers of the target that do not hold it. Returns the resulting holders.
     async fn send<'a>(
         &self,
         to: &Visit,

@@ -56,7 +56,7 @@ impl<E: Env> Source<'_, E> {
         self.each(async |name| self.last_version(name).await).await
     }
 
-    /// Moves what is listed here of objects that are registers in a conditional domain.
+    /// Moves the listed objects that are registers in a conditional domain.
     async fn each(&self, moves: impl AsyncFn(&Name) -> Result<u64, Stop>) -> Result<(), Stop> {
         for kind in Kind::ALL.into_iter().filter(|kind| kind.is_register()) {
             self.each_of(kind, &moves).await?;
@@ -121,8 +121,8 @@ impl<E: Env> Source<'_, E> {
         }
     }
 
-    /// Nothing is moved of an object that cannot be read here. One that was written over, or removed, since the source was closed is in the
-    /// target, based on what was lost (`[W-18 lost-version]`).
+    /// Moves nothing of an object that cannot be read here. If the object was overwritten or removed since the source
+    /// was closed, the target has the new version, based on the lost one (`[W-18 lost-version]`).
     async fn written_over(&self, name: &Name, failed: Unavailable) -> Result<u64, Stop> {
         assert!(failed.is_lost(), "otherwise it is asked for again");
         let to = Visit::new(self.target);
@@ -282,7 +282,8 @@ impl<E: Env> Source<'_, E> {
         }))
     }
 
-    /// The version that is to be chosen in the target: the one that may be chosen there already, otherwise what the source has. `None`: ask again.
+    /// The version to be chosen in the target: the one that may be chosen there already, otherwise the source's.
+    /// `None`: ask again.
     async fn proposed(
         &self,
         to: &Visit,

@@ -79,7 +79,7 @@ fn a_position_is_no_news_and_no_growth() {
     assert_eq!(registry.introduce(own.id, 1).len(), 1);
 }
 
-/// Only a server that keeps a log asks for what is known of it.
+/// Only a server that keeps a log asks for its last known record.
 #[test]
 fn a_start_is_told_the_last_record_of_its_server() {
     let (mut registry, mut ledger) = (Registry::default(), Ledger::default());

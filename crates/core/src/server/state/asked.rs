@@ -13,8 +13,8 @@ use crate::tag::Tag;
 use std::sync::Arc;
 
 impl ConfigurationState {
-    /// The object, unless it abstains: what was lost is not known, or its kind does not name it (`[X-11 damage-abstains]`,
-    /// `[X-40 named-loss]`).
+    /// The versions of the object, unless it abstains: the lost version is not known, or its kind does not name it
+    /// (`[X-11 damage-abstains]`, `[X-40 named-loss]`).
     pub(super) fn speaking(&self, name: &Name) -> Result<Option<&Versions>, Refusal> {
         self.unless(name, |versions| !self.names_lost(versions))
     }

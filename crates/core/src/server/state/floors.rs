@@ -33,7 +33,7 @@ struct RecordedFloor {
     record: Option<Handle>,
 }
 
-/// The bucket of a name. It is part of what is stored, and never changes.
+/// The bucket of a name. Buckets are stored, and never change.
 fn bucket(name: &[u8]) -> u8 {
     let bucket = stable_hash(name) % limits::NAME_BUCKETS;
     u8::try_from(bucket).expect("there are 256")

@@ -10,7 +10,7 @@ use crate::tag::Tag;
 use bytes::Bytes;
 use std::ops::Bound;
 
-/// A version that is listed, and what is here of it.
+/// A listed version, and the stored part of it.
 type ShownVersion<'a> = (Tag, Option<&'a StoredVersion>);
 
 /// Keys that are looked at for one that shows that a common prefix is not empty. A client looks further itself.

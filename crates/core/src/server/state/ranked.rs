@@ -45,8 +45,9 @@ impl ConfigurationState {
         !self.is_ranked(name) && next.any(|pointer| pointer.configuration.is_ranked(name))
     }
 
-    /// True if a proposal at this ballot may be promised or accepted here: an ordinary one as long as nothing comes next, and one that closes where
-    /// the object is no register in what comes next (`[W-13 ceasing-to-be-conditional]`).
+    /// True if a proposal at this ballot may be promised or accepted here: an ordinary one while there is no
+    /// successor, and a closing one if the object is no register in the successor
+    /// (`[W-13 ceasing-to-be-conditional]`).
     fn takes(&self, name: &Name, ballot: Ballot) -> bool {
         let ceases = |pointer: &Pointer| {
             let next = &pointer.configuration;
@@ -88,7 +89,7 @@ impl ConfigurationState {
         Ok(RankedVersions { granted, ..shown })
     }
 
-    /// ACCEPT. `Ok(None)`: accepted; otherwise what is held.
+    /// Handles an ACCEPT. `Ok(None)`: accepted; otherwise the state of the register.
     pub(in crate::server) fn accept(
         &mut self,
         now: Instant,
@@ -180,8 +181,8 @@ impl ConfigurationState {
         was_here
     }
 
-    /// A record that says what no execution produces is damaged, and what was promised is not known: the register abstains
-    /// (`[N-1 bounded-numbers]`, `[X-11 damage-abstains]`).
+    /// Refuses a register whose record no execution produces: it is damaged, and its promises are not known, so that
+    /// it abstains (`[N-1 bounded-numbers]`, `[X-11 damage-abstains]`).
     fn sound_register(&self, name: &Name) -> Result<(), Refusal> {
         let is_possible = match self.registers.get(name.as_bytes()) {
             Some(kept) => kept.register.is_possible(),

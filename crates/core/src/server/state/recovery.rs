@@ -22,7 +22,7 @@ use std::collections::btree_map::{Entry, OccupiedEntry};
 pub(super) struct RecoveryFindings {
     /// Elements with damaged records.
     damaged: Vec<(Name, StoredVersion)>,
-    /// Records that say impossible tags: what was lost, at most, and the element that is in the record.
+    /// Records with impossible tags: the largest version that may be lost, and the element in the record.
     impossible: Vec<(Name, StoredVersion, Option<StoredVersion>)>,
     /// Further records that say a floor: they go once one says everything.
     marks: BTreeMap<Name, Vec<Handle>>,
@@ -129,7 +129,7 @@ impl ConfigurationState {
             .insert(Bytes::copy_from_slice(cell), (found, handle));
     }
 
-    /// The record stays until all members have agreed on what is kept of the object.
+    /// Keeps the record until all members have agreed on the version of the object that stays.
     fn abstain_until_restarted(
         &mut self,
         key: ConfigurationId,

@@ -137,7 +137,8 @@ impl ConfigurationState {
         self.restarts.under_way = Some(restarting);
     }
 
-    /// True if the object stays as it is until all members have carried out what they agree on (`[CASSS-7 frozen-while-agreeing]`).
+    /// True if the object is frozen until all members have carried out their agreement
+    /// (`[CASSS-7 frozen-while-agreeing]`).
     pub(super) fn is_frozen(&self, name: &Name) -> bool {
         self.restarting().is_some_and(|it| it.holds(name))
     }
@@ -221,7 +222,7 @@ impl ConfigurationState {
         changed
     }
 
-    /// The object speaks again, with what is sound of it, and with the element of the version that all keep.
+    /// Ends the abstention of the object, with its sound versions, and with the element of the version that all keep.
     fn end_abstention(
         &mut self,
         now: Instant,

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// The first byte of the names of users' objects.
 const USER: u8 = Kind::User as u8;
 
-/// Objects of a server, and what it holds of them.
+/// Counts of a server's objects, and of its holdings.
 #[derive(Clone, Copy, Default)]
 pub(in crate::server) struct ObjectCounts {
     /// Number of objects, tombstones included.

@@ -68,9 +68,9 @@ impl<E: Env> Proposer<'_, E> {
         until.since(self.env().now())
     }
 
-    /// Asks what is chosen where it proposed last, and promises nothing. What is chosen at the ballot of its own versions, or above it, says
-    /// what became of them (`[W-6 ancestors]`): none may be left that is chosen yet. Returns the end if one was, or if none was and the condition of its write does
-    /// not hold.
+    /// Asks for the chosen version where it proposed last, and promises nothing. The version chosen at the ballot of
+    /// its own versions, or above it, shows their fate (`[W-6 ancestors]`): none of them may be left that can still
+    /// be chosen. Returns the end if one was chosen, or if none was and the condition of its write does not hold.
     async fn look(&mut self) -> Result<Option<ProposalEnd>, Unavailable> {
         let at = match &self.last {
             Some(last) => Visit::new(last.c()),
