@@ -110,8 +110,7 @@ impl Pointer {
 pub struct Successors(Vec<Pointer>);
 
 impl Successors {
-    /// Makes a list of these pointers, if they are in the one form in which they are sent and stored; otherwise
-    /// `None`.
+    /// Checks that the pointers are in the one form in which they are sent and stored; otherwise `None`.
     pub fn new(pointers: Vec<Pointer>) -> Option<Successors> {
         let is_next = |a: &Pointer, b: &Pointer| {
             let follows = a.configuration.precedes(&b.configuration);
