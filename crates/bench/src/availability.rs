@@ -15,7 +15,7 @@ use tokio::time::sleep;
 
 /// The domain that is read and written.
 const DOMAIN: &str = "available";
-/// Not measured: servers that are back take up what they missed.
+/// Unmeasured time in which servers that are back fetch the versions that they missed.
 const AFTERWARDS: Duration = Duration::from_millis(500);
 
 /// The way in which servers fail.
@@ -65,7 +65,7 @@ pub struct Report {
     pub clients: usize,
     /// The meaning of an acknowledgement: `memory` or `fsync`.
     pub durability: &'static str,
-    /// Operations of clients that failed, or read what was never written.
+    /// Operations of clients that failed, or read a value that was never written.
     pub failed: u64,
     /// The first of them, in sentences.
     pub failures: Vec<String>,
@@ -83,8 +83,8 @@ pub struct Report {
     pub total_ms: u64,
 }
 
-/// Starts a cluster and measures; `observe` gets the number of failures so far. Dropping the future ends the processes and
-/// removes what they left.
+/// Starts a cluster and measures; `observe` gets the number of failures so far. Dropping the future ends the
+/// processes and removes their files.
 ///
 /// # Errors
 /// [`RunError`]: nothing is known then. Operations of clients that failed are no error, but in the [`Report`].

@@ -60,7 +60,7 @@ const VALUES: usize = 16;
 const VALUES_BYTES: usize = 64 << 20;
 /// Clients that write all objects before anything is measured.
 pub(crate) const FILLERS: usize = 32;
-/// After the end, how long what was begun in time may still take if servers may be gone.
+/// Time after the end in which operations that began in time may still run, if servers may be gone.
 pub(crate) const GIVEN_UP: Duration = Duration::from_secs(1);
 
 /// A client that puts and gets.
@@ -132,7 +132,7 @@ pub(crate) async fn fill_by(
     Ok(())
 }
 
-/// Does what the plan asks for with objects that are there; on a [`tokio::task::LocalSet`].
+/// Runs the plan with objects that exist; on a [`tokio::task::LocalSet`].
 ///
 /// # Errors
 /// [`RunError`]. Operations that fail are no error, but in what was measured.
@@ -295,7 +295,7 @@ impl Load {
         self.stop().await
     }
 
-    /// Lets the clients finish what they are at.
+    /// Lets the clients finish their current operations.
     pub(crate) async fn stop(self) -> LoadEnd {
         self.stop_within(Duration::MAX).await
     }

@@ -225,7 +225,7 @@ async fn start(cluster: &mut Cluster, server: usize) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Does what the proxy can do to links.
+/// Runs the troubles of links, through the proxy.
 pub(crate) async fn links(world: &World, mut schedule: Schedule) {
     while let Some(trouble) = schedule.next(world.is_over()) {
         let random = &mut schedule.random;

@@ -95,7 +95,7 @@ pub struct Progress {
     pub point: String,
 }
 
-/// Starts servers and repeats the experiment. Dropping the future ends the processes and removes what they left.
+/// Starts servers and repeats the experiment. Dropping the future ends the processes and removes their files.
 ///
 /// # Errors
 /// [`RunError`]: nothing is known then. Operations that failed and laws that were broken are no error, but in the [`Report`].

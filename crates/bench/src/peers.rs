@@ -144,7 +144,8 @@ impl Options {
 /// Bytes of a value, clients, and what they do.
 type Case = (usize, usize, Operation);
 
-/// Starts the clusters, each by `start`, and measures. Dropping the future ends the processes and removes what they left.
+/// Starts the clusters, each by `start`, and measures. Dropping the future ends the processes and removes their
+/// files.
 ///
 /// # Errors
 /// [`RunError`]. Operations that failed are no error, but in the [`Report`].

@@ -57,7 +57,7 @@ pub enum Stage {
     Behind(u64),
 }
 
-/// Starts a cluster and measures. Dropping the future ends the processes and removes what they left.
+/// Starts a cluster and measures. Dropping the future ends the processes and removes their files.
 ///
 /// # Errors
 /// [`RunError`]: nothing is known then. Operations of clients that failed are no error, but in the [`Report`].
@@ -181,8 +181,8 @@ impl Scene {
     }
 }
 
-/// Makes the change. How it ended, and when it was proposed: finding out what there is before, and whether the new servers serve, is for
-/// people and not part of it.
+/// Makes the change. Returns its end, and the time at which it was proposed: the look at the current configuration
+/// and at the new servers is for people, and not part of the measurement.
 pub(crate) async fn proposed(
     domain: &Domain,
     change: &Change,

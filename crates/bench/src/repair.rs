@@ -77,7 +77,7 @@ pub struct Report {
     pub replaced: Replaced,
     /// Objects that are not at all servers after that.
     pub not_full: u64,
-    /// Operations of clients that failed, or read what was never written.
+    /// Operations of clients that failed, or read a value that was never written.
     pub failed: u64,
     /// The first of them, in sentences.
     pub failures: Vec<String>,
@@ -137,8 +137,8 @@ impl Copied {
     }
 }
 
-/// Starts a cluster and measures; `observe` gets what is done next. Dropping the future ends the processes and removes what they
-/// left.
+/// Starts a cluster and measures; `observe` gets the name of the next step. Dropping the future ends the processes
+/// and removes their files.
 ///
 /// # Errors
 /// [`RunError`]: nothing is known then; also if a server does not come to hold what it should. Operations of clients that failed are no

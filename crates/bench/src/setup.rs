@@ -45,7 +45,7 @@ pub(crate) struct StartedCluster {
 }
 
 impl Setup {
-    /// Clients that get and put by chance, as many as there are to be; what is got is verified.
+    /// A plan for clients that get and put by chance; each value that they get is verified.
     pub(crate) fn plan(&self) -> Plan {
         Plan {
             mixed: self.clients,

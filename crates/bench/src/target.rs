@@ -267,8 +267,8 @@ pub trait Caller {
         false
     }
 
-    /// Writes a value if the object is still at the version that this caller wrote or read last, with one winner; what it does not
-    /// know it reads first. Only of stores that [`TargetName::compares_and_sets`].
+    /// Writes a value if the object is still at the version that this caller wrote or read last, with one winner; an
+    /// object that it does not know is read first. Only of stores that [`TargetName::compares_and_sets`].
     ///
     /// # Errors
     /// [`CallError`]; also if another caller has written.
@@ -341,8 +341,8 @@ pub trait Target {
     /// Bytes that its servers have on disk.
     fn stored(&self) -> u64;
 
-    /// kill -9 of the member that leads, or of any if none does; done when its process is gone. Which it was, and what the
-    /// others do about it.
+    /// Kills (kill -9) the member that leads, or any member if none does, and waits for the end of its process.
+    /// Returns the name of the member, and the reaction of the others.
     ///
     /// # Errors
     /// [`TargetError::Kill`].

@@ -38,7 +38,7 @@ words! {
         FullDisk => "full-disk",
         /// A domain of the workload gets other servers, another `[n,k]`, another algorithm.
         Reconfigure => "reconfigure",
-        /// A reconfigurer ends half way, and another client finishes what it left pending.
+        /// A reconfigurer ends half way, and another client finishes its pending configuration.
         Abandon => "abandon",
         /// A key is revoked, of which a client makes requests.
         Revoke => "revoke",

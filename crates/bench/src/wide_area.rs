@@ -32,7 +32,7 @@ const NOWHERE: usize = SITES.len();
 const RETRANSMISSION: Duration = Duration::from_millis(200);
 /// Beside two round trips, the time for messages that no operation waits for.
 const SETTLE: Duration = Duration::from_millis(50);
-/// Gets beside a writer, for each of the others: some meet what is not yet everywhere, some do not.
+/// Gets beside a writer, for each get without one: some meet a version that is not everywhere yet, some do not.
 const RACES: u32 = 4;
 /// Objects of each client: which server is asked for the value of one is another for each.
 const OBJECTS: u64 = 8;
@@ -126,8 +126,8 @@ impl Layout {
     }
 }
 
-/// Starts the servers and measures; `observe` gets the number of parts so far, and of all parts. Dropping the future ends the
-/// processes and removes what they left.
+/// Starts the servers and measures; `observe` gets the number of parts so far, and of all parts. Dropping the future
+/// ends the processes and removes their files.
 ///
 /// # Errors
 /// [`RunError`]: nothing is known then. Operations that failed are no error, but in the [`Report`].
@@ -239,7 +239,8 @@ impl Seat {
         Load::of(vec![Box::new(AreoCaller::of(&self.domain))], &plan, None)
     }
 
-    /// Not measured: connections are made, and what was put arrives everywhere. What failed.
+    /// Runs unmeasured operations: connections are made, and written versions arrive everywhere. Returns the
+    /// failures.
     async fn settle(&self, options: &Options, objects: usize) -> Failures {
         let all = (Operation::Put, Some(OBJECTS));
         let ended = self.load(options, objects, all).finish().await;

@@ -1,6 +1,6 @@
 //! Enums whose variants are words of command lines and reports.
 
-/// Such an enum: what it is, and each of its variants with its word.
+/// Defines such an enum, with a word for each of its variants.
 macro_rules! words {
     ($(#[$about:meta])* pub enum $name:ident, $what:literal {
         $($(#[$doc:meta])* $variant:ident => $word:literal,)+

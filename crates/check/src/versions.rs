@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// The versions of one object.
 #[derive(Debug, Default)]
 pub(crate) struct Versions {
-    /// Per operation, what it wrote or returned. Unknown writes have one if a read returned their value.
+    /// For each operation the version that it wrote or returned. An unknown write has one if a read returned its
+    /// value.
     pub(crate) of: Vec<Option<Version>>,
     /// The operation that wrote each version.
     pub(crate) creator: BTreeMap<Version, usize>,

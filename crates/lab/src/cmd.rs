@@ -45,7 +45,7 @@ impl Lab<'_> {
     }
 }
 
-/// Does what the command line says.
+/// Runs the command of the command line.
 pub(crate) fn run(cli: Cli) -> ExitCode {
     let Cli {
         common,

@@ -52,7 +52,7 @@ faults! {
     IsolateFew = "isolate f",
     /// A majority is out of everybody's reach.
     IsolateMajority = "isolate majority",
-    /// A process is killed, what it wrote survives.
+    /// A process is killed; its writes survive.
     Kill = "kill",
     /// All processes are killed at once.
     KillAll = "kill all",
@@ -82,7 +82,7 @@ faults! {
     SegmentMissing = "segment missing",
     /// A data file was cut short.
     SegmentCut = "segment cut",
-    /// All data files are gone, perhaps with what is said of them beside the log.
+    /// All data files are gone, perhaps with the file beside the log that states the log's extent.
     LogMissing = "log missing",
     /// A hint file is gone.
     HintMissing = "hint missing",
@@ -104,7 +104,7 @@ faults! {
     DisksFull = "disks full",
     /// A commit takes long.
     SlowDisk = "slow disk",
-    /// A server is told to stop: it refuses what comes, finishes what it has, closes its store and ends.
+    /// A server is asked to stop: it refuses new requests, finishes those that it has, closes its store and ends.
     Drain = "drain",
     /// A client has too much under way for a server, and is refused at once.
     QueueFull = "queue full",
@@ -186,7 +186,8 @@ faults! {
     TicketRefused = "ticket refused",
     /// A server completes a version in the place of a client that may only read.
     CompletedForReader = "completed for reader",
-    /// The root domain did not answer the server that was shown a key, which issued a ticket by what it had read.
+    /// The root domain did not answer the server that was shown a key; the server issued a ticket by the records that
+    /// it had read.
     TicketAsRead = "ticket as read",
 }
 
@@ -365,7 +366,7 @@ impl Plan {
 /// Faults after which a server lacks records for good. Each seed has one kind of them at most.
 const MISSING_RECORDS: [Fault; 3] = [Fault::SegmentMissing, Fault::SegmentCut, Fault::LogMissing];
 
-/// It came later than the others, and leaves what they draw as it was.
+/// True if the fault was added later than the others, so that its draw must not change theirs.
 fn is_drawn_beside(fault: Fault) -> bool {
     matches!(
         fault,

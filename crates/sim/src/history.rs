@@ -95,8 +95,8 @@ impl History {
         self.violation.as_deref()
     }
 
-    /// The operation begins. `value`: the hash of what it writes, unique per write. Returns how many writes of the object
-    /// are now under way, too.
+    /// The operation begins. `value`: the hash of the written value, unique per write. Returns how many writes of the
+    /// object are now under way, too.
     pub(crate) fn begin(
         &mut self,
         now: Instant,
@@ -346,8 +346,8 @@ impl History {
         }
     }
 
-    /// Regular listing (`[X-19 regular-listing]`): what was complete before it began is in it, as that version or a newer
-    /// one, unless a tombstone may be.
+    /// Judges a regular listing (`[X-19 regular-listing]`): every version that was complete before it began is in it,
+    /// or a newer one, unless a tombstone may be newer.
     pub(crate) fn end_listing(&mut self, listing: &Listing, entries: &[ListEntry]) {
         let shown: BTreeMap<&str, &ListEntry> = entries
             .iter()
@@ -425,7 +425,7 @@ impl History {
         self.line(when, operation, event, &fields, more);
     }
 
-    /// One event. `fields`: value, version, and what it is based on, as JSON.
+    /// One event. `fields`: value, version, and the version that it is based on, as JSON.
     fn line(
         &mut self,
         when: &OperationEnd,

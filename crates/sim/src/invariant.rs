@@ -56,18 +56,18 @@ pub(crate) enum Observation<'a> {
         object: ObjectId,
         ranked: &'a RankedVersions,
     },
-    /// A server said what a cell was decided to.
+    /// A server showed the decision of a cell.
     CellShown {
         key: ConfigurationId,
         cell: &'a Bytes,
         value: &'a Bytes,
     },
-    /// A server said what comes after a configuration.
+    /// A server showed successors of a configuration.
     SuccessorsShown {
         at: &'a ConfigurationId,
         successors: &'a Successors,
     },
-    /// A client concluded this from what the members of a configuration answered.
+    /// A client concluded this from the answers of a configuration's members.
     Concluded {
         at: &'a Configuration,
         conclusion: Conclusion<'a>,

@@ -72,7 +72,7 @@ pub struct Row {
     pub read_max_ms: f64,
     /// The p95 of these reads.
     pub read_max_p95_ms: f64,
-    /// Reads that met several configurations: what they took longer than others, summed for each client and run.
+    /// Reads that met several configurations: their extra time compared with others, summed for each client and run.
     pub overhead_ms: f64,
     /// Time from the begin of the first of these reads to the end of the last one.
     pub noticed_ms: f64,

@@ -19,7 +19,7 @@ impl Random {
         mix(state)
     }
 
-    /// A number that leaves what is drawn next as it is: one for each name and moment.
+    /// A number that does not change later draws: one for each name and moment.
     pub(crate) fn beside(&self, name: u64) -> u64 {
         mix(mix(name) ^ self.0.get())
     }

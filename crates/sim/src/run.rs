@@ -50,8 +50,8 @@ pub enum Work {
     Drawn,
     /// All operations, but domains are never reconfigured.
     Settled,
-    /// Registers and their names at all servers: neither files nor values in blocks, nor reconfigurations, until everything
-    /// is done once at the end. It says what the simulator itself costs.
+    /// Registers and their names at all servers: neither files nor values in blocks, nor reconfigurations, until
+    /// everything is done once at the end. It measures the cost of the simulator itself.
     Registers,
     /// Mostly join tokens, access keys and CAs, with every fault, while the root domain changes its members.
     Trusting,
@@ -235,7 +235,7 @@ const MENDED_AFTER: Duration = Duration::from_mins(2);
 /// Sweeps after which every server must have been heard by one.
 const SWEEPS: usize = 40;
 
-/// Runs one seed without some of what it would do.
+/// Runs one seed without the restricted faults and operations.
 pub fn restricted(
     seed: u64,
     options: &Options,

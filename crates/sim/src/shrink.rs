@@ -68,7 +68,7 @@ fn rule_of(violation: &str) -> &str {
 
 struct Search<P: FnMut()> {
     seed: u64,
-    /// The smallest run so far: its options, and what it leaves out.
+    /// The smallest run so far: its options, and its restriction.
     options: Options,
     restriction: Restriction,
     /// Strikes of the smallest run so far.

@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Number of an object in the order in which the run came across them.
 pub(crate) type ObjectId = usize;
 
-/// A domain, or a part of one: what has a sequence of configurations.
+/// A domain, or a part of one, with a sequence of configurations of its own.
 pub(crate) type Domain = (DomainId, u32);
 
 /// The domain of a configuration.
@@ -145,7 +145,7 @@ pub(crate) struct Truth {
 }
 
 impl Truth {
-    /// A batch was closed: takes note of what is to become durable.
+    /// Notes the records of a closed batch, which are about to become durable.
     pub(crate) fn close(&mut self, steps: &[Step], objects: &mut Objects) {
         let before = self.pending.len();
         self.pending.extend(steps.iter().map(|step| match step {
@@ -177,7 +177,7 @@ impl Truth {
         }
     }
 
-    /// Everything that recovery found, in place of what was known. Returns what was durable and is not there any more.
+    /// Replaces the known records by those that recovery found. Returns durable records that are missing.
     pub(crate) fn recovered(
         &mut self,
         found: Vec<(u32, KeptRecord)>,

@@ -89,7 +89,7 @@ struct Inner {
     schedule: RefCell<Option<VecDeque<String>>>,
 }
 
-/// The invariants, and what they need.
+/// The invariants, and the state that they need.
 struct Watch {
     invariants: Vec<Box<dyn Invariant>>,
     objects: Objects,
@@ -99,7 +99,7 @@ struct Watch {
     /// The numbers of the fences that servers have shown, by object.
     fences: BTreeMap<ObjectId, BTreeSet<u64>>,
     violation: Option<String>,
-    /// Servers remember what they never did: invariants say nothing.
+    /// Servers remember states that no execution produced: invariants are not checked.
     is_arbitrary: bool,
 }
 

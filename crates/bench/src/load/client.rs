@@ -65,7 +65,7 @@ impl LoadClient {
         }
     }
 
-    /// Records how an operation ended; of one that was done, what the client `saw`.
+    /// Records the end of an operation; of one that succeeded the value that the client `saw`.
     fn end<T>(
         &mut self,
         place: usize,
@@ -162,7 +162,7 @@ fn recorded(version: Version) -> areo_check::Version {
     parsed.expect("versions are written in one way")
 }
 
-/// Looks at what was got, which must be there unless it is not looked at.
+/// Checks the value that was got. It must exist unless it is not looked at.
 ///
 /// # Errors
 /// What is wrong with it.

@@ -73,7 +73,7 @@ impl Increments {
 /// The result of a counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct CounterReport {
-    /// Increments that succeeded, also before and after what was measured.
+    /// Increments that succeeded, also before and after the measurement.
     pub done: u64,
     /// Increments of which it is not known whether they had an effect.
     pub unknown: u64,

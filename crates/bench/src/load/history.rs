@@ -44,7 +44,8 @@ pub(crate) enum ChangeEnd {
     Decided(KnownConfiguration),
     /// The change had no effect.
     Nothing,
-    /// The wanted configuration may be pending; or others have finished it, and what was heard of that may not be at a quorum yet.
+    /// The wanted configuration may be pending; or others have finished it, and their news may not be at a quorum
+    /// yet.
     Unknown,
 }
 
@@ -142,7 +143,8 @@ impl Diary {
         recorder.values
     }
 
-    /// An operation begins on this key of this domain: with what it writes, and the version that it is for.
+    /// An operation begins on this key of this domain: with the value that it writes, and the version that it
+    /// replaces.
     pub(super) fn begin(
         &mut self,
         kind: Kind,
@@ -199,7 +201,8 @@ impl Diary {
         });
     }
 
-    /// A reconfiguration begins: after this final configuration; without a wanted one it finishes what others left.
+    /// A reconfiguration begins after this final configuration. Without a wanted one it finishes a pending one of
+    /// others.
     pub(crate) fn begin_change(&mut self, domain: &str, after: u32, wanted: Option<String>) {
         let wanted = wanted.unwrap_or_else(|| "pending".to_owned());
         let after = Version::plain(after.into());

@@ -49,7 +49,7 @@ impl Default for Pace {
 /// The check of the value that was got. That takes no part of the time of a get.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Look {
-    /// Not at all: what it has to be is not known.
+    /// No check: the right value is not known.
     Not,
     /// It has to be there, and to have the right length.
     #[default]

@@ -134,7 +134,7 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// Takes in what a counter came to: one that is wrong is a failure.
+    /// Adds the end of a counter: a wrong one is a failure.
     pub(super) fn count(&mut self, counter: CounterReport) {
         if let Some(wrong) = counter.wrong() {
             self.failed += 1;

@@ -254,7 +254,7 @@ impl Life<'_> {
         }
     }
 
-    /// Finishes what is pending; whether anything was, or nothing if that is not done.
+    /// Finishes pending configurations. Returns whether there were any; `None` if they are not finished.
     async fn resume(&mut self) -> Option<bool> {
         self.begin(None);
         let watch = Watch::default();

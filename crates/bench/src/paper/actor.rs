@@ -157,7 +157,7 @@ impl Actor {
         }
     }
 
-    /// Reads all of it. Of a file, only what the reader has not got, into the local file.
+    /// Reads the whole value. Of a file it reads only the blocks that the reader does not have, into the local file.
     ///
     /// # Errors
     /// [`CallError`].

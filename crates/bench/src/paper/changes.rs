@@ -38,8 +38,8 @@ pub struct ChangesStage {
 }
 
 impl ChangesStage {
-    /// Starts so many servers. `margin`: how long readers are alone, before and after. Dropping it ends the processes and removes what
-    /// they left.
+    /// Starts the servers. `margin`: time in which readers are alone, before and after. Dropping it ends the
+    /// processes and removes their files.
     ///
     /// # Errors
     /// [`RunError`].

@@ -23,7 +23,7 @@ const QUANTITIES: [&str; 5] = [
     "reconfiguration_ms",
 ];
 
-/// A variant at a point, and what each run showed of each quantity.
+/// A variant at a point, with the measured quantities of each run.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct MeasuredPoint {
     pub(super) experiment: &'static Experiment,

@@ -82,7 +82,7 @@ impl Reconfigurers {
         Ok(ReadyReconfigurers(reconfigurers))
     }
 
-    /// Lets them finish what they are at.
+    /// Lets them finish their current changes.
     pub(super) async fn finish(mut self, stage: &Stage<'_>) -> Reconfigurations {
         self.is_over.set(true);
         let mut all = Reconfigurations::default();

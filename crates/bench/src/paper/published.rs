@@ -139,7 +139,7 @@ fn nearest<'a, R>(
     Some((mib(row) * MIB, row))
 }
 
-/// The distance of a published size from this one: by what they differ as factors.
+/// The distance of a published size from this one, as the logarithm of their ratio.
 fn further(mib: usize, size: usize) -> f64 {
     ((mib * MIB) as f64 / size as f64).ln().abs()
 }

@@ -16,7 +16,8 @@ const TIME: Duration = Duration::from_millis(500);
 /// Time in which servers complete the rest of operations that have ended for their clients.
 const SETTLED: Duration = Duration::from_millis(50);
 
-/// Asks the server with this admin port what it remembers of what ended since then, in nanoseconds since 1970.
+/// Asks the server with this admin port for the spans of operations that have ended since then, in nanoseconds since
+/// 1970.
 pub type Ask = dyn Fn(String, u64) -> Answer<'static, Vec<SpanRecord>, String>;
 
 /// The recorders that watch operations.
@@ -56,7 +57,7 @@ pub struct Part {
     pub us: f64,
 }
 
-/// Does what was measured for some more time, with operations watched; nothing of a store that does not tell.
+/// Goes on with the measured load for some time, with operations traced; does nothing for a store without traces.
 pub(super) async fn watch(
     options: &Options,
     (name, target): (TargetName, &dyn Target),

@@ -23,7 +23,8 @@ pub struct MovedBytes {
     pub change: String,
     /// Sent and received by the reconfigurer, all messages counted.
     pub moved_bytes: u64,
-    /// Each value once from where it is, and elements to the servers that cannot make them of what they hold.
+    /// Bytes that had to travel: each value once from its holders, and elements to the servers that cannot make them
+    /// of their own.
     pub needed_bytes: u64,
     /// The one divided by the other.
     pub ratio: f64,
@@ -76,7 +77,7 @@ pub struct Report {
     pub reconfigurations: u64,
     /// The time that each of them took, in microseconds.
     pub reconfiguration: Times,
-    /// Operations of clients that failed, or read what was never written. Must be 0.
+    /// Operations of clients that failed, or read a value that was never written. Must be 0.
     pub failed: u64,
     /// The first of them, in sentences.
     pub failures: Vec<String>,

@@ -73,9 +73,9 @@ impl Ring {
         }
     }
 
-    /// Bytes that have to travel for a value of `length` bytes when this becomes `next`: the value once from where it is,
-    /// and an element to every member that cannot make it of what it holds: a full copy, or the same one of the same
-    /// `[n,k]` `[X-17 adopted-elements]`.
+    /// Bytes that have to travel for a value of `length` bytes when this becomes `next`: the value once from its
+    /// holders, and an element to every member that cannot make it of its own element: of a full copy, or of an equal
+    /// one of an equal `[n,k]` (`[X-17 adopted-elements]`).
     pub(super) fn needed_bytes(&self, next: &Ring, length: u64) -> u64 {
         let same = self.dap == next.dap && self.members.len() == next.members.len();
         let adopts = |(place, server): &(usize, &String)| match self.is_copy(length) {

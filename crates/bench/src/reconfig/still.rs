@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const CHANGES: u64 = 2;
 /// Configurations that one domain gets behind it.
 const CONFIGURATIONS: u64 = 100;
-/// Its objects, at most: what is measured is reading, not moving.
+/// Maximum number of its objects: reading is measured, not moving.
 const BEHIND_OBJECTS: u64 = 100;
 /// Reads of each of the two domains.
 const READS: u64 = 2_000;
@@ -43,7 +43,7 @@ impl Scene {
         Ok((batched, bytes))
     }
 
-    /// Makes a change and takes down what it moved.
+    /// Makes a change and records the moved bytes.
     async fn moved(
         &mut self,
         change: impl FnOnce(&mut Ring) -> Change,

@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 /// Bytes of objects in a second: a few objects come at once, and no more before the member is killed.
 const RATE: &str = "1MiB";
-/// The interval at which the member is looked at: what it repairs between two looks is more than was needed.
+/// The interval at which the member is looked at: repairs between two looks are more than was needed.
 const GLANCE: Duration = Duration::from_millis(5);
 
 /// A member that was killed while it repaired itself.

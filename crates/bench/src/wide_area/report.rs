@@ -26,7 +26,7 @@ pub struct Report {
     /// Bytes of a value.
     pub size: usize,
     pub points: Vec<Point>,
-    /// Counts that are not what they have to be on any machine, in sentences.
+    /// Counts that differ from the ones that every machine must have, in sentences.
     pub broken: Vec<String>,
     /// Number of failed operations.
     pub failed: u64,
@@ -166,8 +166,8 @@ impl Point {
         ]
     }
 
-    /// The counts that do not depend on the machine (`docs/spec` 7.5): a put takes two rounds, and a get of what is
-    /// everywhere one.
+    /// Checks counts that do not depend on the machine (`docs/spec` 7.5): a put takes two rounds, and a get of a
+    /// version that is everywhere one.
     fn broken(&self) -> Vec<String> {
         let expected = match (self.operation, &self.beside) {
             (Operation::Get, None) => Some(1),

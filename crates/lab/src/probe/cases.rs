@@ -207,7 +207,7 @@ where
     }
 }
 
-/// Reads an object at each endpoint. Returns what the last one saw.
+/// Reads an object at each endpoint. Returns the observation of the last one.
 async fn read_everywhere(run: &Run, key: &str) -> Observation {
     let mut last = Observation::Nothing;
     for client in run.clients(run.endpoints()) {

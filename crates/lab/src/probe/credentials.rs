@@ -92,7 +92,7 @@ impl Credentials {
     }
 }
 
-/// Reads the section of a profile; what is returned makes credentials for a region.
+/// Reads the section of a profile; the result makes credentials for a region.
 fn in_profile<'a>(
     text: &'a str,
     profile: &'a str,

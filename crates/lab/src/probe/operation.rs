@@ -151,8 +151,9 @@ impl Operation {
     }
 }
 
-/// Counts deletions of one version that succeed beside another one as readings of absence: whether a deletion of what is gone is answered with 204 or with 404 is not
-/// settled among stores. The one that ended first is the one that removed it.
+/// Counts deletions of one version that succeed beside another one as readings of absence: stores do not agree
+/// whether the deletion of an absent object is answered with 204 or with 404. The deletion that ended first is the
+/// one that removed the object.
 pub(super) fn settle_deletions(operations: &mut [Operation]) {
     let version = |one: &Operation| match (&one.action, one.ending, one.base()) {
         (Action::Delete { .. }, Ending::Done, Some(base)) => {

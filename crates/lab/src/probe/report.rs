@@ -65,7 +65,7 @@ pub struct CaseReport {
     /// The question to the store.
     pub question: &'static str,
     pub verdict: Verdict,
-    /// Why, or what was drawn.
+    /// The reason for the verdict, or the drawn parameters.
     pub sentence: String,
     /// Operations of the case.
     pub operations: usize,

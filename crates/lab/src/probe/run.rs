@@ -407,7 +407,7 @@ impl Run {
         self.note(client, key, Action::Read { by, observed }, invoked, reply);
     }
 
-    /// Lists the objects of a case, and notes what it shows of each of `keys`. Returns the keys that were listed.
+    /// Lists the objects of a case, and records whether it shows each of `keys`. Returns the listed keys.
     pub(super) async fn list(&self, client: Client, prefix: &str, keys: &[String]) -> Vec<String> {
         const PAGE: usize = 7;
         let invoked = self.now();

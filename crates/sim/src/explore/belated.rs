@@ -4,7 +4,7 @@ use super::engine::Engine;
 use super::state::State;
 use std::collections::BTreeSet;
 
-/// A message of a client: whose, which, and what it says.
+/// A message of a client: the client, its number, and its content.
 type Whose = (usize, u16, u32);
 
 /// A server after messages on their way to it.
@@ -17,7 +17,7 @@ pub(super) struct Passage {
     pub(super) answers: BTreeSet<(usize, (u16, u32))>,
     /// Notes that the server sent: recipient, and message.
     pub(super) said: BTreeSet<(usize, u32)>,
-    /// Its state before the last of them, if that is of a client, and what that says.
+    /// The state before the last of these messages, if a client sent it, and its content.
     last: Option<(u32, u32)>,
 }
 

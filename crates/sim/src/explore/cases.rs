@@ -392,7 +392,7 @@ fn casgc_writers() -> Case {
     register(&c, &[&["a", "R"], &["b", "R"]])
 }
 
-/// One server says what it knows, once.
+/// A server sends gossip once.
 fn casss() -> Case {
     let c = configuration(4, Dap::CasSs { k: 2 });
     gossiping(patient(register(&c, &[&["a"], &["R"]])), 1)

@@ -25,8 +25,8 @@ impl ExploredRecords {
         self.is_full.set(true);
     }
 
-    /// All that the server would find again if it started now, but for the payloads: with what the server answers it is the
-    /// state. Which handle a record has changes nothing.
+    /// Everything that the server would find again if it started now, except payloads: together with the server's
+    /// answers this is its state. The handle of a record does not matter.
     pub(super) fn found_again(&self) -> Vec<u8> {
         let mut headers: Vec<&Vec<u8>> = self.headers.values().collect();
         headers.sort_unstable();

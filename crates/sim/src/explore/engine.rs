@@ -12,7 +12,7 @@ use std::rc::Rc;
 /// Times that the patience of a client runs out before it is said to be stuck.
 const LONG: usize = 200;
 
-/// A client, where it is, what it has not read, and what it has to read.
+/// A client, its node, the answers that it has not read, and the messages whose answers it must read.
 type Place = (usize, u32, Vec<(u16, u32)>, Vec<u16>);
 
 /// A node that a client went through, the answers that it had not read there, and the messages whose answers it had
@@ -113,8 +113,8 @@ impl Engine {
         self.servers[server].step(&self.case, &mut self.words, state, message)
     }
 
-    /// Everything that the client can come to by reading: each ends where others see something new. Goes on from there,
-    /// because what it already has may move it on again.
+    /// Every node that the client can reach by reading: each reading ends where others see something new. It goes on
+    /// from there, because an answer that the client already has may move it on again.
     pub(super) fn read_on(
         &mut self,
         client: usize,

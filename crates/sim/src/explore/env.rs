@@ -31,7 +31,7 @@ pub(super) struct World {
     pauses: Cell<Option<usize>>,
     /// The operation wanted more pauses than it may make.
     gave_up: Cell<bool>,
-    /// Counts what others can see: messages, and quorum calls that were decided.
+    /// Counts everything that others can see: messages, and quorum calls that were decided.
     visible: Cell<u64>,
 }
 
@@ -141,7 +141,7 @@ struct Gather<T: Tally> {
 }
 
 impl<T: Tally> Gather<T> {
-    /// Puts what is to be sent into the list.
+    /// Puts the requests of the call into the list of sent messages.
     fn carry_out(&self) {
         let mut call = self.call.borrow_mut();
         while let Some(next) = call.next_request() {

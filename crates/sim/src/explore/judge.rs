@@ -23,7 +23,7 @@ pub struct ObservedOperation {
     pub ended: Option<Outcome>,
 }
 
-/// Every operation succeeds, they are linearizable, and what was acknowledged is held by a quorum.
+/// Every operation succeeds, they are linearizable, and a quorum holds every acknowledged version.
 pub fn linearizable() -> Judge {
     Judge {
         seen: |observed| failed(observed).or_else(|| history_of(observed).1),
@@ -31,7 +31,7 @@ pub fn linearizable() -> Judge {
     }
 }
 
-/// No more servers crash than may, and nobody is told that time is over.
+/// A failure is a violation: no more servers crash than may, and no client loses patience.
 fn failed(observed: &[ObservedOperation]) -> Option<String> {
     observed.iter().find_map(|of| match &of.ended {
         Some(ended @ (Outcome::Failed(_) | Outcome::Unknown(_))) => {

@@ -106,7 +106,8 @@ pub(super) struct LiveServer {
 }
 
 impl LiveServer {
-    /// A server that knows the configurations of which it is a member, and has been asked what the case says before.
+    /// A server that knows the configurations of which it is a member, and has handled the earlier requests of the
+    /// case.
     pub(super) fn new(case: &Case, id: ServerId) -> LiveServer {
         let root = case.configurations.first();
         let identity = Identity {

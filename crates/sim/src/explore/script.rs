@@ -225,7 +225,7 @@ impl Script {
         (0..of.taken.len()).find(fits)
     }
 
-    /// The client went on: there is room for what it sent, and its ends are told.
+    /// Makes room for the messages of a client that went on, and writes the ends of its operations into the schedule.
     fn moved(&mut self, client: usize, known: usize) {
         let of = &mut self.clients[client];
         let sent = of.live.world.sent().len();

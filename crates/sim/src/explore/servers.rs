@@ -97,7 +97,7 @@ impl Automaton {
         self.states.len()
     }
 
-    /// The state after the message, the answer to it, and what the server says.
+    /// The state after the message, the answer to it, and the notes that the server sends.
     ///
     /// # Errors
     /// Two pasts of the state differ after all.

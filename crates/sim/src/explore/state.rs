@@ -67,7 +67,7 @@ impl Step {
         }
     }
 
-    /// Adds what each client is fed.
+    /// Adds the inputs of each client.
     pub(super) fn feeds(&self, fed: &mut [Vec<Input>]) {
         for client in &self.invokes {
             fed[*client].push(Input::Invoke);

@@ -142,7 +142,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Servers stop. Before that they may have answered what a client reads later.
+    /// Servers stop. Before that they may have answered messages whose answers a client reads later.
     fn crashes(
         &mut self,
         state: &State,

@@ -43,13 +43,13 @@ pub(crate) enum Change<'a> {
     Decided(&'a Configuration),
     /// There was nothing to do, or nothing was done.
     Nothing,
-    /// Nobody knows: what was wanted may be pending.
+    /// The outcome is unknown: the wanted configuration may be pending.
     Unknown,
 }
 
 impl History {
-    /// A reconfiguration of the domain begins, whose last final configuration known to the client has the index `after`.
-    /// `wanted`: nothing if it finishes what others left.
+    /// A reconfiguration of the domain begins, whose last final configuration known to the client has the index
+    /// `after`. `wanted`: `None` if it finishes a pending one of others.
     pub(crate) fn begin_change(
         &mut self,
         now: Instant,

@@ -103,7 +103,8 @@ pub struct RestartTimes {
 /// The time from an arbitrary state to a state in which the object behaves as a register.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct StabilizationTime {
-    /// Operations that began later all succeeded, their versions respected real time, and what was read had been written.
+    /// Later operations all succeeded, their versions respected real time, and every value that they read had been
+    /// written.
     pub took: Duration,
     /// The bound ([CASSS-4 stabilization-bound]), with a write as long as those before.
     pub bound: Duration,
@@ -360,7 +361,7 @@ impl Stage {
         }
     }
 
-    /// One operation, which has to succeed, and not go back behind what the client has seen.
+    /// One operation, which has to succeed, with a version not older than the ones that the client has seen.
     async fn measure(&self, client: &Client<SimEnv>, operation: Operation, newest: &mut Tag) {
         let world = &self.scene.world;
         let number = client.env.client();

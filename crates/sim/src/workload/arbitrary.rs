@@ -18,7 +18,7 @@ use std::time::Duration;
 /// The number of the domain to the history.
 const DOMAIN: usize = moving::ROOT + 1;
 const KEYS: usize = 2;
-/// Periods of gossip after which members have said of each object what they know, if all fits into one note
+/// Periods of gossip after which members have sent everything about each object, if all of it fits into one note
 /// (`[CASSS-4 stabilization-bound]`).
 const PERIODS: u32 = 5;
 /// Restarts that an object may still need then: one for each damaged element that is found, if that was the largest at its member.
@@ -26,7 +26,7 @@ const RESTARTS: usize = 12;
 /// Upper bound for the time of a restart.
 const RESTART: Duration = Duration::from_secs(8);
 
-/// Makes the state of a domain arbitrary, and judges what comes after.
+/// Makes the state of a domain arbitrary, and judges later operations.
 pub(crate) fn stabilize(work: &Rc<Workload>) {
     let world = &work.world;
     let Some(c) = work.to_be_struck() else {

@@ -101,7 +101,7 @@ impl Sink for DeliveredBlocks {
 }
 
 impl One<'_> {
-    /// An edit: of what this task last saw, or of what is there.
+    /// An edit of the version that this task saw last, or of the current one.
     pub(super) async fn push_file(&self) -> End {
         self.client.env.goes_over_many();
         let desk = (self.task, self.object.0);
@@ -239,7 +239,7 @@ impl One<'_> {
         End::Done
     }
 
-    /// Whoever goes on with what there was is told.
+    /// Removes the file. A writer that goes on with the old file learns of the removal.
     pub(super) async fn remove_file(&self) -> End {
         self.client.env.goes_over_many();
         let (floors, client) = (self.floors(), self.recorded(BTreeMap::new()));
@@ -260,7 +260,7 @@ impl One<'_> {
         }
     }
 
-    /// Removes what is left of removed files.
+    /// Removes the rest of removed files.
     pub(super) async fn sweep_files(&self) -> End {
         self.client.env.goes_over_many();
         let client = self.recorded(BTreeMap::new());

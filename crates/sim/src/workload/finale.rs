@@ -6,7 +6,7 @@ use areo_core::dsm::Client;
 use std::rc::Rc;
 
 impl Workload {
-    /// Does everything once more, on every key, and says what does not succeed.
+    /// Runs every operation once more, on every key, and reports those that fail.
     pub(crate) fn start_finale(self: &Rc<Self>) {
         for process in 0..PROCESSES {
             self.busy.set(self.busy.get() + 1);

@@ -26,7 +26,7 @@ use std::time::Duration;
 /// Name of the pair in a manifest with the hash of its value, for readers that do not fetch the blocks.
 const HASH: &str = "hash";
 
-/// The hash of what was found, if there is an object.
+/// The hash of the found value, if there is an object.
 pub(super) fn hash(found: &FoundVersion) -> Option<u64> {
     let live = found.value.as_ref().filter(|value| !value.deleted)?;
     if live.apart.is_none() {

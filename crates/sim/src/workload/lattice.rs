@@ -76,7 +76,7 @@ pub(super) fn keeps_whole(c: &Configuration) -> bool {
 }
 
 impl Workload {
-    /// A few servers come and go, so that what is left tolerates what may fail.
+    /// Adds and removes a few servers, so that the remaining members tolerate the crashes of the run.
     pub(super) fn any_membership(
         &self,
         like: &Configuration,

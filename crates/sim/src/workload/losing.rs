@@ -83,7 +83,7 @@ impl Loss {
     }
 }
 
-/// Makes an object of a domain unreadable, and judges what comes after.
+/// Makes an object of a domain unreadable, and judges later operations.
 pub(crate) fn lose(work: &Rc<Workload>) {
     let world = &work.world;
     let Some((c, next)) = work.to_lose() else {
@@ -248,8 +248,8 @@ impl Workload {
         }
     }
 
-    /// Reads the object that is lost: a read that ends before a client begins to have done with it must name it, and one that begins
-    /// after that must find what is in its place.
+    /// Reads the lost object: a read that ends before a client begins to replace it must name it, and one that begins
+    /// afterwards must find its replacement.
     async fn see(&self, begun: &Begun, loss: &Loss) {
         let before = loss.stage.get();
         let seen = self.one(begun, LOST).see(loss.tag).await;

@@ -85,7 +85,7 @@ impl One<'_> {
         self.end_change(&operation, &installed, finalized.get())
     }
 
-    /// Finishes what others left pending.
+    /// Finishes the pending configurations of others.
     pub(super) async fn resume(&self) -> End {
         self.client.env.goes_over_many();
         let operation = self.begin_change(None);
@@ -263,7 +263,7 @@ impl Workload {
         self.is_safe(c) && !self.world.is_any_leaving(members) && self.world.want(members)
     }
 
-    /// The first of a few configurations that tolerates what is lost; or one that was wanted before.
+    /// The first of a few configurations that tolerates the losses; or one that was wanted before.
     pub(super) fn wanted(
         &self,
         before: &Descriptor,

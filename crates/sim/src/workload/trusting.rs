@@ -46,7 +46,7 @@ const NAMES: [&str; 2] = ["camera", "backup"];
 /// Three foundations, of which the first one is the cluster's, and the others are where its next CAs come from: the same in every run.
 const FOUNDATIONS: &str = include_str!("trusting/foundations.txt");
 
-/// The registries of the processes, and what was acknowledged.
+/// The registries of the processes, and the acknowledged facts.
 pub(super) struct Trusting {
     world: World,
     registries: RefCell<Vec<Rc<Registry>>>,
@@ -113,13 +113,13 @@ enum Ended {
     Judged,
     /// The log did not answer in time, or the change may have been made.
     Unknown,
-    /// The log did not answer, and what was read of it before was enough.
+    /// The log did not answer, and the records read before were enough.
     AsRead,
     /// No rule admits it.
     Broken(String),
 }
 
-/// The refusals of an operation: the log is apart from what was judged.
+/// The refusals of an operation, with those of the log separated.
 trait Refusal: std::fmt::Debug {
     fn log(&self) -> Option<&LogError>;
 }
@@ -156,7 +156,7 @@ impl Refusal for LogError {
     }
 }
 
-/// Splits off what is no answer; `admitted` says which refusals the rules admit.
+/// Splits off results that are no answer; `admitted` tells which refusals the rules admit.
 fn judged<T, X: Refusal>(ended: Result<T, X>, admitted: impl Fn(&X) -> bool) -> Result<T, Ended> {
     ended.map_err(|error| match error.log() {
         Some(LogError::Unavailable(_) | LogError::Unconfirmed(_)) => Ended::Unknown,
@@ -176,7 +176,7 @@ struct Trust<'a> {
 }
 
 impl One<'_> {
-    /// Makes, uses or revokes something; what is read is judged by what was acknowledged before.
+    /// Makes, uses or revokes something; reads are judged by the facts acknowledged before.
     pub(super) async fn trust(&self) -> End {
         let choice = self.work.world.random().below(100);
         self.trust_with(choice).await

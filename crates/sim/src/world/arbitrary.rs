@@ -167,8 +167,8 @@ impl World {
         }
     }
 
-    /// Rewrites what the disk of a server that is down has of the objects. `tags`: those that were found or drawn so far. Returns how
-    /// many of the records that come are damaged.
+    /// Rewrites the objects on the disk of a server that is down. `tags`: the tags that were found or drawn so far.
+    /// Returns how many of the new records are damaged.
     fn rewrite(
         &self,
         server: usize,
@@ -252,7 +252,8 @@ impl Contents {
         tags.collect()
     }
 
-    /// Frees what is not kept, and writes what comes. Returns what is there then, by handle, and whether it is damaged.
+    /// Frees the records that are not kept, and writes the new ones. Returns the resulting records, by handle, each
+    /// with whether it is damaged.
     fn write(mut self, kept: &[bool], coming: Vec<DrawnRecord>) -> Vec<Option<(Header, bool)>> {
         let handle = |at: usize| Handle(u32::try_from(at).expect("few records"));
         let gone = kept.iter().enumerate().filter(|(_, kept)| !**kept);

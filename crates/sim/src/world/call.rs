@@ -32,7 +32,7 @@ pub(crate) struct SimEnv {
     only_reads: bool,
 }
 
-/// Sees what an operation says to servers.
+/// Sees the requests and notes of an operation.
 pub(crate) trait Watch {
     /// Somebody is asked; several are asked the same.
     fn asks(&self, request: &Request);
@@ -170,7 +170,7 @@ struct State<T: Tally> {
 }
 
 impl<T: Tally + 'static> Gather<T> {
-    /// Does what the call wants done: sends, waits for another time, ends.
+    /// Carries out the wishes of the call: sends, waits for another time, ends.
     fn carry_out(&self) {
         while let Some(next) = self.next_request() {
             self.send(&next);

@@ -133,7 +133,7 @@ impl World {
         naming.map(|(id, _)| *id).filter(|id| is_used(id)).collect()
     }
 
-    /// A client has found that no domain names the server. `used`: what was in use when it began to look.
+    /// A client has found that no domain names the server. `used`: the configurations in use when it began to look.
     pub(crate) fn found_unneeded(&self, id: ServerId, used: &[ConfigurationId]) {
         let machines = self.0.machines.borrow();
         let is_last = |c: &&ConfigurationId| {

@@ -103,7 +103,7 @@ pub(super) struct Exchange {
     pub(super) twin: Option<Twin>,
     /// A second process was confirmed, while the first one was up.
     pub(super) superseded: Option<Supersession>,
-    /// A second process is to be started from a copy of what the next start writes.
+    /// A second process is to be started from a copy of the directory that the next start writes.
     is_twin_due: bool,
     /// Since the last confirmed start a second process has run, which may have taken the incarnation.
     pub(super) is_contended: bool,
@@ -433,7 +433,7 @@ impl World {
         }
     }
 
-    /// Starts a second process from a copy of what a server at work has on its disk. False: the server is not at work.
+    /// Starts a second process from a copy of the disk of a running server. False: the server is not running.
     fn copy_at_work(&self, server: usize) -> bool {
         let machine = &mut self.0.machines.borrow_mut().list[server];
         let is_at_work = machine.serves() && machine.platter.starts.unconfirmed.is_none();

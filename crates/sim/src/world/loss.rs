@@ -18,7 +18,8 @@ pub(super) struct Losses {
     lost: BTreeSet<ServerId>,
     /// The members of every configuration that a client has ever wanted.
     wanted: BTreeSet<Vec<ServerId>>,
-    /// The servers that clients have ever wanted where changes are joined: what others wanted may come together with it, at any later time.
+    /// The servers that clients have ever wanted where changes are joined: a change of one client may be joined with
+    /// those of others, at any later time.
     joined: BTreeSet<ServerId>,
     /// Servers that clients take out of all domains.
     pub(super) leaving: Vec<ServerId>,
@@ -60,7 +61,8 @@ impl Losses {
         self.is_lost(id) || !is_joined && wanted.all(|members| self.of(members) < tolerated)
     }
 
-    /// A client wants these members together with what others have wanted and will. False: too many of all of them are lost.
+    /// Notes that a client wants these members together with those that others have wanted and will. False: too many
+    /// of all of them are lost.
     fn join(&mut self, members: impl IntoIterator<Item = ServerId>, tolerated: usize) -> bool {
         let mut joined = self.joined.clone();
         joined.extend(members);
@@ -185,8 +187,8 @@ mod tests {
         assert_eq!(may_lose(&losses), [1, 5, 6]);
     }
 
-    /// Each of two changes has one lost member, and what they come to has both: with 13 members, of which 8 were lost, a domain of L-Rambo
-    /// stood still for ever.
+    /// Regression: two changes had one lost member each, and their join had both: with 13 members, of which 8 were
+    /// lost, a domain of L-Rambo stood still for ever.
     #[test]
     fn changes_that_are_joined_lose_no_more_together() {
         let [one, other, third] = [1, 2, 3].map(ServerId);

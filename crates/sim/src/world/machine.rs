@@ -358,7 +358,7 @@ impl World {
         }
     }
 
-    /// Handles what came, batch by batch, unless one is being written.
+    /// Handles received requests, batch by batch, unless a batch is being written.
     fn turn(&self, server: usize) {
         let is_ready = |machine: &Machine| {
             let live = machine.live.as_ref();
@@ -374,7 +374,7 @@ impl World {
         }
     }
 
-    /// Lets a node that is up do something, and shows the invariants what it did.
+    /// Lets a node that is up do something, and shows the invariants its steps.
     fn act<T>(
         &self,
         server: usize,

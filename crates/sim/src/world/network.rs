@@ -57,7 +57,7 @@ impl Content {
         }
     }
 
-    /// A number that stands for it, and what it is called.
+    /// A number and a word that identify the content.
     fn identity(&self) -> (u64, &'static str) {
         match self {
             Content::Request { call, body, .. } => (call << 2 ^ digest(&body.body), "request"),
@@ -180,7 +180,7 @@ impl World {
         lost.is_none() && self.is_up(outstanding.server)
     }
 
-    /// The request as it is sent now, with what is left of its deadline.
+    /// The request as it is sent now, with the time left until its deadline.
     fn request(&self, call: u64, outstanding: &OpenCall) -> Content {
         let now = self.clock(outstanding.client);
         let left = |deadline: Instant| deadline.since(now).as_millis();
@@ -242,7 +242,7 @@ impl World {
         }
     }
 
-    /// The server can be reached again, by one client or by all: what it did not answer goes out again.
+    /// The server can be reached again, by one client or by all: requests that it did not answer go out again.
     pub(super) fn reconnect(&self, server: usize, client: Option<usize>) {
         for (call, ..) in self.unanswered(server, client) {
             self.resend(call);

@@ -14,8 +14,8 @@ const CALLS: usize = 400;
 /// Quorum calls for each further object of an operation that goes over many.
 const CALLS_PER_OBJECT: usize = 4;
 
-/// Quorum calls that an operation may begin after its time is over, or after it has made no progress for too long: what runs beside
-/// each other in a transfer ends call by call, and a repair looks at what it has brought.
+/// Quorum calls that an operation may begin after its time is over, or after it has made no progress for too long:
+/// parallel parts of a transfer end call by call, and a repair looks at its results.
 const BELATED: u64 = 200;
 
 /// The quorum calls of one operation.
@@ -40,7 +40,7 @@ impl Pace {
         self.calls.get()
     }
 
-    /// The call that begins now comes after the operation's end. Says what is wrong if too many do.
+    /// The call that begins now comes after the operation's end. Returns the violation if too many do.
     pub(super) fn belated(&self) -> Option<String> {
         self.belated.update(|belated| belated + 1);
         let belated = self.belated.get();

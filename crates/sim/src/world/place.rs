@@ -211,7 +211,7 @@ impl World {
 
     // ---- a second process ----
 
-    /// A second process with a copy of what the directory says now.
+    /// Starts a second process with a copy of the directory as it is now.
     pub(super) fn start_twin(&self, server: usize, machine: &mut Machine) {
         let (starts, position) = (machine.platter.starts, machine.log_position());
         self.run_twin(server, machine, (starts, position));

@@ -122,7 +122,7 @@ impl Queue {
     }
 }
 
-/// The channels with what is under way in them.
+/// The channels, with their events.
 struct Priorities {
     random: Random,
     depth: u64,

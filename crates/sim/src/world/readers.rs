@@ -53,7 +53,7 @@ impl World {
         self.0.readers.calls.borrow().contains(&call)
     }
 
-    /// The server is gone, and with it what it did for readers.
+    /// The server is gone, and with it its work for readers.
     pub(super) fn end_completions(&self, server: usize) {
         let tasks = std::mem::take(&mut self.0.readers.completing.borrow_mut()[server]);
         for task in tasks {

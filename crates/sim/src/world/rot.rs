@@ -12,7 +12,7 @@ use areo_store::Disk;
 use std::time::Duration;
 
 impl World {
-    /// Flips a bit of a segment, somewhere in what was written and proven.
+    /// Flips a bit of a segment, somewhere in its written and proven part.
     pub(super) fn flip(&self, server: usize) {
         let machines = &mut *self.0.machines.borrow_mut();
         let machine = &mut machines.list[server];

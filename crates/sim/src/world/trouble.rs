@@ -31,7 +31,7 @@ pub(crate) enum Trouble {
     LogGoes(u64),
 }
 
-/// Faults of processes, disks and links: what is drawn at each moment.
+/// Faults of processes, disks and links that are drawn at each moment.
 const DRAWN: &[Fault] = &[
     Fault::Partition,
     Fault::OneSidedPartition,
@@ -203,8 +203,8 @@ impl World {
         }
     }
 
-    /// It is up, and those that are away are few enough for it to go, too. One that is lost is away for ever, and does not
-    /// count: what it misses costs progress only while another is away.
+    /// True if it is up, and few enough are away for it to go, too. A lost server is away for ever, and does not
+    /// count: its absence costs progress only while another one is away.
     pub(super) fn may_go(&self, server: usize) -> bool {
         let (_, servers) = self.size();
         let away = (0..servers).filter(|server| !self.is_serving(*server));
@@ -219,7 +219,7 @@ impl World {
         }
     }
 
-    /// The clock of a process goes on by an hour: its timers fire, and what it looks after has been quiet for long.
+    /// The clock of a process advances by an hour: its timers fire, and its objects have been quiet for long.
     fn jump(&self) {
         self.plan().note(Fault::ClockJump);
         let caller = self.random().index(self.0.clocks.borrow().len());
@@ -342,7 +342,7 @@ impl World {
         }
     }
 
-    /// A read of the disk fails soon: what it was to show is taken for damaged until the next start.
+    /// A read of the disk fails soon: its record is taken for damaged until the next start.
     fn fail_read(&self, server: usize) {
         self.plan().note(Fault::ReadError);
         self.remark(&format!("server {server} cannot read its disk once"));
@@ -353,7 +353,7 @@ impl World {
         disk.fail_read(self.random().below(20));
     }
 
-    /// The machine is gone, and with it any part of what it had not synced.
+    /// The machine is gone, and with it any part of its unsynced writes.
     pub(super) fn lose_power(&self, server: usize) {
         self.stop(server, |unsynced| {
             let length = match unsynced {

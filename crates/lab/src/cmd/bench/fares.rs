@@ -36,7 +36,7 @@ pub(super) fn setup(
     })
 }
 
-/// Says what is going to be measured.
+/// Prints the measurement that is about to begin.
 pub(super) fn announce(out: Output, setup: &Setup, disturbances: &str) {
     out.note(&format!(
         "seed {}: {} servers, {} objects of {}, {} clients, {disturbances}",

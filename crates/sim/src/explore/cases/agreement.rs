@@ -39,8 +39,8 @@ pub(super) fn two() -> Case {
     }
 }
 
-/// Reconfigurers of a coded domain, which announce what they decide on unless a member shows a successor: lattice agreement and
-/// announcements meet at the quorums of the code.
+/// Reconfigurers of a coded domain, which announce their decision unless a member shows a successor: lattice
+/// agreement and announcements meet at the quorums of the code.
 pub(super) fn announced() -> Case {
     let plain = configuration(4, Dap::Ec { k: 2 });
     let first = Membership::first(plain.members().iter().copied()).with_slots();
@@ -92,7 +92,8 @@ pub enum Helper {
 /// Rounds in which something is proposed.
 const ROUNDS: u32 = 4;
 
-/// Each of two proposers adds a server of its own, of which one died when one member had its proposal; a helper sees what it sees.
+/// Two proposers each add a server of their own. A third one died when one member had its proposal; a helper sees the
+/// proposals.
 pub fn speculating(helper: Helper) -> Case {
     let c = speculating_three();
     let help = move |client: Client<ExploreEnv>, c: Arc<Configuration>, first: Membership| async move {
@@ -118,8 +119,8 @@ pub fn speculating(helper: Helper) -> Case {
     }
 }
 
-/// A reconfigurer died when one member had what it wrote; two others write, and collect (`[R-22 collect-again]`). What one ends with
-/// stands for the successors that it goes on to: each of them adds one server.
+/// A reconfigurer died when one member had its write; two others write, and collect (`[R-22 collect-again]`). Their
+/// results stand for the successors that they go on to: each of them adds one server.
 pub(super) fn snapshot() -> Case {
     let c = three(Decider::Snapshot);
     let update = |client: Client<ExploreEnv>, c: Arc<Configuration>, own: Membership| async move {

@@ -125,8 +125,8 @@ pub(super) fn back_over() -> Case {
     ))
 }
 
-/// A writer that comes to the old configuration when the new one is final, and finds nothing there, does not hear whether what it proposed
-/// will come to be: its outcome is unknown, and it has happened or not. Everything else ends.
+/// The outcome of a writer is unknown if it comes to the old configuration when the new one is final, and finds
+/// nothing there: it does not hear the fate of its proposal. All other operations end.
 fn ceasing(case: Case) -> Case {
     let judge = Judge {
         seen: |observed| failed(observed).or_else(|| history_of(&without_tombstones(observed)).1),
@@ -135,8 +135,8 @@ fn ceasing(case: Case) -> Case {
     Case { judge, ..case }
 }
 
-/// A writer that gives up what it has proposed may have had a tombstone decided, on an object that was never written. No operation here
-/// deletes, so that what is read as deleted is to be as if nothing had been written yet.
+/// A writer that gives up its proposal may have had a tombstone decided, on an object that was never written. No
+/// operation here deletes, so that a read of a tombstone counts as a read of an object that was never written.
 fn without_tombstones(observed: &[ObservedOperation]) -> Vec<ObservedOperation> {
     let mut observed = observed.to_vec();
     for of in &mut observed {

@@ -143,7 +143,7 @@ fn put(c: &Arc<Configuration>, position: usize, tag: Tag, value: &Value) -> Body
     Body::Access(vec![(object(), put)])
 }
 
-/// The smallest ballot promises nothing, and shows what was promised.
+/// A promise at the smallest ballot, which promises nothing and shows earlier promises.
 fn promise(c: &Configuration, tag: Tag) -> Body {
     Body::Cell {
         cell: fate::cell(c, &object(), tag),

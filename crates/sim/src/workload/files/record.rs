@@ -19,7 +19,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-/// Writes down what one update does.
+/// Records the writes of one update.
 pub(super) struct Recorder {
     pub(super) world: World,
     pub(super) history: Rc<RefCell<History>>,

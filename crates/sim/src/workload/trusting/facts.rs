@@ -139,7 +139,7 @@ impl Facts {
         Ok(())
     }
 
-    /// Some tickets, with what is known of them now.
+    /// Some tickets, with the facts known about them now.
     pub(super) fn some_issued(&self, random: &Random) -> Vec<IssuedFact> {
         let mut some = Vec::new();
         for _ in 0..JUDGED.min(self.issued.len()) {
@@ -196,7 +196,7 @@ impl TokenFact {
         self.user.is_none_or(|user| user.server == by)
     }
 
-    /// The machine was let in; `before` is what was known when it showed the token.
+    /// The machine was let in; `before`: the facts known when it showed the token.
     pub(super) fn used(&mut self, user: TokenUser, before: &TokenFact) -> Result<(), String> {
         if before.revoked {
             return Err(format!("{user:?} was let in by the revoked {self:?}"));

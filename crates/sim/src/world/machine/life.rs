@@ -60,7 +60,7 @@ fn identity(platter: &Platter, root: &Arc<Configuration>, caps: Caps) -> Identit
 }
 
 impl Machine {
-    /// Its directory remembers what is written beside its log.
+    /// Records the extent of its log in the directory's truth.
     pub(in crate::world) fn note_extent(&mut self) {
         let log = self.live.as_ref().and_then(|live| live.node.keep().log());
         let extent = log.map_or(0, Records::extent);
@@ -322,7 +322,8 @@ impl World {
         self.at(time, Happening::Trouble(Trouble::Drained(server, life)));
     }
 
-    /// The server has answered what it had: when its commit has ended it closes its store, as `server` does, and is gone.
+    /// The server has answered its requests: when its commit has ended it closes its store, as `server` does, and is
+    /// gone.
     pub(in crate::world) fn end_drained(&self, server: usize, life: u64) {
         let live = {
             let machine = &mut self.0.machines.borrow_mut().list[server];
@@ -345,7 +346,7 @@ impl World {
         self.kill(server);
     }
 
-    /// The process is gone, what it wrote is not.
+    /// Ends the process; its writes survive.
     pub(in crate::world) fn kill(&self, server: usize) {
         self.stop(server, |_| Survive::All);
     }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// An element that a server took from an earlier configuration (`[X-17 adopted-elements]`).
 pub(super) type AdoptedElement = (ObjectId, Tag, Element);
 
-/// Takes down what a node does while the world is not at hand.
+/// Records the steps of a node while the world is borrowed.
 pub(super) struct Observer<'a> {
     pub(super) truth: &'a mut Truth,
     pub(super) watch: &'a mut Invariants,
@@ -58,7 +58,7 @@ fn configuration_of(step: &Step) -> Option<&Arc<Configuration>> {
 }
 
 impl World {
-    /// Shows the invariants what a client concluded.
+    /// Shows the invariants a conclusion of a client.
     pub(crate) fn show_conclusion(&self, at: &Configuration, conclusion: Conclusion<'_>) {
         let machines = self.0.machines.borrow();
         self.observe(&machines, &Observation::Concluded { at, conclusion });
