@@ -6,7 +6,7 @@ use std::process::Command;
 
 /// The version that is built where none is on the PATH.
 const VERSION: &str = "0.20.2";
-/// The workspace, and what is outside of it.
+/// The manifests of the workspace, and of the packages outside of it.
 const MANIFESTS: [&str; 3] = ["Cargo.toml", "peers/Cargo.toml", "fuzz/Cargo.toml"];
 
 /// Checks licences, bans and sources of every dependency.

@@ -35,7 +35,7 @@ use clap::CommandFactory;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Does what the command line says.
+/// Runs the command of the command line.
 pub(crate) fn run(cli: Cli) -> ExitCode {
     let Cli { global, command } = cli;
     let without_settings = match command {

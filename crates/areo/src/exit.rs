@@ -49,12 +49,12 @@ impl Code {
     }
 }
 
-/// Why a command did not do what it was asked to.
+/// The reason why a command failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
     /// The exit code of the process.
     pub code: Code,
-    /// One sentence: what was tried, on what, what is missing, what to do. Empty: there is nothing to say.
+    /// One sentence: the action, its object, the missing part, the remedy. Empty: there is nothing to say.
     pub message: String,
 }
 
@@ -79,7 +79,7 @@ impl Failure {
         Failure::new(Code::Usage, message)
     }
 
-    /// A local file that did not do what it should: `what` and `path` make the sentence.
+    /// A failure of a local file: `what` and `path` make the sentence.
     pub fn file(what: &str, path: &std::path::Path, error: &std::io::Error) -> Failure {
         let path = path.display();
         Failure::other(format!("cannot {what} {path}: {}", plain(error)))

@@ -22,7 +22,7 @@ use std::process::ExitCode;
 
 pub use output::note_closed_streams;
 
-/// Does what the arguments of this process say.
+/// Runs the command in the arguments of this process.
 pub fn run() -> ExitCode {
     match args::parse("areo") {
         Ok(cli) => cmd::run(cli),

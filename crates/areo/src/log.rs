@@ -63,7 +63,7 @@ pub(crate) fn trace_of(span: &Span) -> Option<TraceContext> {
     })
 }
 
-/// Events of ours, and what others warn of.
+/// True for events of these crates, and for warnings of others.
 fn is_event(metadata: &Metadata<'_>) -> bool {
     let is_ours = metadata.target().starts_with("areo");
     metadata.is_event() && (is_ours || *metadata.level() <= Level::WARN)

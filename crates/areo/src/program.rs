@@ -43,7 +43,7 @@ pub fn run(
     perform(name, global, watching, command)
 }
 
-/// Reads the settings, does the command of the program of this name, and keeps and delivers what was watched.
+/// Reads the settings, runs the command of the program of this name, and keeps and delivers the recorded spans.
 pub(crate) fn perform(
     name: &str,
     global: Global,

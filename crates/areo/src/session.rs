@@ -154,7 +154,7 @@ impl Session {
         self.settings.get(named, "domain", config::text)
     }
 
-    /// A client, and the domain that is meant. The operation that follows has what is left of the time.
+    /// A client, and the domain of the command. The operation that follows has the rest of the time.
     pub(crate) async fn domain(&self) -> Outcome<(Client, Domain)> {
         let name = self.domain_name()?;
         let (begun, timeout) = (Instant::now(), self.timeout()?);
@@ -257,7 +257,7 @@ pub(crate) fn is_address(text: &str) -> bool {
     })
 }
 
-/// Runs an operation; Ctrl-C, SIGTERM and SIGHUP end it, so that what it holds is cleaned up.
+/// Runs an operation; Ctrl-C, SIGTERM and SIGHUP end it, so that its resources are cleaned up.
 ///
 /// # Errors
 /// Those of the operation; [`Code::Interrupted`], with `interrupted` as the sentence if it is not empty.

@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Beyond this size the file begins anew, and what it held is kept once, beside it.
+/// Size beyond which the file begins anew; its old content is kept once, beside it.
 const FILE_BYTES: u64 = 1 << 20;
 /// Spans of one command that are kept; a benchmark has millions.
 const SPANS: usize = 4096;
@@ -21,7 +21,7 @@ const ENDS: Duration = Duration::from_millis(250);
 /// The longest wait of a command that has ended for a collector.
 const DELIVERY: Duration = Duration::from_secs(1);
 
-/// The recorder of this process, which exports what it records if the standard variables ask for that.
+/// The recorder of this process, which exports its spans if the standard variables ask for that.
 pub(crate) fn recorder(out: Output, watching: WatchMode, global: &Global) -> Recorder {
     let asked = understood(out, Sampler::from_environment());
     let is_asked = global.trace || asked.is_some();
@@ -47,7 +47,7 @@ fn understood<T>(out: Output, asked: Result<Option<T>, InvalidSetting>) -> Optio
     })
 }
 
-/// Gives the collector what it has not got yet, and says what it does not take.
+/// Delivers the remaining spans to the collector, and reports those that it refuses.
 pub(crate) fn deliver(out: Output, recorder: &Recorder) {
     let exported = recorder.finish_export(DELIVERY);
     if exported.lost() > 0 {
@@ -72,7 +72,7 @@ fn file() -> Option<PathBuf> {
     )
 }
 
-/// Keeps what the process remembers. Nothing rests on it: where that cannot be, it is not.
+/// Keeps the spans that the process remembers. No operation depends on it: a failure has no effect.
 pub(crate) fn keep(recorder: &Recorder) {
     if recorder.rests() {
         // The user did not ask for its spans.

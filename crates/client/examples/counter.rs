@@ -19,7 +19,7 @@ fn count(object: Option<&Object>) -> u64 {
     text.and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
-/// `clients` clients count up to `times` each; returns what the counter rose by.
+/// Lets `clients` clients count up to `times` each; returns the rise of the counter.
 ///
 /// # Errors
 /// What the store said.

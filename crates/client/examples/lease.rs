@@ -37,7 +37,8 @@ pub(crate) fn take(
     }
 }
 
-/// Writes what the lease guards: refuses if a later holder has written. The fence is the first line of the value.
+/// Writes the value that the lease guards: refuses if a later holder has written. The fence is the first line of the
+/// value.
 ///
 /// # Errors
 /// What the store said.

@@ -44,8 +44,8 @@ pub(crate) fn finish(digest: &Digest) -> u32 {
     u32::try_from(digest.finalize()).expect("CRC-32C has 32 bits")
 }
 
-/// Compares what was read with what its writer computed. This is the last of several checksums: frames and elements have
-/// their own, so that what it finds is a fault of ours or of memory.
+/// Compares the value that was read with the checksum of its writer. It is the last of several checksums: frames and
+/// elements have their own, so that a difference here is a fault of this software or of memory.
 ///
 /// # Errors
 /// [`Damage::Checksum`].

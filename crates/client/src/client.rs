@@ -141,8 +141,8 @@ impl Client {
         Domain::new(self.session.clone(), KnownDomain::new(None, latest))
     }
 
-    /// Creates a domain. Of two creators of one name one wins; the other gets [`CreateDomainError::Exists`]. What was
-    /// created, and what it costs, says [`Domain::configuration`].
+    /// Creates a domain. Of two creators of one name one wins; the other gets [`CreateDomainError::Exists`].
+    /// [`Domain::configuration`] shows the result and its cost.
     ///
     /// # Errors
     /// [`CreateDomainError`].
@@ -263,8 +263,8 @@ impl Client {
         Ok(planned.await?.into_iter().map(handle).collect())
     }
 
-    /// Marks a server as one that is to go, and returns what has to be done then, as [`Client::departures`] does. `confirm` is
-    /// given the plan of before, and decides whether the server is marked; `None`: it is not.
+    /// Marks a server as one that leaves, and returns the steps that this needs, as [`Client::departures`] does.
+    /// `confirm` is given the plan beforehand, and decides whether the server is marked; `None`: it is not.
     ///
     /// The plan is made again after the mark: from then on no client chooses the server, and what was chosen before is seen. Of
     /// two operators who each mark a server, the later one sees the mark of the other.
@@ -347,15 +347,15 @@ impl Client {
         self.session.traffic().await
     }
 
-    /// The names, in order, of the servers that have owed this client, all of its clones together, an answer for so long: to tell a
-    /// person what an operation waits for. Sends no message.
+    /// The names, in order, of the servers that have owed this client, all of its clones together, an answer for this
+    /// time or longer: to tell a person what an operation waits for. Sends no message.
     pub async fn awaited(&self, for_at_least: Duration) -> Vec<String> {
         self.session.awaited(for_at_least).await
     }
 
-    /// Closes this handle after sending off what waits: notes that versions are complete, which save the next reader
-    /// a round and let servers drop what was replaced, and elements for servers that lag behind their quorum. Takes a
-    /// quarter of a second at most. For a process that ends now.
+    /// Closes this handle after sending waiting messages: notes that versions are complete, which save the next
+    /// reader a round and let servers drop replaced versions, and elements for servers that lag behind their quorum.
+    /// Takes a quarter of a second at most. For a process that ends now.
     pub async fn close(self) {
         self.session.flush().await;
     }

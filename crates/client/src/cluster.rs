@@ -108,7 +108,7 @@ pub struct ConfigurationInfo {
     pub decided_by: Decider,
     /// The way in which the domain is reconfigured.
     pub reconfig: ReconfigKind,
-    /// The server that makes what others ask for, by name, if one leads.
+    /// Name of the server that makes posted changes, if one leads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leader: Option<String>,
     /// Options of experiments; serialised as a list of settings.

@@ -49,15 +49,15 @@ pub struct ConnectOptions {
 pub enum Access {
     /// An access key. It is all that a client needs: a server proves the same key before it is believed.
     Key(AccessKey),
-    /// The key of a gateway, and another key on whose behalf it acts: the client may do what that key may, but for everything of the whole cluster except
-    /// `status` ([`crate::Client::on_behalf`]).
+    /// The key of a gateway, and another key on whose behalf it acts: the client has the rights of the other key,
+    /// except rights to the whole cluster other than `status` ([`crate::Client::on_behalf`]).
     Behalf {
         /// The key of the gateway, which has the grant `gateway`.
         gateway: AccessKey,
         /// Id of the key on whose behalf the gateway acts.
         of: KeyId,
     },
-    /// The certificate of a server, for what it does of its own accord.
+    /// The certificate of a server, for operations of the server itself.
     Certificate(Tls),
 }
 

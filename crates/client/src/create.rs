@@ -83,7 +83,7 @@ pub enum CreateDomainError {
         /// The call, and the response of each server.
         call: Box<NoQuorum>,
     },
-    /// The name is none, servers refused this client, or what was decided cannot be read.
+    /// The name is invalid, servers refused this client, or the decided configuration cannot be read.
     #[error("{error}")]
     Other {
         /// The error of the directory.

@@ -22,7 +22,7 @@ pub struct Domain {
     session: Session,
     pub(crate) known: Arc<KnownDomain>,
     statistics: Option<Arc<Statistics>>,
-    /// Blocks of what is replaced are left to a sweep.
+    /// Blocks of replaced versions are left to a sweep.
     keeps_replaced: bool,
 }
 
@@ -149,8 +149,8 @@ impl Domain {
         started.end().await
     }
 
-    /// Starts an operation on the network thread; it goes on until it ends or the result is dropped. Afterwards it is noted
-    /// where it went and what it cost.
+    /// Starts an operation on the network thread; it goes on until it ends or the result is dropped. Afterwards its
+    /// way and its cost are noted.
     pub(crate) fn begin<T, F>(
         &self,
         deadline: Deadline,

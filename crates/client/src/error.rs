@@ -35,8 +35,8 @@ pub enum Error {
         /// Name of the removed domain.
         domain: String,
     },
-    /// A coverable write found another version than the one that it was to replace, and wrote nothing. Or a value was
-    /// written over while it was read in blocks, and what is left of it to read is gone.
+    /// A coverable write found another version than the one that it was to replace, and wrote nothing. Or a value in
+    /// blocks was overwritten while it was read, and the rest of its blocks is gone.
     VersionConflict {
         /// Name of the object's domain.
         domain: String,
@@ -108,7 +108,7 @@ pub enum Operation {
     Put,
     /// A read of an object.
     Get,
-    /// Reading what is known of an object.
+    /// A read of an object's metadata.
     Stat,
     /// A deletion of an object.
     Delete,
@@ -137,7 +137,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// True if it changes what is stored.
+    /// True if it changes stored data.
     pub fn writes(self) -> bool {
         matches!(
             self,

@@ -30,7 +30,7 @@ pub use areo_core::reconfig::ares::LeaveOff;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Experimental {
-    /// Servers show what comes next on every reply.
+    /// Servers show successors on every reply.
     pub piggyback: Option<bool>,
     /// The treatment of superseded configurations.
     pub collect: Option<Collect>,
@@ -64,7 +64,7 @@ impl Experimental {
         }
     }
 
-    /// The options with what is said.
+    /// Replaces the options that these settings name.
     pub(crate) fn of(self, options: Options) -> Options {
         Options {
             piggyback: self.piggyback.unwrap_or(options.piggyback),

@@ -67,7 +67,7 @@ pub enum Progress {
         /// Bytes since the last report.
         bytes: u64,
     },
-    /// All new blocks are there: what is sent next changes the file.
+    /// All new blocks are written: the next write changes the file.
     Linking,
     /// Bytes of the file were received.
     Received {
@@ -240,7 +240,7 @@ impl File {
     }
 }
 
-/// The blocks of the file; what has not changed since `base` is taken from there.
+/// The blocks of the file; blocks that have not changed since `base` are taken from there.
 async fn walk(context: &Context, base: Option<&Chain>) -> Result<Chain, FileError> {
     match context.file().walk(base).await {
         Ok(chain) => Ok(chain),

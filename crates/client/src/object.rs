@@ -91,8 +91,8 @@ pub struct ObjectInfo {
     /// Shape of that configuration.
     #[serde(flatten, serialize_with = "dap_n_k")]
     pub shape: Shape,
-    /// The element that each server of the configuration is to hold of it, in the order of the member list; after [`Domain::inspect`](
-    /// crate::Domain::inspect) with what it holds.
+    /// The element that each server of the configuration should hold, in the order of the member list; after
+    /// [`Domain::inspect`](crate::Domain::inspect) with the element that it holds.
     pub placement: Vec<Placement>,
 }
 
@@ -260,7 +260,7 @@ pub struct ListOptions {
     pub prefix: String,
     /// Keys are larger than this (by bytes). [`Page::next`] of the page before.
     pub after: String,
-    /// Keys that have this behind the prefix are not listed one by one: what they have in common up to it is, once. Usually
+    /// Keys with this text behind the prefix are listed as one: as their common beginning up to that text. Usually
     /// `/`; empty: all keys are listed.
     pub delimiter: String,
     /// The most objects and common prefixes of a page; 1 to 1000.

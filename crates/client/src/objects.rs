@@ -106,7 +106,7 @@ impl Domain {
         self.whole(&name, found).await
     }
 
-    /// The object of what was found.
+    /// The object in the found version.
     async fn whole(&self, name: &Name, found: FoundVersion) -> Result<Object, Error> {
         let key = name.user_key();
         let (version, metadata, value) = self.known.opened(key, found)?;
@@ -141,8 +141,8 @@ impl Domain {
         )
     }
 
-    /// The information of [`Domain::stat`], and what each member holds ([`Placement::holds`](crate::Placement::holds)). Waits for silent members, a
-    /// second at most.
+    /// The information of [`Domain::stat`], with the version that each member holds
+    /// ([`Placement::holds`](crate::Placement::holds)). Waits for silent members, a second at most.
     ///
     /// # Errors
     /// As [`Domain::get`].

@@ -315,7 +315,8 @@ fn inherited(number: i32) -> io::Result<()> {
     }
 }
 
-/// A descriptor once more, which shares its position: what others write to it before and after stands before and after.
+/// Duplicates a descriptor. The duplicate shares its position: writes of others to the descriptor before and after
+/// stay before and after.
 fn descriptor(number: i32) -> io::Result<File> {
     inherited(number)?;
     let process = pidfd_open(getpid(), PidfdFlags::empty())?;

@@ -96,7 +96,7 @@ pub enum ReconfigError {
         /// The call, and the response of each server.
         call: Box<NoQuorum>,
     },
-    /// Servers refused this client, or what was decided cannot be read.
+    /// Servers refused this client, or the decided configuration cannot be read.
     #[error("{error}")]
     Other {
         /// The error of the call.
@@ -274,7 +274,7 @@ struct PlannedChange {
     unreachable: Vec<UnreachableServer>,
 }
 
-/// Adds one object to what there is to move.
+/// Adds one object to the amount to move.
 fn add(
     kind: Kind,
     entry: &ListEntry,
@@ -318,8 +318,8 @@ async fn plan(context: &Context, change: &Change) -> Result<Plan, ReconfigError>
     Ok(plan)
 }
 
-/// Counts what there is to move: objects, and blocks of files. Those of large objects are counted with their objects, whose
-/// length is theirs.
+/// Counts the amount to move: objects, and blocks of files. Blocks of large objects are counted with their objects,
+/// which have their length.
 async fn count(
     context: &Context,
     between: (&Configuration, &Configuration),

@@ -20,7 +20,8 @@ use std::sync::Arc;
 /// Objects that are named in a report; the others are counted.
 const NAMED: usize = 1000;
 
-/// The number of objects that every member holds. Objects are those of users, blocks of large values and of files, and what is left of deleted ones.
+/// The number of objects that every member holds. Objects are those of users, blocks of large values and of files,
+/// and tombstones.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Redundancy {
     /// Objects that were looked at.
@@ -44,9 +45,9 @@ pub struct Redundancy {
 /// An object that is not known to be at every member.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct BelowRedundancy {
-    /// Its key; of a block, what it has instead.
+    /// Key of the object, or the name that stands for the key of a block.
     pub key: String,
-    /// `object`, `block`, `file`, or `system` for what is the domain's own.
+    /// `object`, `block`, `file`, or `system` for the domain's own objects.
     pub kind: &'static str,
     /// The state of its repair.
     pub state: RepairState,
@@ -54,7 +55,7 @@ pub struct BelowRedundancy {
     pub lacking: Vec<String>,
     /// Servers among them at which the version is damaged.
     pub damaged: Vec<String>,
-    /// Servers that did not say what they hold.
+    /// Servers that did not list their holdings.
     pub silent: Vec<String>,
     /// The versions of an unrecoverable object that servers list, damaged or not, with the servers.
     #[serde(skip_serializing_if = "Vec::is_empty")]

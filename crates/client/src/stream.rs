@@ -69,10 +69,10 @@ pub struct StreamReport {
 }
 
 impl Domain {
-    /// Writes an object from a source of any length, and returns its new version. Up to [`PutOptions::block_bytes`] it is
-    /// written as [`Domain::put`] does it; beyond that in blocks, and as a whole once all of them are at quorums. Memory is
-    /// bounded. What was sent is taken back if the source fails, or a server refuses it; what a process leaves that ends half way is left to
-    /// [`Domain::sweep`].
+    /// Writes an object from a source of any length, and returns its new version. Up to [`PutOptions::block_bytes`]
+    /// it is written as [`Domain::put`] does it; beyond that in blocks, and as a whole once all of them are at
+    /// quorums. Memory is bounded. The sent blocks are removed if the source fails, or a server refuses them;
+    /// [`Domain::sweep`] removes the blocks of a process that ends half way.
     ///
     /// # Errors
     /// Those of [`Domain::put`], and of the source.

@@ -257,8 +257,9 @@ impl Trust {
         }
     }
 
-    /// The signing keys of S3 of a key, for a day in UTC as the decimal number yyyymmdd, and a region: 32 bytes for each secret of the key, the
-    /// newest first, of which there are two while the key is rotated. A gateway verifies with them what the owner of the key has signed.
+    /// The signing keys of S3 of a key, for a day in UTC as the decimal number yyyymmdd, and a region: 32 bytes for
+    /// each secret of the key, the newest first; there are two while the key is rotated. A gateway verifies the
+    /// signatures of the key's owner with them.
     ///
     /// # Errors
     /// [`TrustError`]; its kind is `NotFound` for a key that is unknown or was revoked, and `Usage` for a day that is more than a

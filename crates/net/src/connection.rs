@@ -246,7 +246,7 @@ impl Connection {
         self.queue(header, body.into(), payload, self.shared.max_queued_bytes)
     }
 
-    /// Sends off what is queued, if anything is.
+    /// Sends queued messages, if there are any.
     pub fn flush(&self) {
         if self.queued_bytes() > 0 {
             self.wake();
@@ -360,7 +360,7 @@ impl Connection {
         drained.map_or(received, |drained| drained.max(received))
     }
 
-    /// Closes the connection; what is queued is dropped unless the kernel takes it at once.
+    /// Closes the connection; queued messages are dropped unless the kernel takes them at once.
     pub fn close(&self, reason: CloseReason) {
         self.shared.closing.borrow_mut().get_or_insert(reason);
         self.wake();

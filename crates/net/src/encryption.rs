@@ -71,7 +71,7 @@ impl Current {
         }
     }
 
-    /// The clock of this end; 1970 if the system has none, so that what has a beginning does not count.
+    /// The clock of this end; 1970 if the system has none, so that certificates with a begin do not count.
     fn now_seconds(&self) -> u64 {
         let now = self.known.clock().current_time();
         now.map_or(0, |now| now.as_secs())
@@ -98,7 +98,7 @@ impl Tls {
         })
     }
 
-    /// Changes what is known of the cluster.
+    /// Changes the knowledge about the cluster.
     fn know(
         &self,
         change: impl FnOnce(&Knowledge) -> Result<Endpoint, Error>,

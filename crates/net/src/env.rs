@@ -38,7 +38,7 @@ mod meter;
 /// A server that owes an answer and has sent nothing for this time is no good choice for the next read.
 const SLOW: Duration = Duration::from_millis(50);
 
-/// The world of one operation: the servers of a cluster, the operation's deadline, and what it has cost so far.
+/// The environment of one operation: the servers of a cluster, the operation's deadline, and its cost so far.
 #[derive(Clone)]
 pub struct NetEnv {
     network: Network,
@@ -198,7 +198,7 @@ struct Gather<T: Tally> {
 
 struct State<T: Tally> {
     call: Call<T>,
-    /// The span that asks, for those who are asked.
+    /// The span of the caller, for the servers that are asked.
     trace: Option<TraceContext>,
     sent_bytes: u64,
     received_bytes: u64,
@@ -222,7 +222,7 @@ impl<T: Tally> State<T> {
 }
 
 impl<T: Tally + 'static> Gather<T> {
-    /// Sends what the call wants sent.
+    /// Sends the requests that the call wants to send.
     fn send(&self) {
         let mut state = self.state.borrow_mut();
         let state = &mut *state;

@@ -57,8 +57,9 @@ pub fn good_hellos() -> [Vec<u8>; 2] {
     [calls, bulk].map(|hello| hello::encode_hello(&hello.with_ticket(&ticket, &proof)))
 }
 
-/// A hello over TLS, with length and checksum mended. A ticket lets the caller in if the proof is that of its holder, for this server and session, and no
-/// other bytes do. It is judged as it is, and with its signature mended, so that what the signature protects is read too.
+/// A hello over TLS, with length and checksum mended. A ticket lets the caller in if the proof is that of its holder,
+/// for this server and session, and no other bytes do. It is judged as it is, and with its signature mended, so that
+/// the signed part is read, too.
 ///
 /// # Panics
 /// A promise is broken.

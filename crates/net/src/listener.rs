@@ -271,8 +271,8 @@ impl<S: Service> Listener<S> {
         spawn_local(async move { shared.serve(stream, remote, (id, leave)).await });
     }
 
-    /// Goes down in order: new callers and new requests are refused as "draining" (the latter by the
-    /// service), present ones get a goodbye, and each connection is closed once what it asked is answered and
+    /// Goes down in order: new callers and new requests are refused as "draining" (the latter by the service),
+    /// present ones get a goodbye, and each connection is closed once its requests are answered and the answers
     /// written, or after `patience`. [`Listener::run`] returns.
     pub async fn drain(&self, patience: Duration) {
         let until = Instant::now() + patience;
@@ -434,7 +434,7 @@ fn traffic_of(connection: &Connection) -> Traffic {
     }
 }
 
-/// Hands what one connection reads to the service.
+/// Hands the messages of one connection to the service.
 struct ServerHandler<S> {
     service: Rc<S>,
     origin: Origin,

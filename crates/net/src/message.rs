@@ -134,7 +134,7 @@ impl Outgoing {
         )
     }
 
-    /// The frame header for sending it at `now`, with what is left of the deadline.
+    /// The frame header for sending it at `now`, with the time left until the deadline.
     pub(crate) fn header(&self, kind: Kind, call_id: u64, now: Instant) -> Header {
         let remaining_ms = |deadline: Instant| {
             let remaining_ms = deadline.saturating_duration_since(now).as_millis();

@@ -345,9 +345,9 @@ impl Network {
         self.shared.peers.borrow().values().map(Peer::traffic).sum()
     }
 
-    /// Sends off what waits for company and lets what is queued leave, for at most so long. To be called before a process
-    /// ends: notes of completed writes let servers drop what those replaced, and a server that lags behind its quorum is
-    /// to have its element all the same.
+    /// Sends waiting notes and lets queued messages leave, for this time at most. To be called before a process ends:
+    /// notes of completed writes let servers drop replaced versions, and a server that lags behind its quorum still
+    /// gets its element.
     pub async fn flush(&self, patience: Duration) {
         let peers: Vec<Peer> = self.shared.peers.borrow().values().cloned().collect();
         let until = Instant::now() + patience;
@@ -367,7 +367,7 @@ impl Network {
         self.shared.peers.borrow().get(&server).cloned()
     }
 
-    /// The server, or a stand-in that keeps what is asked of it until it is known where that server is.
+    /// The server, or a stand-in that keeps its requests until its address is known.
     pub(crate) fn peer_or_stranger(&self, server: ServerId) -> Peer {
         if let Some(peer) = self.peer(server) {
             if self.is_stranger(server) {

@@ -60,8 +60,8 @@ pub enum Answer<'a> {
 
 /// The receiver of a call's events: usually the tally of a fan-out, one for all its servers.
 pub trait Sink {
-    /// Called on the task that reads, once per final answer and once per failed attempt. May make and forget
-    /// calls. `token` is what the caller gave with the call.
+    /// Called on the task that reads, once per final answer and once per failed attempt. May make and forget calls.
+    /// `token` is the token that the caller gave with the call.
     fn on_answer(&self, token: u64, answer: Answer<'_>);
 }
 
@@ -213,8 +213,8 @@ pub struct PeerState {
     pub incarnation: u64,
 }
 
-/// Bytes that were moved, frames of every kind included; only grows. For people who wait: what it says of a call is
-/// that something happens, not that it has arrived.
+/// Bytes that were moved, frames of every kind included; only grows. For people who wait: it shows that something
+/// happens, not that a call has arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Bytes that the operating system took for the other side.
@@ -295,7 +295,7 @@ impl Peer {
         Ok(Call { key, reachable })
     }
 
-    /// Removes a call from the table, and nothing else: what was sent is not recalled, an answer finds no call.
+    /// Removes a call from the table, and nothing else: sent requests are not recalled, an answer finds no call.
     pub fn forget(&self, key: CallKey) {
         match key.channel {
             Channel::Calls => self.links.calls.forget(key.id),

@@ -134,7 +134,7 @@ impl Shelves {
         self.by_class[class].buffers.push(bytes);
     }
 
-    /// Takes out what was not needed since the last trim, if that is long ago.
+    /// Takes out the buffers that were not needed since the last trim, if that is long ago.
     fn trim(&mut self, now: Instant) -> Vec<Vec<u8>> {
         if now.saturating_duration_since(self.trimmed_at) < KEEP_PERIOD {
             return Vec::new();
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!((pool.lent(), pool.idle_bytes()), (1, 0));
     }
 
-    /// The elements of a block of 4 MiB by [n,k], and what is no power of two in any way.
+    /// Buffers of odd sizes are used again: the elements of a block of 4 MiB by [n,k].
     #[test]
     fn odd_sizes_are_taken_from_their_shelves_again() {
         let pool = Pool::new(IDLE_BYTES);

@@ -7,7 +7,7 @@ use areo_store::{CommitError, ReserveError, StepError};
 /// Why a node cannot go on. Nothing that may not be durable is ever shown, so its process ends (`[X-10 durable-replies]`).
 #[derive(Debug)]
 pub enum NodeError {
-    /// A batch could not be made durable: what was acknowledged is safe, what is in memory may not be.
+    /// A batch could not be made durable: acknowledged records are safe, records in memory may not be.
     Commit(CommitError),
     /// A step of housekeeping failed.
     Step(StepError),

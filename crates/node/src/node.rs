@@ -71,7 +71,7 @@ pub struct Sizes {
 /// The output of a turn.
 #[must_use = "replies are sent, and a commit is written"]
 pub struct Turn<K: Keep, C> {
-    /// Replies, and what the server says of its own accord.
+    /// Replies, and notes that the server sends without a request.
     pub released: ReleasedBatch<C>,
     /// A commit that the caller runs now, and then passes to [`Node::committed`].
     pub commit: Option<Commit<<K::Disk as Disk>::File>>,
@@ -91,7 +91,7 @@ pub struct Upkeep<K: Keep, C> {
 enum Batch {
     /// It is, with the replies that wait for it.
     Closes,
-    /// The store commits what it does for itself: no reply waits, or there is no room for what the shard asks for.
+    /// The store commits records of its own: no reply waits, or there is no room for the shard's records.
     Open,
 }
 

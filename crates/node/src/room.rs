@@ -15,7 +15,7 @@ const REGISTER_BYTES: usize = (limits::RANKED_VERSIONS + 1) * (64 + 40 * (limits
 pub(crate) enum Room {
     /// Room for all that it may ask for.
     Enough,
-    /// No room for it for this reason, but for what the shard asks for anyway.
+    /// There is no room for it for this reason, but there is for the shard's own records.
     ForReads(Refusal),
     None(Refusal),
 }

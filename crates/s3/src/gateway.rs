@@ -91,7 +91,7 @@ pub struct GatewayOptions {
     pub addressing: Addressing,
     /// The kind of buckets for which the caller names none.
     pub kind: DapKind,
-    /// Elements from which values of such buckets are restored; `None`: what the store takes for their servers.
+    /// Elements from which values of such buckets are restored; `None`: the store's default for their servers.
     pub k: Option<u8>,
     /// The shortest part of an upload but for the last one, in bytes. Clients count on 5 MiB, which S3 demands.
     pub part_bytes: u64,

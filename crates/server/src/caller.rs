@@ -163,7 +163,7 @@ impl WatchedSpans {
             .extend(span.filter(|span| !span.is_disabled()).cloned());
     }
 
-    /// Begins handing the batch to the store, for each of them; that ends when what this returns is dropped.
+    /// Begins the spans of handing the batch to the store, one for each caller; they end when the result is dropped.
     pub(crate) fn append(&self) -> Vec<Span> {
         self.each(|| debug_span!(span::STORE_APPEND))
     }

@@ -17,7 +17,8 @@ const ADMIN_PLACES: usize = 64;
 /// Fewer connections of a class are of no use.
 const LEAST: usize = 2;
 
-/// Raises the limit of this process to what it may raise it to; the limit. Where the system refuses, it stays as it is.
+/// Raises the limit of this process as far as it may; returns the limit. If the system refuses, the limit stays as it
+/// is.
 pub(crate) fn raise() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {

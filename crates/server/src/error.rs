@@ -45,7 +45,7 @@ pub enum ServeError {
     NotLetIn {
         /// The address of that server.
         address: String,
-        /// Its reason, and what to do.
+        /// The reason, and the remedy.
         sentence: String,
     },
     /// A server that was to be joined takes this one for a stranger, or is taken for one.
@@ -53,7 +53,7 @@ pub enum ServeError {
     NotJoined {
         /// The address of that server.
         address: String,
-        /// The reason, and what to do.
+        /// The reason, and the remedy.
         sentence: String,
     },
     /// The key of the administrator of a new cluster cannot be written down.
@@ -129,7 +129,7 @@ pub enum ServeError {
     /// No address to join at answered.
     #[error("no server to join: {}", outcomes(.attempts))]
     Join {
-        /// Each address with what came of it.
+        /// Each address with the result of asking there.
         attempts: Vec<(String, String)>,
     },
     /// The name that was chosen cannot be one.
@@ -163,7 +163,8 @@ pub enum ServeError {
         /// The address at which the other process answers.
         address: String,
     },
-    /// The log ends before what the last start registered: the directory is a copy of an older state, of one start.
+    /// The log ends before the position that the last start registered: the directory is a copy of an older state, of
+    /// one start.
     #[error(
         "{} is a copy of an older state: its log ends at batch {position}, and this server had written batch {registered}; use \
          the newer directory, or start a new server in an empty one", .path.display()

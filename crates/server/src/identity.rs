@@ -31,7 +31,7 @@ pub struct Identity {
     pub root: Arc<Configuration>,
     /// The cluster has keys and certificates: those of this server are in the file `TRUST` of the directory.
     pub has_trust: bool,
-    /// The servers to which the directory belonged before, and what is left to do for them.
+    /// The servers to which the directory belonged before, and the steps that are left to do for them.
     pub succession: Succession,
 }
 
@@ -276,7 +276,8 @@ fn first_members(servers: &[ServerId]) -> &[ServerId] {
     &servers[..size.unwrap_or(servers.len().min(1))]
 }
 
-/// The first configuration of a root domain: replicated, because what it holds is small. `fixed`: people alone change its members.
+/// The first configuration of a root domain: replicated, because its content is small. `fixed`: people alone change
+/// its members.
 pub(crate) fn root_configuration(members: &[ServerId], fixed: bool) -> Arc<Configuration> {
     let descriptor = Descriptor {
         fixed,

@@ -18,7 +18,7 @@ use crate::worker::Worker;
 const ATTEMPT: Duration = Duration::from_secs(5);
 
 impl Registrar {
-    /// Makes what is posted, for as long as the server serves. Never returns.
+    /// Makes posted changes, for as long as the server serves. Never returns.
     pub(crate) async fn lead(&self, identity: &Identity, worker: &Rc<Worker>) -> Infallible {
         let network = self.network().clone();
         let env = move || -> NetEnv { network.patient_env(ATTEMPT) };

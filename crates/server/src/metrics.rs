@@ -358,7 +358,7 @@ impl Traces {
         }
     }
 
-    /// Takes over what the exporter has counted.
+    /// Takes over the counts of the exporter.
     fn set(&self, exported: &ExportCounts) {
         raise(&self.exported, exported.delivered);
         raise(&self.overflowed, exported.overflowed);
@@ -366,7 +366,7 @@ impl Traces {
     }
 }
 
-/// Takes over what was counted elsewhere.
+/// Takes over a count that was made elsewhere.
 fn raise(counter: &IntCounter, now: u64) {
     counter.inc_by(now.saturating_sub(counter.get()));
 }

@@ -149,8 +149,8 @@ impl Registrar {
         &self.access.network
     }
 
-    /// Takes the process to a confirmed start, however long that takes: the others may still be down. `write` makes durable
-    /// what the directory is to say. A server that `abstains` anyway may have a log that is behind.
+    /// Takes the process to a confirmed start, however long that takes: the others may still be down. `write` makes
+    /// the directory's content durable. A server that `abstains` anyway may have a log that is behind.
     pub(crate) async fn start(
         &self,
         identity: &Identity,
@@ -222,7 +222,7 @@ impl Registrar {
         self.network().env(cluster::PATIENCE)
     }
 
-    /// Looks at the cluster now and then, counts what it sees, and logs what does not work. Never returns.
+    /// Looks at the cluster now and then, counts its findings, and logs the parts that do not work. Never returns.
     pub(crate) async fn watch_domains(&self, metrics: &Metrics, worker: &Worker) -> Infallible {
         let (mut known, mut room) = (Vec::new(), Room::default());
         loop {
@@ -301,7 +301,8 @@ impl Registrar {
         Ok(unheard)
     }
 
-    /// Fetches what the root domain knows of the other servers, so that this one can tell clients; and where that domain is.
+    /// Fetches the root domain's records of the other servers, so that this one can tell clients; and the place of
+    /// that domain.
     pub(crate) async fn learn_servers(&self, worker: &Rc<Worker>) {
         match self.access.within(ATTEMPT).servers().await {
             Ok(servers) => {

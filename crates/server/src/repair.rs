@@ -17,7 +17,8 @@ use crate::worker::Worker;
 const ATTEMPT: Duration = Duration::from_secs(15);
 /// The wait between the start of the server and its first round: the others may be starting, too.
 const FIRST: Duration = Duration::from_secs(1);
-/// The pause between two rounds, if the server lacked nothing: at least this, and [`SHARE`] times what the round took.
+/// The pause between two rounds, if the server lacked nothing: at least this, and [`SHARE`] times the duration of the
+/// round.
 const PAUSE: Duration = Duration::from_mins(1);
 /// Rounds at rest take one part in so many of the time, and one more.
 const SHARE: u32 = 10;

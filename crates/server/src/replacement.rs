@@ -41,7 +41,7 @@ use crate::worker::Worker;
 const ATTEMPT: Duration = Duration::from_secs(15);
 /// Looks in a row that must find the cluster to work without a server, after the first one.
 const LOOKS: u32 = 6;
-/// The pause before it is said again what is waited for.
+/// The pause before the obstacle is logged again.
 const SAY_AGAIN: Duration = Duration::from_mins(10);
 /// The pause before domains that could not be changed are tried again. Failures in a row double it, this often at most.
 const RETRY: Duration = Duration::from_secs(1);
@@ -266,7 +266,7 @@ trait PlaceTaking {
     async fn forget(&self, old: ServerId) -> Result<(), String>;
 }
 
-/// Does what the directory says is left to do.
+/// Does the steps that the directory lists.
 async fn take_all(cluster: &impl PlaceTaking, directory: &Directory) -> Result<(), String> {
     let failed = |error: ServeError| error.to_string();
     loop {

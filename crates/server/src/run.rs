@@ -266,7 +266,7 @@ impl Trusted {
     }
 }
 
-/// Goes down: what came before is answered if the server is sound.
+/// Goes down: earlier requests are answered if the server is sound.
 async fn stop(
     (worker, listener, directory): (&Rc<Worker>, &Listener<NodeService>, &Directory),
     registrar: Option<&Registrar>,
@@ -387,7 +387,7 @@ async fn join(
     }
 }
 
-/// Does what a server does of its own accord while it serves.
+/// Does the work of a server beside requests, while it serves.
 async fn work(
     registrar: &Registrar,
     identity: &Identity,

@@ -235,8 +235,8 @@ impl Trust {
         self.names(server) && judged.is_ok()
     }
 
-    /// Has these CAs count, of which `authority` issues, once they are written down: the next start stands on what is written. Nothing is changed
-    /// otherwise.
+    /// Has these CAs count, of which `authority` issues, once they are written down: the next start uses the written
+    /// ones. Otherwise nothing changes.
     pub(crate) fn take_in(
         &mut self,
         (roots, authority): (Roots, Option<AuthorityRecord>),

@@ -26,7 +26,8 @@ use crate::service::unreadable;
 
 /// The longest time for a request: several times the patience of a quorum call, because it may lead through several configurations.
 const ATTEMPT: Duration = Duration::from_secs(10);
-/// The longest wait of a proof, or of a request for signing keys, for the root domain: without a quorum there it is judged by what this server has read.
+/// The longest wait of a proof, or of a request for signing keys, for the root domain: without a quorum there it is
+/// judged by the records that this server has read.
 const PROOF: Duration = Duration::from_millis(300);
 /// Proofs and tokens that may fail. Callers on this machine are not counted: they have its processor anyway.
 const FAILURES: Allowance = Allowance {

@@ -148,7 +148,7 @@ pub(crate) struct Worker {
     node: RefCell<Option<Node<Durable, Caller>>>,
     batch: RefCell<Batch>,
     metrics: Arc<Metrics>,
-    /// The cluster, this server, and how the others are reached: where they are follows what the node hears.
+    /// The cluster, this server, and the connections to the others, whose addresses follow the records of the node.
     others: OnceCell<(u128, ServerId, Network)>,
     unsaid: RefCell<Vec<PendingNote>>,
     /// The arrival of the first request since the last turn.

@@ -114,7 +114,7 @@ pub enum DirectoryError {
         /// The format this program knows.
         supported: u32,
     },
-    /// A file does not hold what it must.
+    /// A file has invalid content.
     #[error("{}: damaged", .path.display())]
     Damaged { path: PathBuf },
     /// The operating system refused an operation.
@@ -355,8 +355,8 @@ fn create_directory(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Others may not enter a directory of a server: they could read what is in it, and take its lock. That of another user, which this
-/// one may use, stays as that user made it.
+/// Keeps other users out of a directory of a server: they could read its files, and take its lock. The directory of
+/// another user, which this one may use, stays as that user made it.
 fn make_private(path: &Path) -> io::Result<()> {
     let mode = fs::metadata(path)?.permissions().mode();
     if mode & 0o777 == DIRECTORY_MODE {
@@ -368,7 +368,7 @@ fn make_private(path: &Path) -> io::Result<()> {
     }
 }
 
-/// True if the directory is new: nothing is in it but what a first start that was cut short can leave.
+/// True if the directory is new: nothing is in it except files of a first start that was cut short.
 fn check_entries(path: &Path) -> Result<bool, DirectoryError> {
     let mut foreign = None;
     for entry in fs::read_dir(path).map_err(|source| refused(path, source))? {
@@ -451,7 +451,7 @@ fn owned(owner: Option<u32>) -> String {
     }
 }
 
-/// A later program reads what an earlier one wrote, too.
+/// Words for this format: a later program reads the formats of earlier ones, too.
 fn or_newer(is_later: bool) -> &'static str {
     if is_later { ", or a newer one" } else { "" }
 }

@@ -117,9 +117,9 @@ pub fn is_full(error: &io::Error) -> bool {
     )
 }
 
-/// True if an error is no fault of the disk and passes by itself: the process or the system has no descriptor or no memory
-/// left, or a signal came. The call had no effect. Never asked about a sync: after one that failed it is not known what is
-/// durable, for any reason.
+/// True if an error is no fault of the disk and passes by itself: the process or the system has no descriptor or no
+/// memory left, or a signal came. The call had no effect. Never asked about a sync: after a failed one it is unknown
+/// which writes are durable, for any reason.
 pub fn may_pass(error: &io::Error) -> bool {
     let passing = [
         Errno::MFILE,
@@ -155,7 +155,7 @@ pub(crate) fn write_all_at<F: File>(
 pub(crate) enum PublishError {
     /// There is no such file: nothing has changed.
     Unmade(io::Error),
-    /// The call failed, and it is not known what is durable.
+    /// The call failed, and it is unknown which writes are durable.
     Unknown(io::Error),
 }
 
@@ -171,8 +171,8 @@ pub(crate) fn create_new<D: Disk>(disk: &D, name: &str, size_bytes: u64) -> io::
     }
 }
 
-/// Gives a file of [`create_new`] its first bytes and its name, both durable: after a crash it is whole, or there is what had
-/// the name before.
+/// Gives a file of [`create_new`] its first bytes and its name, both durable: after a crash it is whole, or the name
+/// has its earlier file.
 pub(crate) fn publish<D: Disk>(
     disk: &D,
     file: &D::File,

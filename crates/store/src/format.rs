@@ -77,8 +77,8 @@ pub(crate) const KIND_USER: u32 = 0;
 /// The record is a [`Census`].
 pub(crate) const KIND_CENSUS: u32 = 1;
 
-/// The space in a segment of one record with a header and a payload of these lengths, in bytes: what to pass, summed
-/// over the records, to [`crate::Log::reserve`].
+/// The space in a segment of one record with a header and a payload of these lengths, in bytes. Pass the sum over the
+/// records to [`crate::Log::reserve`].
 pub const fn footprint(header_bytes: usize, payload_bytes: usize) -> u64 {
     payload_at(header_bytes) + align(payload_bytes as u64, GRAIN)
 }

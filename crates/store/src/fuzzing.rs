@@ -32,8 +32,8 @@ const TRIMMED: u8 = 4;
 /// Housekeeping of a few small segments takes far fewer steps.
 const MOST_STEPS: u32 = 10_000;
 
-/// Recovery of a log. The files are opened as they are, and once more with all checksums and places mended, so that what
-/// they protect is reached too.
+/// Recovery of a log. The files are opened as they are, and once more with all checksums and places mended, so that
+/// the protected parts are reached, too.
 pub fn recovery(input: &[u8]) -> bool {
     let mut files = split(input);
     open(&files);
@@ -120,8 +120,8 @@ struct HandedRecord {
     payload_checksum: u32,
 }
 
-/// Opens a log and verifies what it hands over: those records that can be read. `None`: it is refused, for a reason that
-/// is not damage.
+/// Opens a log and verifies the records that it hands over and that can be read. `None`: it is refused, for a reason
+/// that is not damage.
 fn recover(disk: &MemoryDisk) -> Option<(Log<MemoryDisk>, OpenReport, Vec<HandedRecord>)> {
     let options = LogOptions {
         segment_bytes: SEGMENT_BYTES,

@@ -45,7 +45,7 @@ pub(crate) enum SlotState {
     Live,
     /// Found damaged: it is not copied, and its segment stays until it is freed.
     Damaged,
-    /// Freed, but what it was freed for is not durable yet.
+    /// Freed, but the record that replaces it is not durable yet.
     Freed,
     FreedDamaged,
 }

@@ -95,7 +95,7 @@ impl LogOptions {
 pub struct Usage {
     /// Live records with their headers and padding.
     pub live_bytes: u64,
-    /// The rest of what has been written into segments: freed records, batch headers, padding.
+    /// The other bytes of the segments: freed records, batch headers, padding.
     pub dead_bytes: u64,
     /// All segment files, preallocated space included.
     pub segment_bytes: u64,
@@ -107,7 +107,7 @@ pub struct Usage {
     pub index_bytes: u64,
 }
 
-/// An append-only heap of records on a [`Disk`]. See the crate's documentation for what it promises.
+/// An append-only heap of records on a [`Disk`]. The crate's documentation has its promises.
 pub struct Log<D: Disk> {
     disk: D,
     options: LogOptions,

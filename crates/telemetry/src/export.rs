@@ -90,7 +90,7 @@ impl Exporter {
     }
 }
 
-/// The resource that reports: what the variables say counts for more than what is said here.
+/// The resource that reports: the variables count for more than these values.
 fn resource(settings: &Settings, server: Option<&str>) -> Resource {
     let service = match server {
         Some(_) => "areo-server",

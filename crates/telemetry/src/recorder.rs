@@ -27,7 +27,7 @@ const REMOTE_SPAN: &str = "remote_span";
 pub(crate) const CLIENT: Cow<'static, str> = Cow::Borrowed("client");
 /// The interval at which the end of spans is checked while a caller waits for it.
 const GLANCE: Duration = Duration::from_millis(1);
-/// The one field that tells what a user called something.
+/// The one field with a name that a user gave.
 const KEY: &str = "key";
 
 /// Remembers what happens in this process. Clones are the same recorder.
@@ -77,8 +77,8 @@ impl Recorder {
         }))
     }
 
-    /// Watches nothing that begins from now on, or what the sampler says again. While it rests, spans cost nothing. For a thread
-    /// whose subscriber is this one's: what `tracing` remembers of who wants which spans is asked anew there.
+    /// Watches no operation that begins from now on, or those that the sampler chooses again. While it rests, spans
+    /// cost nothing. For a thread whose subscriber is this one's: `tracing` asks anew there which spans are wanted.
     pub fn rest(&self, rests: bool) {
         self.0.rests.store(rests, Ordering::Relaxed);
         // Who records which kinds of spans was remembered.
@@ -90,7 +90,7 @@ impl Recorder {
         self.0.rests.load(Ordering::Relaxed)
     }
 
-    /// Says what the process is called in its records, once: the name of a server. It is `client` otherwise.
+    /// Sets the name of the process in its records, once: the name of a server. It is `client` otherwise.
     pub fn name_process(&self, name: impl Into<Cow<'static, str>>) {
         let name = name.into();
         if self.0.process.set(name.clone()).is_ok() {

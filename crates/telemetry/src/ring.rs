@@ -30,7 +30,7 @@ impl Default for Limits {
     }
 }
 
-/// A span that has ended, but for what it said of itself and for whose it is.
+/// A span that has ended, without its attributes and its process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EndedSpan {
     pub(crate) trace: TraceId,
@@ -62,7 +62,7 @@ impl EndedSpan {
     }
 }
 
-/// Spans one after the other, and what they said likewise: each up to its mark.
+/// Spans one after the other, and their attributes likewise: each up to its mark.
 #[derive(Default, Debug)]
 struct Segment {
     spans: Vec<(EndedSpan, Mark)>,
@@ -96,7 +96,7 @@ pub struct Ring {
     slowest: BTreeMap<&'static str, Vec<(u64, Vec<SpanRecord>)>>,
 }
 
-/// Segments that make up what a ring keeps.
+/// Number of segments in a ring.
 const SEGMENTS: usize = 32;
 
 impl Ring {

@@ -15,7 +15,7 @@ pub(crate) struct Attribute {
 enum StoredValue {
     Number(u64),
     Bool(bool),
-    /// 16 bytes of the buffer from here on: what is written as 32 hexadecimal digits.
+    /// 16 bytes of the buffer from here on, shown as 32 hexadecimal digits.
     Identity(u32),
     /// Text from the first offset to the second one in the buffer.
     Text(u32, u32),

@@ -145,8 +145,8 @@ fn covered(intervals: &[Interval]) -> u64 {
     sorted.into_iter().map(uncovered).sum()
 }
 
-/// Gives each nanosecond of an operation in the client to what it was spent on. What goes on side by side takes no more time
-/// than the operation: a nanosecond is given once, in the order of [`ORDER`].
+/// Assigns each nanosecond of an operation in the client to a share. Parts that run side by side take no more time
+/// than the operation: a nanosecond is assigned once, in the order of [`ORDER`].
 fn spend(operation: &Node, spent: &mut BTreeMap<Share, u64>) {
     let mut of_share: BTreeMap<Share, Vec<Interval>> = BTreeMap::new();
     find_shares(operation, interval(&operation.span), &mut of_share);

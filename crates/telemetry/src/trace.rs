@@ -21,7 +21,7 @@ pub struct Node {
 }
 
 impl Trace {
-    /// Puts together what is known of traces, from any processes in any order; the oldest first.
+    /// Puts together the known spans of traces, from any processes in any order; the oldest first.
     pub fn assemble(records: impl IntoIterator<Item = SpanRecord>) -> Vec<Trace> {
         let mut by_trace: BTreeMap<TraceId, BTreeMap<SpanId, SpanRecord>> = BTreeMap::new();
         for record in records {

@@ -8,7 +8,7 @@ use std::fmt::Write;
 const NAME_COLUMNS: usize = 30;
 /// Columns of the process.
 const PROCESS_COLUMNS: usize = 8;
-/// Attributes that are shown, in this order, with what they are called.
+/// Attributes that are shown, in this order, with their labels.
 const SHOWN: [(&str, &str); 12] = [
     ("key", "key "),
     ("configuration", "c"),

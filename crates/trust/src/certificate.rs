@@ -58,7 +58,7 @@ pub enum Usage {
     Client,
 }
 
-/// A certificate that is not taken. Each sentence says what is wrong and what to do.
+/// A certificate that is refused. Each sentence has the reason and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CertificateError {
     /// The bytes are no certificate, or one with parts that must be understood and are not.

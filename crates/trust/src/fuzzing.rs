@@ -33,7 +33,8 @@ pub fn sealing_key() -> Secret {
     Secret::new(vec![9; SECRET_BYTES])
 }
 
-/// A token, a key or a grant as text: what is read is written as the same text, but for space and the order of verbs.
+/// A token, a key or a grant as text: a parsed text is written as the same text, but for space and the order of
+/// verbs.
 pub fn credential(input: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(input) else {
         return false;
@@ -64,7 +65,7 @@ pub fn credential(input: &[u8]) -> bool {
     token.is_ok() || key.is_ok() || grant.is_ok()
 }
 
-/// A ticket, as it is and with its signature mended, so that what the signature protects is read too.
+/// A ticket, as it is and with its signature mended, so that the signed part is read, too.
 pub fn ticket(input: &[u8]) -> bool {
     let verifier = verifier();
     let mended = mended_ticket(input);
@@ -128,7 +129,7 @@ pub fn trust_record(input: &[u8]) -> bool {
     token.is_ok() || key.is_ok() || roots.is_ok() || foundation.is_ok() || change.is_ok() || opened
 }
 
-/// A request about trust, and an answer: what is read survives being written and read again.
+/// A request about trust, and an answer: a decoded message survives being written and read again.
 pub fn trust_message(input: &[u8]) -> bool {
     let ask = Ask::decode(input);
     match &ask {

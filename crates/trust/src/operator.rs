@@ -34,7 +34,7 @@ pub struct OperatorCertificate {
     key: Arc<dyn SigningKey>,
 }
 
-/// Files that make no certificate of this server. Each sentence says what is wrong and what to do.
+/// Files that make no certificate of this server. Each sentence has the reason and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OperatorError {
     /// There is no certificate in the file.

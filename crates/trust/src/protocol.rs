@@ -359,7 +359,7 @@ impl From<&KeyRecord> for KeyRow {
     }
 }
 
-/// The reason for which a request was not carried out, and what to do.
+/// The reason for which a request was not carried out, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{sentence}")]
 pub struct TrustRefusal {

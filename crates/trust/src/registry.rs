@@ -139,8 +139,8 @@ impl Registry {
         }
     }
 
-    /// Reads all changes that were acknowledged before this began: what a server judges with from then on. Where nothing has changed it is the view
-    /// of the last time.
+    /// Reads all changes that were acknowledged before this began: the server judges by them from then on. If nothing
+    /// has changed it is the view of the last time.
     ///
     /// # Errors
     /// [`LogError`]. Before the cluster is founded: [`LogError::NotFounded`].
@@ -154,7 +154,8 @@ impl Registry {
         self.judging().as_ref().map(State::keep)
     }
 
-    /// Takes in what an earlier process kept. Until the log was read as a whole, callers are judged by it where the root domain does not answer.
+    /// Takes in the records that an earlier process kept. Until the log was read as a whole, callers are judged by
+    /// them if the root domain does not answer.
     ///
     /// # Errors
     /// [`RecordError`].

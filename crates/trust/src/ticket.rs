@@ -293,7 +293,7 @@ pub struct Ticket {
     pub grants: Grants,
 }
 
-/// A ticket that is not taken. Each sentence says what is wrong and what to do.
+/// A ticket that is refused. Each sentence has the reason and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TicketError {
     /// It is too short or too long.

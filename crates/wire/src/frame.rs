@@ -167,7 +167,7 @@ impl Limits {
     }
 }
 
-/// The fields of a head that are not lengths: what a sender chooses.
+/// The fields of a head that a sender chooses: all but the lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The kind of the frame.
@@ -334,7 +334,7 @@ pub fn decode<'a>(bytes: &'a [u8], limits: &Limits) -> Result<DecodeOutcome<'a>,
     }))
 }
 
-/// Checks what is fixed in a header: magic, version, kind, flags, refusal code, reserved bytes.
+/// Checks the fixed part of a header: magic, version, kind, flags, refusal code, reserved bytes.
 fn decode_fixed(bytes: &[u8]) -> Result<(Kind, Option<Refusal>), FrameError> {
     if bytes[4] != MAGIC {
         return Err(FrameError::NotAFrame { found: bytes[4] });

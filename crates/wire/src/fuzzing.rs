@@ -17,7 +17,7 @@ use bytes::Bytes;
 
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
-/// A frame's head. A wrong checksum is mended once, so that what it protects is reached too.
+/// A frame's head. A wrong checksum is mended once, so that the protected part is reached, too.
 pub fn frame(input: &[u8]) -> bool {
     let limits = Limits::default();
     match frame::decode(input, &limits) {

@@ -43,7 +43,7 @@ use crate::frame::{self, Refusal};
 
 /// The first four bytes of a hello and of a welcome.
 pub const MAGIC: [u8; 4] = *b"AREO";
-/// The magic and the length: what a reader needs to know how much to read.
+/// The magic and the length: a reader needs them to know how much to read.
 pub const PREFIX_BYTES: usize = 6;
 /// The longest hello or welcome, in bytes.
 pub const MAX_BYTES: usize = 4096;
@@ -378,7 +378,7 @@ fn seal(mut out: Vec<u8>, fields: &[Field]) -> Vec<u8> {
     out
 }
 
-/// Checks magic, length and checksum; gives what the checksum covers.
+/// Checks magic, length and checksum; returns the part that the checksum covers.
 fn open(bytes: &[u8], fixed_bytes: usize) -> Result<&[u8], HelloError> {
     let length = HelloError::WrongLength { bytes: bytes.len() };
     let prefix = bytes.first_chunk::<PREFIX_BYTES>().ok_or(length)?;

@@ -7,7 +7,7 @@ use crate::findings::Finding;
 /// The file with the table, for messages.
 const TABLE: &str = "xtask/src/layers/crates.rs";
 
-/// A crate of ours, and what it may depend on.
+/// A crate of ours, and the crates that it may depend on.
 struct Crate {
     name: &'static str,
     /// Crates of this workspace.

@@ -68,7 +68,7 @@ impl Archive {
         Ok(archive)
     }
 
-    /// Opens a directory to read what is in it.
+    /// Opens a directory to read its archive.
     ///
     /// # Errors
     /// It holds no backup, or a process writes into it.
@@ -226,7 +226,7 @@ fn no_backup(folder: &Path) -> Failure {
     )
 }
 
-/// A part of a backup that is not what was written.
+/// A part of a backup that differs from the written one.
 pub(super) fn damaged(path: &Path, why: &str) -> Failure {
     let sentence = format!("the backup is damaged: {}: {why}", path.display());
     Failure::new(Code::Corrupted, sentence)

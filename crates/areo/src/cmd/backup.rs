@@ -164,7 +164,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Reads what has changed in a domain.
+    /// Reads the changes of a domain.
     async fn domain(&mut self, domain: &Domain) -> Outcome<Ending> {
         let (out, client) = (self.session.out, self.client.clone());
         let listing = async {
@@ -246,7 +246,7 @@ impl<'a> Run<'a> {
         ending
     }
 
-    /// Notes what was read.
+    /// Notes the result of reading an item.
     fn note(&mut self, read: Read) -> Outcome {
         match read {
             Read::Item(item) => {

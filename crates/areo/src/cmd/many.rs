@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::sleep;
 
-/// Places for what is under way. A small value takes one.
+/// Places for running jobs. A small value takes one.
 const PLACES: u64 = 64;
 /// Bytes of a value for which it takes another place.
 const BYTES_OF_PLACE: u64 = 256 << 10;

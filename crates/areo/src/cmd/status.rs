@@ -68,8 +68,8 @@ async fn print_blocks(out: Output, client: &Client, domains: &[String]) -> Outco
     counting.await
 }
 
-/// The state of the cluster. Servers that are connected and say nothing are named before they are waited
-/// for, and what does not work without them is said.
+/// The state of the cluster. Servers that are connected and silent are named before they are waited for, with the
+/// domains that do not work without them.
 async fn look(out: Output, client: &Client, first: Duration) -> ClusterStatus {
     let status = client.status_within(first).await;
     let silent = |it: &&ServerHealth| matches!(&it.status, Health::Unreachable { reason } if reason == Health::SILENT);

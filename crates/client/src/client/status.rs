@@ -10,7 +10,7 @@ use areo_core::manager::growth::NoSpare;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Domains that are asked at once what is pending in them.
+/// Number of domains that are asked for pending configurations at once.
 const DOMAINS_AT_ONCE: usize = 64;
 
 /// The state of every known server and of all domains, within `patience`. Servers that say nothing use up the time of their question, so that

@@ -146,7 +146,8 @@ impl ClusterStatus {
         self.answered().filter(|status| status.serving).count()
     }
 
-    /// Bytes of all elements on the servers that answered: fragments and copies of values, without what the store adds.
+    /// Bytes of all elements on the servers that answered: fragments and copies of values, without the overhead of
+    /// the store.
     pub fn element_bytes(&self) -> u64 {
         self.answered().map(|status| status.element_bytes).sum()
     }

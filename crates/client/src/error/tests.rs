@@ -3,7 +3,7 @@ use crate::{Dap, Version};
 use areo_core::config::Descriptor;
 use areo_core::object::DomainId;
 
-/// Five servers of `photos`, configuration 3, ec [5,3]: what each of them did.
+/// Five servers of `photos`, configuration 3, ec [5,3], with the response of each.
 fn failed(responses: [Response; 5], waited_ms: u64) -> Unavailable {
     let ids = (1..).map(ServerId);
     Unavailable {

@@ -12,8 +12,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The version that a local file is based on. With it a push writes what was changed here, and nothing that others have changed meanwhile; and a pull
-/// fetches what they have.
+/// The version that a local file is based on. With it a push writes the local changes, and no part that others have
+/// changed meanwhile; and a pull fetches the changes of others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Base {
     pub(crate) chain: Chain,
@@ -46,7 +46,7 @@ impl Base {
         directory.join(format!("{}.base", hasher.finalize().to_hex()))
     }
 
-    /// Reads a base; `None` if there is none, or if it cannot be read: then the file is compared with what is there.
+    /// Reads a base; `None` if there is none, or if it cannot be read: then the file is compared with the stored one.
     pub fn load(place: &Path) -> Option<Base> {
         Base::decode(&fs::read(place).ok()?)
     }

@@ -44,7 +44,8 @@ pub enum Kind {
 }
 
 impl File {
-    /// Compares the local file with what the file is now, chunk by chunk. `chunking`: how the file was cut.
+    /// Compares the local file with the current version of the file, chunk by chunk. `chunking`: the way in which the
+    /// file was cut.
     ///
     /// # Errors
     /// [`FileError`].

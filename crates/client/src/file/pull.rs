@@ -48,9 +48,9 @@ pub struct PullReport {
 }
 
 impl File {
-    /// Makes the local file what the file is, as a [`Place`] does: it appears complete or not at all, and keeps what belongs to
-    /// it. A pipe, a device or a descriptor gets all of it. `base`: what the local file is based on; blocks that have not changed
-    /// since are taken from it.
+    /// Makes the local file equal to the file, as a [`Place`] does: it appears complete or not at all, and keeps its
+    /// owner and mode. A pipe, a device or a descriptor gets the whole content. `base`: the version that the local
+    /// file is based on; blocks that have not changed since are taken from it.
     ///
     /// # Errors
     /// [`FileError`]; then the local file is as it was.
@@ -238,7 +238,7 @@ struct LocalCopy {
     file: fs::File,
     /// The place in it of the data with this digest.
     places: HashMap<Digest, (u64, u64)>,
-    /// It is what the base says, to the last byte.
+    /// The file equals the base, to the last byte.
     is_as_expected: bool,
 }
 

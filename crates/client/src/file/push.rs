@@ -29,7 +29,8 @@ use tokio::task::spawn_blocking;
 pub struct PushOptions {
     /// The rule of cutting; `None`: as the base was, or as usual.
     pub chunking: Option<Chunking>,
-    /// Without a base, write nothing where the stored file differs from the local one: all of it may be what others wrote.
+    /// Without a base, write nothing if the stored file differs from the local one: others may have written all of
+    /// the difference.
     pub needs_base: bool,
 }
 

@@ -173,9 +173,10 @@ impl Domain {
         self.run(Operation::Put, name, leave).await
     }
 
-    /// Changes the object by what is there: reads it, has `change` make the next value of it (`None`: leave it as it is), and writes
-    /// that on what was read. When another write was faster it begins again after a random pause, with a read, 64 times at most. So
-    /// no change is lost. Returns the version that is there then; `None`: there is no object, and none was made.
+    /// Changes the object based on its current value: reads it, has `change` make the next value of it (`None`: leave
+    /// it as it is), and writes that on the version that was read. If another write was faster it begins again after
+    /// a random pause, with a read, 64 times at most. So no change is lost. Returns the resulting version; `None`:
+    /// there is no object, and none was made.
     ///
     /// # Errors
     /// As [`Domain::compare_and_put`]; [`Error::VersionConflict`] if others were faster each time.

@@ -13,8 +13,8 @@ use areo_core::object::Name;
 use bytes::Bytes;
 
 impl Domain {
-    /// Writes the object if `version` is its newest; with `None`, if there is no such object. Otherwise writes nothing and
-    /// returns what is there. Two rounds; one if it does not write.
+    /// Writes the object if `version` is its newest; with `None`, if there is no such object. Otherwise writes
+    /// nothing and returns the newest version. Two rounds; one if it does not write.
     ///
     /// In a **conditional** domain ([`Domain::has_one_winner`]) at most one of concurrent writes on one version succeeds, as with
     /// [`Domain::compare_and_put`], which refuses elsewhere.

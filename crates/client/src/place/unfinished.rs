@@ -12,13 +12,13 @@ pub fn is_kept() -> bool {
     PLACES.lock().is_kept
 }
 
-/// Waits until each value that takes its place has it, and removes what was written of others.
+/// Waits until each value that takes its place has it, and removes the written parts of others.
 pub fn settle() {
     PLACES.settle();
 }
 
-/// Removes what was written of values that are not complete, for a process that ends at once. None takes its place any more.
-/// Returns the targets that are cut short: a value was being copied into them.
+/// Removes the written parts of values that are not complete, for a process that ends at once. None takes its place
+/// any more. Returns the targets that are cut short: a value was being copied into them.
 pub fn abandon() -> Vec<PathBuf> {
     PLACES.abandon()
 }

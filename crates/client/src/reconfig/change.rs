@@ -53,8 +53,8 @@ impl DapKind {
         self == DapKind::Conditional || self.with(1).is_coded()
     }
 
-    /// Data fragments unless the user says otherwise: as many as one crash of `n` servers allows; of a conditional domain one,
-    /// which is replication, because what has one winner is mostly small and there to survive.
+    /// Data fragments by default: as many as `n` servers allow with one crash; of a conditional domain one, which is
+    /// replication, because objects with one winner are mostly small and must survive.
     pub fn default_k(self, n: usize) -> u8 {
         match self {
             DapKind::Conditional => 1,

@@ -53,7 +53,7 @@ pub(super) async fn reconfigure(
     }
 }
 
-/// Checks what the change comes to with those of others as the change itself was checked.
+/// Checks the join of the change with those of others as the change itself was checked.
 async fn approve(
     context: &Context,
     change: &Change,

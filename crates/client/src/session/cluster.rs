@@ -21,8 +21,8 @@ use tokio::time::{sleep, timeout};
 
 /// The time that the directory of a quorum is waited for where the one of a single server would do.
 pub(super) const DIRECTORY_PATIENCE: Duration = Duration::from_secs(1);
-/// The wait of a client that connects for what a quorum knows. Silent servers take longer; then the first server's directory is enough, and
-/// what comes later is taken in beside the first operation.
+/// The wait of a connecting client for the answers of a quorum. Silent servers take longer; then the first server's
+/// directory is enough, and later answers are taken in beside the first operation.
 const OTHERS_AT_FIRST: Duration = Duration::from_millis(100);
 /// The directory is asked for again after this time: servers join and move.
 const DIRECTORY_AGE: Duration = Duration::from_secs(30);
@@ -101,8 +101,8 @@ pub(super) async fn ask_quorum(
     Ok(())
 }
 
-/// Asks a quorum which servers there are. Where that comes to nothing, a single server may know where the others are
-/// now: all that are known, and those at the addresses that the user gave, are asked for what they know.
+/// Asks a quorum for the servers of the cluster. If that fails, a single server may know the current addresses of the
+/// others: all known servers, and those at the addresses that the user gave, are asked for their records.
 pub(super) async fn refresh(world: &World, known: &KnownCluster, patience: Duration) {
     if knows_root_quorum(world, known) {
         let client = world.client.with(world.network.env(patience));

@@ -25,7 +25,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One operation: who runs it, what it is about, what is known, and how its errors are made.
+/// One operation: its client, its subject, the known configurations, and the parts of its errors.
 #[derive(Clone)]
 pub(crate) struct Context {
     /// Identity and memory of the client, with the operation's deadline.
@@ -130,7 +130,8 @@ impl Context {
         self.client.with(self.world.network.env(timeout))
     }
 
-    /// Asks a quorum which servers there are, for a second at most: what one server knew is nearly always enough.
+    /// Asks a quorum for the servers of the cluster, for a second at most: the answer of one server is nearly always
+    /// enough.
     pub(crate) async fn refresh(&self) {
         self.refresh_within(cluster::DIRECTORY_PATIENCE).await;
     }

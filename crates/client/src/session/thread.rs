@@ -49,7 +49,7 @@ pub(crate) struct Thread {
     pool: Pool,
 }
 
-/// The longest time that what was sent may take to leave before the thread ends.
+/// The longest time that sent messages may take to leave before the thread ends.
 pub(crate) const FAREWELL: Duration = Duration::from_millis(250);
 
 /// The certificates that count for this client, and its key.
@@ -173,7 +173,7 @@ impl Thread {
 pub(crate) struct RunningJob<T>(oneshot::Receiver<T>);
 
 impl<T> RunningJob<T> {
-    /// Waits for what it returns.
+    /// Waits for the result of the task.
     pub(crate) async fn end(self) -> T {
         self.0
             .await

@@ -168,7 +168,7 @@ impl ObjectStream {
         }
     }
 
-    /// Verifies what came, and keeps what is wanted of it.
+    /// Verifies the received bytes, and keeps the wanted ones.
     fn take(&mut self, part: Part) -> Result<(), Error> {
         if let Some((metadata, length)) = &part.block {
             let came: u64 = part.content.iter().map(|piece| piece.len() as u64).sum();
@@ -241,7 +241,7 @@ impl ObjectStream {
     }
 }
 
-/// The operation: the newest version, then what is wanted of it.
+/// Runs the operation: reads the newest version, then the wanted part of it.
 async fn run(
     context: Context,
     wanted: Wanted,

@@ -47,7 +47,7 @@ struct UploadTask {
 
 pub(super) enum UploadPart {
     Block(Value),
-    /// There are no more; this is what is kept with the value.
+    /// There are no more bytes; this metadata is kept with the value.
     End(Metadata, u64),
     GiveUp,
 }
@@ -75,7 +75,7 @@ impl Upload {
         Ok(upload)
     }
 
-    /// Completes what is kept with the value, before [`Upload::finish`].
+    /// Completes the metadata of the value, before [`Upload::finish`].
     ///
     /// # Errors
     /// It is over the limits.
@@ -179,7 +179,7 @@ impl Upload {
         sending.work.end().await.map(|_| ())
     }
 
-    /// After the last block: makes what was pushed the newest version of the object.
+    /// After the last block: makes the pushed value the newest version of the object.
     pub(super) async fn finish(mut self) -> Result<Version, Error> {
         if self.sending.is_none() {
             let value = self.first.take().unwrap_or_default();
@@ -199,7 +199,7 @@ impl Upload {
         sending.work.end().await
     }
 
-    /// Takes back what was sent, as far as that can be done now.
+    /// Removes the sent blocks, as far as that is possible now.
     pub(super) async fn give_up(mut self) {
         if self.sending.is_some()
             && self.send(UploadPart::GiveUp).await.is_ok()

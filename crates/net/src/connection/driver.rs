@@ -14,7 +14,7 @@ use crate::connection::reader::{Next, Reader};
 use crate::connection::{CloseReason, Connection, ConnectionConfig, Handler, SendError, now};
 use crate::message::Incoming;
 
-/// The number of slices that one write takes; what is left goes with the next one.
+/// The number of slices that one write takes; the rest goes with the next one.
 const SLICES_PER_WRITE: usize = 64;
 /// The number of times that a connection is read before others get their turn.
 const READS_PER_TURN: usize = 16;

@@ -117,7 +117,7 @@ impl Outbox {
         }
     }
 
-    /// Fills `slices` with what is to be written next; gives how many it set.
+    /// Fills `slices` with the bytes to write next; returns how many it set.
     pub(crate) fn slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         let mut count = 0;
         let mut skip = self.written_of_front;

@@ -20,7 +20,7 @@ const MIN_WINDOW_BYTES: usize = 16 << 10;
 /// The length of a piece of a large payload that is read, and checked, at a time.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// Turns what is read into frames.
+/// Turns received bytes into frames.
 #[derive(Debug)]
 pub(crate) struct Reader {
     window: Vec<u8>,
@@ -161,7 +161,7 @@ impl Reader {
         }
     }
 
-    /// The next frame of what has arrived. After an error the stream is out of step and must be closed.
+    /// The next frame in the bytes that have arrived. After an error the stream is out of step and must be closed.
     pub(crate) fn next(&mut self) -> Result<Next<'_>, FrameError> {
         if let Some(arriving) = &self.arriving {
             if arriving.filled < arriving.buffer.len() {

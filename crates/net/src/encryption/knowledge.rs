@@ -123,7 +123,8 @@ impl Tls {
         endpoint.map(|endpoint| endpoint.roots.clone())
     }
 
-    /// Judges a server by what this process knows: by the certificates that it showed, or by others for the same key. A process that knows no CA takes any.
+    /// Judges a server by this process's knowledge: by the certificates that it showed, or by others for the same
+    /// key. A process that knows no CA takes any.
     pub(crate) fn judge(
         &self,
         shown: &[CertificateDer<'_>],

@@ -22,9 +22,9 @@ pub struct Counts {
     pub rounds: u64,
     /// Different configurations that were asked something.
     pub configurations: u64,
-    /// Requests: messages to one server, without what was sent again after a reconnect.
+    /// Requests: messages to one server, without retransmissions after a reconnect.
     pub requests: u64,
-    /// Bytes of the requests: messages with payload, without frames and without what was sent again after a reconnect.
+    /// Bytes of the requests: messages with payload, without frames and without retransmissions after a reconnect.
     pub sent_bytes: u64,
     /// Bytes of the answers that came before their calls were decided, counted like the requests.
     pub received_bytes: u64,

@@ -24,7 +24,7 @@ const LAGS_IN_A_FRAME: f64 = 2.0;
 /// A second in which nothing is unfinished takes back this part of one: a caller that is mostly in the middle of some frame falls behind.
 const TAKEN_BACK: f64 = 1.0 / 8.0;
 
-/// A connection and what it had moved when it was last looked at.
+/// A connection, with the bytes that it had moved at the last look.
 pub(super) struct WatchedConnection {
     pub(super) connection: Connection,
     pub(super) hello: Hello,
@@ -56,7 +56,8 @@ impl WatchedConnection {
         }
     }
 
-    /// Takes note of what has moved since the sweep before. The reason to close it, if there is one.
+    /// Notes the bytes that have moved since the sweep before. Returns the reason to close the connection, if there
+    /// is one.
     pub(super) fn sweep(&mut self, period: Duration, stall: Duration) -> Option<CloseReason> {
         let connection = &self.connection;
         let (read, written) = (connection.bytes_read(), connection.bytes_written());
@@ -260,7 +261,7 @@ mod tests {
         }
     }
 
-    /// A second between two frames forgave what was before.
+    /// Regression: a second between two frames made the watch forget earlier delays.
     #[tokio::test]
     async fn a_caller_that_is_mostly_in_the_middle_of_a_frame_falls_behind() {
         let mut pair = pair(1 << 10);

@@ -326,7 +326,7 @@ impl Link {
         (reason, connection.bytes_read() > 0)
     }
 
-    /// Sends every call in the table on a fresh connection, with what is left of its deadline.
+    /// Sends every call in the table on a fresh connection, with the time left until its deadline.
     fn resend(&self, connection: &Connection) {
         let now = Instant::now();
         let mut too_large = Vec::new();
@@ -456,7 +456,7 @@ fn moved_by(connection: &Connection) -> Traffic {
     }
 }
 
-/// Hands what one connection reads to the calls of its link.
+/// Hands the messages of one connection to the calls of its link.
 struct LinkHandler {
     link: Rc<Link>,
 }

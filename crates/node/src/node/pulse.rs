@@ -9,8 +9,8 @@ use areo_core::timing::STANDSTILL;
 pub(super) struct Pulse {
     /// The last time at which it was at work; `None` before the first.
     last: Option<Instant>,
-    /// The last batch of the log that holds what the server must not lose. `None`: there is no log, and no other process can be the
-    /// server.
+    /// The last batch of the log with records that the server must not lose. `None`: there is no log, and no other
+    /// process can be the server.
     position: Option<u64>,
     /// The batch that is being written is such a batch.
     grows: bool,
@@ -77,7 +77,7 @@ impl<K: Keep, C> Node<K, C> {
         self.shard.server().is_serving()
     }
 
-    /// The last durable batch of the log that holds what the server must not lose (`[X-31 log-position]`).
+    /// The last durable batch of the log with records that the server must not lose (`[X-31 log-position]`).
     pub fn position(&self) -> Option<u64> {
         self.pulse.position
     }

@@ -14,7 +14,7 @@ impl<K: Keep, C> Node<K, C> {
         self.shard.serve();
     }
 
-    /// It has gone over the objects of these domains, of all its domains or some: its status says what it found.
+    /// It has gone over the objects of these domains, of all its domains or some: its status includes the findings.
     pub fn gone_over(&mut self, now: Instant, domains: &[DomainStanding], is_all: bool) {
         self.shard.gone_over(now, domains, is_all);
     }

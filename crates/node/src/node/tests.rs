@@ -26,7 +26,7 @@ const SIZES: Sizes = Sizes {
     scrub: 64 << 10,
 };
 const NOW: Instant = Instant(5);
-/// Two segments, and what is beside them.
+/// Room for two segments, and the files beside them.
 const TWO_SEGMENTS: u64 = (8 << 20) + (64 << 10);
 
 type Answers = Vec<(u32, Result<Reply, Refusal>)>;
@@ -125,7 +125,7 @@ fn refusals(answers: &Answers) -> Vec<Option<Refusal>> {
     answers.iter().map(|(_, answer)| refusal(answer)).collect()
 }
 
-/// A reply to a query, too, waits for what was changed before it (`[X-10 durable-replies]`).
+/// Even the reply to a query waits for earlier changes (`[X-10 durable-replies]`).
 #[test]
 fn replies_leave_when_the_commit_has_ended() {
     let mut node = node_on(&MemoryDisk::new());
@@ -391,7 +391,7 @@ fn verification_keeps_its_rate_and_says_how_far_it_is() {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Said {
     Element,
-    /// The tag of what was lost, without an element (`[X-40 named-loss]`).
+    /// The tag of the lost version, without an element (`[X-40 named-loss]`).
     Loss,
 }
 
@@ -455,7 +455,7 @@ fn upkeep(node: &mut Node<Records<MemoryDisk>, u32>, now: u64, watch: &mut Damag
     }
 }
 
-/// Verification finds what is damaged in each round, as long as it is not repaired.
+/// Verification finds a damaged record in each round, as long as it is not repaired.
 #[test]
 fn damage_is_reported_once() {
     let mut node = node_with_damage();

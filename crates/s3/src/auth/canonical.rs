@@ -36,8 +36,8 @@ pub(super) fn parameters(parts: &Parts) -> Result<Vec<Parameter>, S3Error> {
     decoded.collect()
 }
 
-/// The canonical request: the method, the path encoded once, the query in order, the signed headers and the declared hash of the body. A parameter
-/// for which `is_left_out` is left out: a signature cannot be part of what it signs.
+/// The canonical request: the method, the path encoded once, the query in order, the signed headers and the declared
+/// hash of the body. A parameter for which `is_left_out` is left out: a signature cannot sign itself.
 pub(super) fn request(
     parts: &Parts,
     signed_headers: &[String],

@@ -14,7 +14,7 @@ use super::verification::{Sums, Verification};
 use crate::auth::{ChunkChain, Payload};
 use crate::wire::{Code, S3Error};
 
-/// The form of a body, and what is verified of it.
+/// The form of a body, and the checks on it.
 #[derive(Clone, Debug)]
 pub struct BodyPlan {
     pub payload: Payload,
@@ -44,7 +44,8 @@ impl BodyPlan {
     }
 }
 
-/// Reads the bytes of an object from the body of a request. An error instead of the end, and before the last byte, is what a wrong body gives.
+/// Reads the bytes of an object from the body of a request. A wrong body gives an error instead of the end, and
+/// before the last byte.
 ///
 /// Memory: one frame of `source`, and one signed chunk of at most [`super::MAX_SIGNED_CHUNK_BYTES`].
 pub struct BodyReader<B> {

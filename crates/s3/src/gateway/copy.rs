@@ -66,7 +66,7 @@ impl Opened {
         self.range.end - self.range.start
     }
 
-    /// A reader of the bytes that are copied, which computes what a body's reader does.
+    /// A reader of the copied bytes, which computes checksums as a body's reader does.
     ///
     /// # Errors
     /// None that is known.

@@ -69,7 +69,7 @@ impl Body for Sending<'_> {
     }
 }
 
-/// The body of a request with what is known of it before it comes.
+/// The body of a request, with the facts known before it is read.
 pub(super) struct CallerBody<'a> {
     pub(super) head: &'a Parts,
     pub(super) caller: &'a Caller,
@@ -136,7 +136,8 @@ pub(super) fn has_body(head: &Parts) -> bool {
     length.is_some_and(|length| length != "0") || head.headers.contains_key(TRANSFER_ENCODING)
 }
 
-/// Reads what is left of a body, so that the caller comes to read the response. One that waits for a word before it sends has nothing to be read.
+/// Reads the rest of a body, so that the caller comes to read the response. A caller that waits for a word before it
+/// sends has sent nothing to read.
 pub(super) async fn drain(head: &Parts, body: &mut Incoming, received: &IntCounter) {
     if head.headers.contains_key(EXPECT) || body.is_end_stream() {
         return;

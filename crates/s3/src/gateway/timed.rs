@@ -7,7 +7,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// A connection whose caller reads what it is sent: writing fails after so long without room for a byte. Otherwise callers that do not read would hold all places, for ever.
+/// A connection whose writes fail after this time without room for a byte. Otherwise callers that do not read would
+/// hold all places, for ever.
 pub(super) struct TimedWrites<S> {
     stream: S,
     limit: Duration,

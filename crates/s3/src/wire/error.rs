@@ -51,7 +51,7 @@ macro_rules! codes {
 }
 
 codes! {
-    /// The caller's grants do not have what the request needs, or a header is missing that they need.
+    /// The caller's grants lack one that the request needs, or a header is missing that they need.
     AccessDenied = 403,
     /// No rule of the bucket lets a page of that origin send that request.
     AccessForbidden = 403,

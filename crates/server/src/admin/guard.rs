@@ -54,7 +54,7 @@ pub(crate) struct Ends {
     pub(crate) caller: SocketAddr,
 }
 
-/// A caller that does not see what it asked for. The sentence says what to do.
+/// A request that is refused on the admin port. The sentence contains the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NotShown {
     /// The caller is another machine.

@@ -66,7 +66,7 @@ impl Connections {
         connections
     }
 
-    /// Takes over what was counted elsewhere.
+    /// Takes over counts that were made elsewhere.
     pub(super) fn set(&self, callers: &Counts, (admin_open, admin_displaced): (usize, u64)) {
         let of_callers = WORDS.into_iter().zip(callers.open).zip(callers.displaced);
         let of_callers = of_callers.map(|((word, open), displaced)| (word, open, displaced));

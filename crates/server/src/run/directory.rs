@@ -67,8 +67,8 @@ struct NewIdentity {
     cluster: Option<ClusterIdentity>,
 }
 
-/// The directory, whose server it is, and what is known of that before it starts. Refused before anything is made if the server would be open
-/// to other machines at this address without keys.
+/// The directory, whose server it is, and the facts about that server before it starts. Refused before anything is
+/// made if the server would be open to other machines at this address without keys.
 pub(super) async fn take_directory(options: &Options, at: &Reach) -> Result<Taken, ServeError> {
     // The identity of the server is known before anything is made on disk, but for a token, which is not sent without a trace.
     let mut opened = None;

@@ -27,7 +27,7 @@ use super::others::Inquiry;
 use crate::caller::Caller;
 use crate::worker::Worker;
 
-/// The longest wait of a request for what it takes to judge it.
+/// The longest wait of a request for the facts that it is judged by.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The longest wait until a version is complete.
 const COMPLETION: Duration = Duration::from_secs(5);
@@ -38,7 +38,7 @@ const WAITING: usize = 256;
 /// Requests for which other servers are asked at once.
 const INQUIRIES: usize = 8;
 
-/// A request with what is needed to answer it.
+/// A request with everything that is needed to answer it.
 pub(crate) struct Asked {
     pub(crate) request: Request,
     pub(crate) responder: Responder,
@@ -208,7 +208,7 @@ impl Gate {
         self.client()?.complete_for(&known, request).await
     }
 
-    /// Finds out what it takes to judge the request.
+    /// Finds the facts that the request is judged by.
     async fn settle(&self, request: &Request, origin: &Origin) -> Verdict {
         let mut has_looked = false;
         loop {
@@ -226,7 +226,7 @@ impl Gate {
         }
     }
 
-    /// Asks other servers for what the request passes on, a few requests at a time.
+    /// Asks other servers for the configurations that the request passes on, a few requests at a time.
     async fn inquire(&self, request: &Request, origin: &Origin) {
         let asking = self.asking.acquire().await;
         let _place = asking.expect("the semaphore is never closed");

@@ -22,7 +22,8 @@ pub(crate) enum Standing<'a> {
     Stranger,
     /// A server, by its certificate.
     Server(ServerId),
-    /// A server by its certificate that no one has registered, as far as is known here: it may do what it takes to register.
+    /// A server by its certificate that no one has registered, as far as is known here: it may send what registration
+    /// needs.
     Unregistered(ServerId),
     /// A server that was forgotten: it may ask for its own start, and hears that it was.
     Forgotten(ServerId),
@@ -37,14 +38,15 @@ pub(crate) enum Verdict {
     Allowed,
     /// The caller lacks a right.
     Lacking(Lacking),
-    /// It may read, and not complete what it read: the server does that itself. Of a cell it may not hold what it asks for at all, if nothing
-    /// was accepted there.
+    /// It may read, and not complete a version that it read: the server does that itself. Of a cell it may not hold
+    /// the value that it asks for, if nothing was accepted there.
     Completed,
     /// It depends on the name of a domain that is not known here.
     Unnamed,
     /// Its certificate is of a server that is not known here to be registered: the root domain is to be asked.
     Unregistered,
-    /// It passes on what this server has not heard, and may not decide that: servers are to be asked.
+    /// It passes on a configuration that this server has not heard of, and may not decide it: servers are to be
+    /// asked.
     Unheard,
 }
 
@@ -130,7 +132,7 @@ impl<K: Knowledge> Judge<K> {
         }
     }
 
-    /// True if a reader sends the request to complete what it read, and may read all of that.
+    /// True if a reader sends the request to complete a version that it read, and may read all of that.
     fn may_read(&self, request: &Request, standing: Standing<'_>) -> bool {
         let Request::Configured { configuration, .. } = request else {
             return false;
@@ -152,7 +154,8 @@ impl<K: Knowledge> Judge<K> {
         }
     }
 
-    /// The right that the sender of a request lacks for it, if there is one: also where the server completes what the sender has read.
+    /// The right that the sender of a request lacks for it, if there is one: also where the server completes a
+    /// version for its reader.
     pub(crate) fn lacking(&self, request: &Request, standing: Standing<'_>) -> Option<Lacking> {
         let visit = |need| match self.need(&need, standing) {
             Verdict::Lacking(lacking) => ControlFlow::Break(lacking),

@@ -86,8 +86,8 @@ pub(crate) enum Keys<'a> {
     Any,
 }
 
-/// The words of servers that a message passes on: where a configuration is, and what comes after it. A caller that may not decide
-/// that is believed where servers say the same.
+/// The statements of servers that a message passes on: the place of a configuration, and its successors. A caller
+/// that may not decide them is believed if servers state the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hearsay<'a> {
     /// The configuration that it is about.
@@ -106,7 +106,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Visits what a request needs, part by part, until the visitor breaks off.
+    /// Visits the needs of a request, part by part, until the visitor breaks off.
     pub(crate) fn each_need<'a, B>(
         self,
         request: &'a Request,

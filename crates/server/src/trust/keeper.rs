@@ -56,7 +56,7 @@ impl LoggedReason {
 
 /// A look at the log of trust that came to nothing.
 enum LookError {
-    /// The log cannot be read, or what was read cannot be written down: another look may do it.
+    /// The log cannot be read, or its records cannot be written down: another look may succeed.
     Later(String),
     /// The cluster does not trust the certificate with which this server was started.
     Distrusted(CertificateFileError),
@@ -165,7 +165,7 @@ impl TrustKeeper {
         confirmed.map_err(LookError::Distrusted)
     }
 
-    /// Writes down what the cluster begins with, if this server still has that to do.
+    /// Writes down the first keys of the cluster, if this server still has to do that.
     async fn found(&self, root: &Root<NetEnv>) -> Result<(), String> {
         let foundation = self.trust.borrow().foundation.clone();
         let Some(foundation) = foundation else {
@@ -190,7 +190,7 @@ impl TrustKeeper {
         written.map_err(|error| error.to_string())
     }
 
-    /// Takes in what was read.
+    /// Takes in the records of the log.
     fn take(&self, view: &View) -> Result<(), TrustError> {
         self.tls.verify_by(view.verifier.clone());
         let mut trust = self.trust.borrow_mut();
@@ -207,7 +207,7 @@ impl TrustKeeper {
         Ok(())
     }
 
-    /// Issues the certificate again if it is time, and writes down what is not written.
+    /// Issues the certificate again if it is time, and writes down the missing parts.
     fn renew(&self) {
         let mut trust = self.trust.borrow_mut();
         let renewed = trust.renew(self.server, now_seconds());

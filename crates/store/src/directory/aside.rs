@@ -20,8 +20,8 @@ impl Directory {
         }
     }
 
-    /// Moves the log called `name`, and what is written beside it, to the directory `aside`. Durable when it returns. To be called
-    /// again after a crash, before anything opens the log.
+    /// Moves the log called `name`, and the files beside it, to the directory `aside`. Durable when it returns. To be
+    /// called again after a crash, before anything opens the log.
     ///
     /// # Errors
     /// That of the system: part of it may be done.
@@ -39,7 +39,7 @@ impl Directory {
         sync_directory(&self.path)
     }
 
-    /// Removes what was set aside in the directory `aside`; nothing there is fine.
+    /// Removes the log that was set aside in the directory `aside`; nothing there is fine.
     ///
     /// # Errors
     /// That of the system: part of it may be gone.

@@ -216,7 +216,7 @@ fn an_interrupted_replacement_leaves_the_old_identity() {
     assert_eq!(directory.read_identity().unwrap().unwrap(), &b"new"[..]);
 }
 
-/// The power goes at every operation of a replacement, and any part of what was not synced survives.
+/// The power goes at every operation of a replacement, and any part of the unsynced writes survives.
 #[test]
 fn a_crash_leaves_the_old_file_or_the_new_one_and_the_new_one_once_that_was_said() {
     let (old, new) = (encode_identity(b"old"), encode_identity(&[7; 3000]));

@@ -174,7 +174,7 @@ impl MemoryDisk {
         Some(state.inodes[inode].content())
     }
 
-    /// Puts a file there, durable at once; replaces what had the name.
+    /// Puts a file there, durable at once; replaces an earlier file of the name.
     pub fn put(&self, name: &str, content: Vec<u8>) {
         let mut state = self.lock();
         let inode = state.next_inode;

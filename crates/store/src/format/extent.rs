@@ -18,7 +18,7 @@ const FLAG_LOST: u32 = 1;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extent {
     pub(crate) store_id: u64,
-    /// Counts what was written to the file, from 1.
+    /// Number of writes to the file, from 1.
     pub(crate) generation: u64,
     /// Every segment below this number must be there, unless a census leaves it out.
     pub(crate) next_number: u64,

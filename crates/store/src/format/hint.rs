@@ -128,7 +128,7 @@ impl HintEntry<'_> {
 }
 
 impl<'a> Hint<'a> {
-    /// Checks everything: what is returned can be walked without errors.
+    /// Checks everything: the result can be walked without errors.
     pub(crate) fn decode(
         bytes: &'a [u8],
         store_id: u64,

@@ -73,7 +73,7 @@ impl<D: Disk> Extents<D> {
 }
 
 impl<D: Disk> Log<D> {
-    /// Counts what was written beside the log; 0: nothing yet. The next start is to be given it ([`super::LogOptions::extent`]).
+    /// Number of writes to the extent file; 0: none yet. The next start must get it ([`super::LogOptions::extent`]).
     pub fn extent(&self) -> u64 {
         match self.extents.file {
             Some(_) => self.extents.written.generation,
@@ -210,7 +210,8 @@ impl<D: Disk> Opener<'_, D> {
         }
     }
 
-    /// Demands of the log what was written beside it, and writes there whether that itself is missing, before anything else is written.
+    /// Checks that the log reaches the extent in the file beside it, and writes to the file whether it was missing,
+    /// before anything else is written.
     pub(super) fn take_extent(
         &mut self,
         found: Option<FoundExtent<D::File>>,

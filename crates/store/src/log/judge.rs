@@ -142,8 +142,8 @@ impl<D: Disk> Opener<'_, D> {
         Ok(())
     }
 
-    /// `[X-10 durable-replies]`: what is handed over must be durable. The last batch may be in memory of the system only,
-    /// even after a sync that failed in the process before this one; so it is written once more.
+    /// Makes records durable before they are handed over (`[X-10 durable-replies]`). The last batch may be in memory
+    /// of the system only, even after a sync that failed in the process before this one; so it is written once more.
     fn make_durable(&self, at: u32, scan: &Scan) -> io::Result<()> {
         let segment = self.log.segments.get(at);
         if scan.last_sequence != 0 && scan.last_sequence == self.log.durable {

@@ -409,8 +409,8 @@ impl<D: Disk> Opener<'_, D> {
         });
     }
 
-    /// Writes hints for what was read, as far as there is space, so that it need not be read again and nothing in it can
-    /// be mistaken for a torn tail.
+    /// Writes hints for the records that were read, as far as there is space, so that they need not be read again and
+    /// none can be mistaken for a torn tail.
     fn settle(&mut self) -> Result<(), OpenError> {
         self.log.write_all_hints().map_err(|error| OpenError::Io {
             operation: "sealing",

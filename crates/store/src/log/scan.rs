@@ -45,7 +45,7 @@ pub(crate) struct Tail {
     pub(crate) header: Option<BatchHeader>,
     /// The rest of it that can be read.
     pub(crate) salvage: Batch,
-    /// No part of it is missing, so that it is not torn: what does not verify has rotted.
+    /// No part of it is missing, so that it is not torn: bytes that do not verify have rotted.
     pub(crate) was_written: bool,
 }
 
@@ -227,7 +227,7 @@ impl<F: File> Subject<'_, F> {
         Ok(true)
     }
 
-    /// Collects what is left between `at` and `end`, where one batch, or several with damaged batch headers, stood.
+    /// Collects the rest between `at` and `end`, where one batch, or several with damaged batch headers, stood.
     fn salvage(
         &mut self,
         at: u64,

@@ -28,7 +28,7 @@ pub(crate) struct HintJob {
 }
 
 impl<D: Disk> Log<D> {
-    /// Commits what is open, seals every segment and closes the log: the next opening reads hint files only. Space
+    /// Commits the open batch, seals every segment and closes the log: the next opening reads hint files only. Space
     /// that the hints would need is not taken from a full disk.
     ///
     /// # Errors

@@ -45,7 +45,7 @@ const BATCH_HEADER: u64 = BATCH_HEADER_BYTES as u64;
 
 impl<D: Disk> Log<D> {
     /// Promises that records of `bytes` in total (see [`crate::footprint`]) can be appended before the next
-    /// [`Self::begin_commit`] without the disk running full. Not cumulative: a later call counts from what has been
+    /// [`Self::begin_commit`] without the disk running full. Not cumulative: a later call counts from the records
     /// appended by then.
     ///
     /// # Errors
@@ -130,7 +130,7 @@ impl<D: Disk> Log<D> {
         }
     }
 
-    /// The open batch is committed: what it took of the spare, it took.
+    /// The open batch is committed: its part of the spare room is used.
     pub(super) fn end_reservation(&mut self) {
         self.space.reserved = 0;
         if let Some(bytes) = self.space.freeing_open.take() {
@@ -196,7 +196,8 @@ impl<D: Disk> Log<D> {
         self.mark_end()
     }
 
-    /// Says beside the log that it reaches as far as this: what is cut off or exchanged afterwards is missed.
+    /// Writes the end of the log to the file beside it: if records are cut off or exchanged afterwards, that is
+    /// noticed.
     pub(super) fn mark_end(&mut self) -> Result<(), CommitError> {
         if self.extents.behind() == 0 {
             return Ok(());
@@ -268,7 +269,7 @@ impl<D: Disk> Log<D> {
         true
     }
 
-    /// Makes room for copying a record of `size` bytes while what is promised stays promised. Takes the spare only if
+    /// Makes room for copying a record of `size` bytes without breaking a reservation. Takes the spare room only if
     /// the disk is full, and leaves their part to records that free others. `false`: there is no room.
     pub(super) fn make_room_for_copy(&mut self, size: u64) -> io::Result<bool> {
         self.make_room_leaving(self.freeing_left(), size)
@@ -318,7 +319,7 @@ impl<D: Disk> Log<D> {
         room.saturating_sub(self.space.reserved)
     }
 
-    /// Only what was the spare has a part that is left.
+    /// The rest of the spare room in the active segment, if the spare is in use; otherwise 0.
     fn left_in_active(&self, left: u64) -> u64 {
         match self.has_spare() {
             true => 0,
@@ -366,9 +367,9 @@ impl<D: Disk> Log<D> {
             .map(|f| f.0)
     }
 
-    /// Makes an empty segment for at least `size` bytes of records, durable with its name. A full disk, and what the system
-    /// lacks ([`may_pass`]), change nothing. Any other error after the space has been allocated poisons the log, since it is not
-    /// known what is durable.
+    /// Makes an empty segment for at least `size` bytes of records, durable with its name. A full disk, and a lack of
+    /// the system ([`may_pass`]), change nothing. Any other error after the space has been allocated poisons the log,
+    /// since it is unknown which writes are durable.
     fn create_segment(&mut self, size: u64) -> io::Result<u32> {
         let number = self.segments.next_number;
         let wanted = align(PAGE + BATCH_HEADER + size, PAGE);

@@ -368,7 +368,7 @@ fn a_round_of_scrubbing_goes_on_after_a_restart() {
     assert!(log.scrub(u64::MAX, |_| ()).records >= 40);
 }
 
-/// A round is of what was there when it began: writers that are faster than it do not keep it from its end.
+/// A round verifies the records that were there when it began: faster writers do not keep it from its end.
 #[test]
 fn a_round_of_scrubbing_ends_while_more_is_written() {
     let (mut log, _, _) = open(&MemoryDisk::new());

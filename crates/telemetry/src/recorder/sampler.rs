@@ -8,7 +8,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Part of a second's traces that pass at once after a rest.
 const RESERVE_NS: u64 = SECOND_NS / 10;
 
-/// The choice of operations that are watched. Decided where an operation begins; servers go by what the client decided.
+/// The choice of operations that are watched. It is made where an operation begins; servers follow the client's
+/// choice.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Sampler {
     /// None of this process's own.
@@ -23,7 +24,7 @@ pub enum Sampler {
 }
 
 impl Sampler {
-    /// All that a person does; of what a program does, two hundred operations a second. Of one such program a server's ring
+    /// All operations of a person; of a program two hundred operations a second. Of one such program a server's ring
     /// remembers the last ten seconds.
     pub const USUAL: Sampler = Sampler::PerSecond(NonZeroU32::new(200).expect("it is not zero"));
 }

@@ -39,8 +39,8 @@ struct Open {
     said: SpanAttributes,
 }
 
-/// A span's id: its place in the slots, and whether it is watched. An operation that is not has a span all the same, so
-/// that what it consists of is not taken for operations of its own.
+/// A span's id: its place in the slots, and whether it is watched. An unwatched operation has a span all the same, so
+/// that its parts are not taken for operations of their own.
 #[derive(Clone, Copy)]
 struct Name {
     place: usize,
@@ -137,7 +137,7 @@ impl Watcher {
         metadata.target().starts_with(OURS)
     }
 
-    /// Made only where a request came from an operation that is watched, and what is done for it.
+    /// True for spans that are made only if a request came from a watched operation, and for their parts.
     fn is_served(metadata: &Metadata<'_>) -> bool {
         metadata.name().starts_with("server.") || metadata.name().starts_with("store.")
     }

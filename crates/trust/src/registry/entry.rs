@@ -18,7 +18,7 @@ use crate::secret::{Secret, system};
 use crate::ticket::{NoSigningKey, Signer};
 use crate::token::TokenRecord;
 
-/// The longest text of an address, in bytes; what is longer is cut.
+/// The longest text of an address, in bytes; a longer one is cut.
 pub const MAX_ADDRESS_BYTES: usize = 256;
 const _: () = assert!(
     MAX_CERTIFICATE_BYTES

@@ -304,7 +304,7 @@ pub enum SigningKeysError {
     Revoked { key: KeyId },
 }
 
-/// A key that was shown whole, and does not open what was asked for.
+/// A key that was shown whole, and does not open the requested path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BearerError {
     /// The log was never read.

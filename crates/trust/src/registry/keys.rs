@@ -206,8 +206,9 @@ impl Registry {
         Ok(record.grants.demand(key, need)?)
     }
 
-    /// Judges the proof of a client by all changes that were acknowledged before, and issues a ticket with the grants that the key has now.
-    /// A key with the grant `gateway` gets one on behalf of another key, with what that key's grants leave a gateway ([`Grants::on_behalf`]).
+    /// Judges the proof of a client by all changes that were acknowledged before, and issues a ticket with the grants
+    /// that the key has now. A key with the grant `gateway` gets one on behalf of another key, with the grants that
+    /// the other key leaves to a gateway ([`Grants::on_behalf`]).
     ///
     /// Without an answer of the root domain a proof that fits counts by the state that was read last, as a ticket does that the client has: each server
     /// judges alone by what it knows, and without a quorum the commands that say so need a ticket, too. A proof that does not fit may be that of a newer key.

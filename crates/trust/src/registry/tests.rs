@@ -92,7 +92,7 @@ fn entries_of_other_actors_and_long_addresses_are_kept_as_far_as_they_fit() {
     }
 }
 
-/// The entry of the golden file: what the first version wrote.
+/// The entry of the golden file, as the first version wrote it.
 fn golden() -> Entry {
     entry(What::RootIssues, Content::Root(RootDigest([7; 32])))
 }

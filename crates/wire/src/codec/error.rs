@@ -8,7 +8,7 @@ use areo_core::tlv::TlvError;
 /// Why bytes are no message, or no record header.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum DecodeError {
-    /// The bytes end within what they announce.
+    /// The bytes end within a part that they announce.
     #[error("cut short: {needed_bytes} bytes are due at byte {offset}, {left_bytes} are left")]
     CutShort {
         /// The offset at which it begins, in bytes.
@@ -34,7 +34,7 @@ pub enum DecodeError {
         what: &'static str,
         value: u16,
     },
-    /// Flags that this version does not have: they would change what the rest means.
+    /// Flags that this version does not have: they would change the meaning of the rest.
     #[error("unknown flags {flags:#04x} of a {what}")]
     UnknownFlags {
         /// The thing that the flags belong to.

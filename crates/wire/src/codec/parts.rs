@@ -15,7 +15,7 @@ use areo_core::tlv::{self, MUST_UNDERSTAND, TlvError};
 use bytes::{Bytes, BytesMut};
 use std::sync::Arc;
 
-/// The longest encoded descriptor, in bytes: what a cell can decide on can be sent.
+/// The longest encoded descriptor, in bytes: every descriptor that a cell can decide can be sent.
 pub(crate) const DESCRIPTOR_BYTES: usize = limits::CELL_BYTES;
 /// The longest name or address in a server's record, in bytes.
 pub(crate) const RECORD_TEXT_BYTES: usize = 255;
@@ -218,8 +218,8 @@ pub(crate) enum Part {
     Any,
 }
 
-/// True if the payload can be what the rest of the element says: a full copy is as long as the value, a manifest is empty, and so is what was
-/// trimmed.
+/// True if the payload fits the rest of the element: a full copy is as long as the value, a manifest is empty, and so
+/// is a trimmed element.
 fn payload_fits(form: Form, length: u64, payload_bytes: u64, part: Part) -> bool {
     let left_out = part == Part::Any && payload_bytes == 0;
     match form {

@@ -43,7 +43,7 @@ impl Sink for Vec<u8> {
     }
 }
 
-/// Counts what is written.
+/// Counts the written bytes.
 struct Counter {
     bytes: usize,
 }

@@ -136,7 +136,7 @@ fn every_flipped_bit_of_a_head_is_noticed() {
     }
 }
 
-/// A head whose checksum is right but whose content is not: what a buggy peer sends, not a broken cable.
+/// A head with a right checksum and a wrong content: the message of a buggy peer, not of a broken cable.
 fn forged(change: impl Fn(&mut Vec<u8>)) -> FrameError {
     let mut bytes = encoded(&Header::new(Kind::Request, 1), &[vec![0; 4]], b"xy");
     change(&mut bytes);

@@ -138,7 +138,7 @@ fn form() -> impl Strategy<Value = Form> {
     prop_oneof![Just(Form::Copy), Just(Form::Manifest), fragment]
 }
 
-/// The form of what is listed, or recorded.
+/// The form of a listed, or recorded, element.
 pub(super) fn listed_form() -> impl Strategy<Value = Form> {
     prop_oneof![4 => form(), 1 => Just(Form::Trimmed)]
 }

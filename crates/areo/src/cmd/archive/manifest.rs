@@ -185,7 +185,7 @@ pub(in crate::cmd) struct Writer {
 }
 
 impl Writer {
-    /// Begins one in the place of what is there, at once.
+    /// Begins a manifest in place of the existing one, at once.
     pub(super) fn create(path: &Path, begin: Begin) -> io::Result<Writer> {
         let file = File::create(path)?;
         let mut writer = Writer {

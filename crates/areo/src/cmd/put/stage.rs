@@ -15,7 +15,7 @@ pub(in crate::cmd) enum Stage {
     Begun,
     /// It reads its source. Blocks may have been sent, which are of no object or file yet.
     Reading,
-    /// Servers may know already what the object or the file is now.
+    /// Servers may have the new version of the object or the file already.
     Sent,
     /// The object is this version.
     Written(Version),

@@ -11,7 +11,7 @@ use areo_client::{
 /// The columns of a terminal on which everything fits.
 const COLUMNS: usize = 80;
 
-/// A sentence about what is wrong.
+/// A sentence about a problem of the cluster.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Problem {
     /// True if operations fail now.
@@ -32,7 +32,7 @@ pub(super) fn all(status: &ClusterStatus) -> Vec<Problem> {
     all.chain(risks.map(problem(false))).collect()
 }
 
-/// The sentences for what does not work.
+/// The sentences about the parts that do not work.
 pub(super) fn outages(status: &ClusterStatus) -> impl Iterator<Item = String> {
     let outages = all(status).into_iter().filter(|it| it.is_outage);
     outages.map(|it| it.text)

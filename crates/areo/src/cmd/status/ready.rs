@@ -14,7 +14,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Time that every look has, however little is left.
 const LEAST: Duration = Duration::from_millis(200);
 
-/// The client and what it sees, once the cluster is ready for users of this domain.
+/// The client and the status, once the cluster is ready for users of this domain.
 ///
 /// # Errors
 /// What is missing when the time is up.
@@ -29,7 +29,7 @@ pub(super) async fn wait(
     waited
 }
 
-/// The spinner says what is missing.
+/// Waits beside a spinner that names the missing parts.
 async fn wait_beside(
     spinner: &ProgressBar,
     session: &Session,

@@ -89,7 +89,7 @@ async fn export(session: &Session, client: &Client) -> Outcome {
     })
 }
 
-/// Has a new CA of the cluster issue. A rotation that was interrupted is found by what the cluster trusts, and goes on.
+/// Has a new CA of the cluster issue. An interrupted rotation shows in the list of trusted CAs, and goes on.
 async fn rotate(session: &Session, client: &Client) -> Outcome {
     let trust = client.trust();
     let before = trust.authorities().await.map_err(failure)?;

@@ -259,7 +259,7 @@ fn grants(key: &KeyRow) -> Vec<String> {
     key.grants.all().iter().map(ToString::to_string).collect()
 }
 
-/// The word for what a key is good for.
+/// The word for the state of a key.
 fn state(key: &KeyRow) -> &'static str {
     match (key.revoked_seconds, key.is_rotating) {
         (Some(_), _) => "revoked",

@@ -152,7 +152,7 @@ impl Data {
         File::open(&self.path)?.sync_all()
     }
 
-    /// Removes what an `areo up` that did not get to its cluster file has left. No server ever ran there.
+    /// Removes the rest of an `areo up` that did not get to its cluster file. No server ever ran there.
     fn remove_half_made(&self) -> Outcome {
         let mark = self.path.join(MAKING);
         let Ok(names) = fs::read_to_string(&mark) else {
@@ -164,7 +164,7 @@ impl Data {
         fs::remove_file(&mark).map_err(|error| Failure::file("remove", &mark, &error))
     }
 
-    /// Removes the directories of a cluster that kept nothing, after making sure that it is what they are.
+    /// Removes the directories of a cluster that kept nothing on disk, after checking that they are such directories.
     fn forget(&self, file: &ClusterFile) -> Outcome {
         let directories: Vec<PathBuf> = file
             .servers

@@ -91,7 +91,7 @@ impl Plan {
         domain::dap(self.dap.unwrap_or(DapWord::Ec), self.k, servers)
     }
 
-    /// Refuses what the domain `default` of a new cluster cannot be, before anything is made.
+    /// Refuses impossible options of the domain `default` of a new cluster, before anything is made.
     pub(super) fn check_shape(&self, servers: usize) -> Outcome {
         let shape = Shape::new(self.dap(servers)?, servers);
         let shape = shape.map_err(|error| Failure::usage(error.to_string()))?;

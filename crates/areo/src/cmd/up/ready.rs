@@ -137,7 +137,7 @@ async fn default_domain(out: Output, plan: &Plan, cluster: &Cluster, client: &Cl
     Ok(())
 }
 
-/// Endpoints, and what to try next.
+/// Prints the endpoints, and commands to try next.
 pub(super) fn announce(
     out: Output,
     plan: &Plan,

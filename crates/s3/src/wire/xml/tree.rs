@@ -265,7 +265,7 @@ impl Element {
         }
     }
 
-    /// Refuses what was not taken.
+    /// Refuses elements that were not taken.
     ///
     /// # Errors
     /// [`Code::NotImplemented`]: an element is left. [`Code::MalformedXML`]: text stands between elements.

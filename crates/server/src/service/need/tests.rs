@@ -25,7 +25,7 @@ pub(crate) enum Message {
     Note(Note),
 }
 
-/// A row: a message, and what it needs.
+/// A row: a message, and the right that it needs.
 pub(crate) struct Row {
     pub(crate) message: Message,
     pub(crate) needs: Vec<Need<'static>>,

@@ -61,7 +61,7 @@ fn a_key_without_admin_finds_a_domain_whose_creation_is_not_known_as_decided() {
     });
 }
 
-/// The answer to a ballot comes after the decision, and brings what the members have accepted.
+/// The answer to a ballot comes after the decision, and brings the values that the members have accepted.
 #[test]
 fn a_key_without_admin_decides_no_value_of_its_own() {
     run(async {

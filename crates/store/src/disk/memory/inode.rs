@@ -2,7 +2,7 @@
 
 use super::{Survive, UnsyncedChange};
 
-/// The present bytes, and for every unsynced change what is needed to undo it.
+/// The present bytes, and for every unsynced change the bytes to undo it.
 #[derive(Clone, Default)]
 pub(super) struct Inode {
     /// The beginning of the content. What follows it is zeros: a file that was made long and is hardly written, as a
@@ -156,7 +156,7 @@ impl Inode {
         }
     }
 
-    /// Back to what is durable, then forward with what survives.
+    /// Goes back to the durable bytes, then forward with the changes that survive.
     pub(super) fn crash(
         &mut self,
         name: &str,
