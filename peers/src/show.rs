@@ -1,4 +1,4 @@
-//! What is printed: tables, and a line for each run.
+//! The printed report: tables, and a line for each run.
 
 use areo::exit::{Failure, Outcome};
 use areo::output::{Output, columns};

@@ -1,4 +1,4 @@
-//! What a check found: a place, a rule, a sentence that says what to do.
+//! The findings of a check: a place, a rule, a sentence with the remedy.
 
 use std::fmt;
 

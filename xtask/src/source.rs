@@ -1,4 +1,4 @@
-//! As much of Rust's grammar as the checks need: what is code, what is a comment or a literal, what is a test.
+//! The part of Rust's grammar that the checks need: code, comments and literals, tests.
 //!
 //! Not a parser. It errs on the side of seeing code: a construct that it does not know stays visible to the checks.
 

@@ -1,4 +1,4 @@
-//! Where the workspace is, and how cargo is called in it.
+//! The place of the workspace, and calls of cargo in it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! How a command ends: an exit code and, unless it is done, one sentence.
+//! The end of a command: an exit code and, unless it is done, one sentence.
 
 use crate::output::{json, say, visible};
 use areo_client::cluster_file::ClusterFileError;

@@ -1,4 +1,4 @@
-//! What must hold for all words on the command line, and for all files. Each function takes one input and panics if a promise
+//! Promises for all words on the command line, and for all files. Each function takes one input and panics if a promise
 //! is broken: nothing panics on the way, and what is refused is refused in words. It says whether the input was taken, so
 //! that a driver notices when it only ever meets the first check.
 //!

@@ -1,4 +1,4 @@
-//! What the libraries tell of their work: events as lines on standard error, spans to the recorder.
+//! The reports of the libraries on their work: events as lines on standard error, spans to the recorder.
 
 mod limit;
 mod line;

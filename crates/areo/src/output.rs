@@ -1,4 +1,4 @@
-//! What a command prints: tables for people, tab-separated lines for pipes, JSON lines for programs.
+//! The output of a command: tables for people, tab-separated lines for pipes, JSON lines for programs.
 
 mod streams;
 mod text;

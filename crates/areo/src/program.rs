@@ -1,4 +1,4 @@
-//! What a program does before and after a command, and running this program once more.
+//! The work of a program before and after a command, and running this program once more.
 
 use crate::args::{Common, Global, PROFILE, REVISION, REVISION_DATE, VERSION};
 use crate::cmd::trace;

@@ -1,4 +1,4 @@
-//! What this process remembers of its operations, and where that is kept when it ends: a command lives for one operation, so
+//! The spans that this process remembers of its operations, and the file that keeps them when it ends: a command lives for one operation, so
 //! its spans go to a file in the user's state directory, where `areo trace` finds them.
 
 use crate::args::Global;

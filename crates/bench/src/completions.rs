@@ -1,4 +1,4 @@
-//! When operations succeeded: how many in each step of time.
+//! The successful operations of each step of time.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What came of a run.
+//! The results of a run.
 
 use crate::nemesis::KeyRequests;
 use crate::trouble::Trouble;

@@ -1,4 +1,4 @@
-//! What measurements of readers and writers stand on: server processes that serve, and a domain full of objects.
+//! The setup of measurements of readers and writers: server processes that serve, and a domain full of objects.
 
 use crate::cluster::{Cluster, Place, Program, loopback_places};
 use crate::load::{self, AnyCaller, FILLERS, History, Look, Plan};

@@ -1,4 +1,4 @@
-//! What can be done to a cluster, and in which order.
+//! The troubles of a cluster, and their order.
 
 use crate::random::Random;
 use crate::words::words;

@@ -1,4 +1,4 @@
-//! What clients of the nemesis work on: a few objects of four domains.
+//! The objects of the nemesis's clients: a few objects of four domains.
 
 use crate::load::{Contest, History, Plan, Store, value};
 use crate::random::Random;

@@ -1,4 +1,4 @@
-//! Where deletes take effect, so that every absence that was read is explained.
+//! Finds places for deletes in the order of effects, so that every absence that was read is explained.
 //!
 //! Forward zones hold one value all the time, so they are cut out of time: what remains is a line on which they are
 //! instants (*walls*) that make the object present. On it, three kinds of things have a window from start to deadline:

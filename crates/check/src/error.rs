@@ -1,4 +1,4 @@
-//! What can be wrong with a history as a text.
+//! The errors of a history as a text.
 
 use crate::Kind;
 use std::io;

@@ -1,4 +1,4 @@
-//! What must hold for a history of any bytes whatsoever. The target in `fuzz/` calls this, and so does a test that needs
+//! Promises for a history of any bytes whatsoever. The target in `fuzz/` calls this, and so does a test that needs
 //! nothing but a stable toolchain (`crates/check/tests/fuzz.rs`).
 
 use crate::{History, Verdict, judge};

@@ -1,4 +1,4 @@
-//! Which judge hears what, and the report on it.
+//! Hands each part of a history to its judges, and reports on it.
 
 use crate::history::{Effect, History, Name, Operation, Outcome};
 use crate::report::{

@@ -1,4 +1,4 @@
-//! What the judges say, for people and for programs.
+//! The verdicts of the judges, for people and for programs.
 
 use crate::{Kind, Outcome, Version};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! What is known of the versions of one object, and whether they agree with real time: the oracle by tags (O1).
+//! The known versions of one object, checked against real time: the oracle by tags (O1).
 
 use crate::Version;
 use crate::history::{Effect, Name, Outcome};

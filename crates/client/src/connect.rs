@@ -1,4 +1,4 @@
-//! Where to find a cluster, and how looking for it fails.
+//! The options of connecting to a cluster, and the errors of looking for it.
 
 use crate::ClusterId;
 use crate::cluster_file::{ClusterFile, ClusterFileError};

@@ -1,4 +1,4 @@
-//! How an operation ends when it does not succeed.
+//! The errors of operations.
 
 use crate::{Object, ServerId, Shape, Version};
 use areo_core::config::Configuration;

@@ -1,4 +1,4 @@
-//! What experiments ask of a domain, and no product should: the protocol without its optimisations, as the papers compare
+//! Options of a domain that experiments need, and no product should use: the protocol without its optimisations, as the papers compare
 //! them, and changes that are left half done. Nothing of it makes anything better, and all of it may go.
 //!
 //! | key | values | |

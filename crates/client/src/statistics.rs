@@ -1,4 +1,4 @@
-//! What operations cost.
+//! The costs of operations.
 
 use crate::Counts;
 use serde::{Serialize, Serializer};

@@ -1,4 +1,4 @@
-//! How what users see is serialised: the JSON that the command line prints, and that a console or a gateway can show. The
+//! The serialised form of infos and reports: the JSON that the command line prints, and that a console or a gateway can show. The
 //! types derive it where they stand; their documentation names keys that differ from the fields.
 
 use serde::Serializer;

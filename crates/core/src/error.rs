@@ -1,4 +1,4 @@
-//! How operations end when they do not succeed.
+//! The errors of operations.
 
 use crate::config::{Configuration, InvalidConfiguration, ServerId};
 use crate::message::Refusal;

@@ -1,4 +1,4 @@
-//! What comes after a configuration: pointers, and their one order (`docs/spec` 3.2, `[A-2 pointers-rise]`,
+//! The successors of a configuration: pointers, and their one order (`docs/spec` 3.2, `[A-2 pointers-rise]`,
 //! `[A-3 merge-by-rank]`).
 //!
 //! ```text

@@ -1,4 +1,4 @@
-//! How long the algorithms wait: each constant for one reason. No outcome depends on them, only how long it takes and what is
+//! The waits of the algorithms: each constant for one reason. No outcome depends on them, only how long it takes and what is
 //! sent for it.
 
 use crate::instant::Instant;

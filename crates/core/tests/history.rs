@@ -1,4 +1,4 @@
-//! What clients saw, and whether tags explain it (oracle O1: order operations by their tags).
+//! The results that clients saw, checked by their tags (oracle O1: order operations by their tags).
 
 use areo_core::tag::Tag;
 use std::collections::BTreeMap;

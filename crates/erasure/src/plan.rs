@@ -1,4 +1,4 @@
-//! Which multiple of which known fragment makes which wanted fragment.
+//! The multiples of known fragments that make each wanted fragment.
 //!
 //! Fragment `x` is `sum over known s of L(s, x) * fragment s` with the Lagrange coefficient
 //! `L(s, x) = product over known t != s of (x - t) / (s - t)`, where minus is exclusive or. Encoding is the case that

@@ -1,4 +1,4 @@
-//! What many small objects cost a server: resident memory, what it hears and computes while no client does anything, and the
+//! The cost of many small objects for a server: resident memory, what it hears and computes while no client does anything, and the
 //! time from starting to serving.
 //!
 //! `cargo bench -p areo-lab --bench footprint [-- OBJECTS] [casss|casgc|absent]`, by default 100 000 objects of 100 bytes, durable, [5,3], `ec`.

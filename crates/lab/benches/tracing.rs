@@ -1,4 +1,4 @@
-//! What tracing costs: CPU time of a client and of five server processes together, for each operation of 1 KiB.
+//! The cost of tracing: CPU time of a client and of five server processes together, for each operation of 1 KiB.
 //!
 //! `cargo bench -p areo-lab --bench tracing [-- memory|fsync]`. Client processes do the same in turn, a slice each of a fraction of
 //! a second, so that what else the machine does meets all of them, with: *none*, no subscriber at all, which is as near to a build

@@ -1,4 +1,4 @@
-//! What commands with real servers share: where data and files go, how a domain keeps values, and how the work ends.
+//! The common part of commands with real servers: places of data and files, the kind of a domain, and the end of the work.
 
 use areo::args::DapWord;
 use areo::exit::{Failure, Outcome, plain};

@@ -1,4 +1,4 @@
-//! What a browser shows of a report, drawn by the same script. `AREO_WRITE_PICTURES=1` writes those of the documents anew.
+//! A report as a browser shows it, drawn by the same script. `AREO_WRITE_PICTURES=1` writes those of the documents anew.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

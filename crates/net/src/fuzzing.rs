@@ -1,4 +1,4 @@
-//! What must hold for the hello of any caller: a ticket lets in its holder, and no one else.
+//! Promises for the hello of any caller: a ticket lets in its holder, and no one else.
 //!
 //! The target in `fuzz/` calls this, and so does a test that needs nothing but a stable toolchain (`crates/net/tests/fuzz.rs`).
 

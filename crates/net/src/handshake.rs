@@ -1,4 +1,4 @@
-//! Who is on the other side, before the first frame.
+//! Identifies the other side of a connection, before the first frame.
 //!
 //! The caller says what it believes about the server, the server checks it against what it is, and the
 //! caller checks the answer against what it believes: either side alone may be the one that is wrong, or old.

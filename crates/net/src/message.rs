@@ -1,4 +1,4 @@
-//! What is sent and what arrives.
+//! The messages that are sent and received.
 
 use areo_wire::checksum::crc32c;
 use std::time::{Duration, Instant};

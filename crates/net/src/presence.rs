@@ -1,4 +1,4 @@
-//! Whether a server is at an address: a question before any connection counts as one.
+//! Asks whether a server is at an address: a question before any connection counts as one.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! How long the operating system itself waits for the other side of a connection.
+//! The timeouts of the operating system for the other side of a connection.
 
 use std::io;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Which trace a request is sent for: the program that gives spans an identity tells it.
+//! The trace that a request belongs to: the program that gives spans an identity tells it.
 
 use areo_wire::frame::TraceContext;
 use tracing::Span;

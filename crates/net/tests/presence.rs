@@ -1,4 +1,4 @@
-//! Whether a process answers as a server at an address (`[X-33 registered-address]`).
+//! Tests the question whether a process answers as a server at an address (`[X-33 registered-address]`).
 
 mod common;
 

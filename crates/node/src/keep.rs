@@ -1,4 +1,4 @@
-//! Where a node keeps its records.
+//! The store of a node's records.
 
 use areo_core::element::{Element, Handle};
 use areo_core::server::record::Step;

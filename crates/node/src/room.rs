@@ -1,4 +1,4 @@
-//! How much room requests need in the store, in bytes: for each at least what it may record.
+//! The room that requests need in the store, in bytes: for each request enough for its records.
 
 use areo_core::config::Configuration;
 use areo_core::limits::{self, CELL_BYTES};

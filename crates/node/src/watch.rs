@@ -1,4 +1,4 @@
-//! What looks on while a node works.
+//! Observers of a node's work.
 
 use areo_core::message::Request;
 use areo_core::server::record::Step;

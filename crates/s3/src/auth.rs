@@ -1,4 +1,4 @@
-//! Who sent a request: Signature Version 4 in a header, in a query, and over the chunks of a body.
+//! Identifies the sender of a request: Signature Version 4 in a header, in a query, and over the chunks of a body.
 //!
 //! | step | type | needs |
 //! |---|---|---|

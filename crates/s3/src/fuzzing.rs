@@ -1,4 +1,4 @@
-//! What must hold for any bytes that a stranger sends. Each function takes one input, panics if a promise is broken, and returns whether the input was
+//! Promises for any bytes that a stranger sends. Each function takes one input, panics if a promise is broken, and returns whether the input was
 //! good.
 
 pub mod signed;

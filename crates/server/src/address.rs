@@ -1,4 +1,4 @@
-//! Where others find the server: checked before it starts, and as long as it runs.
+//! The address at which others find the server: checked before it starts, and as long as it runs.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};

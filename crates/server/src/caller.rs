@@ -1,4 +1,4 @@
-//! Whom a reply goes to, and the span in which a request is served.
+//! The receiver of a reply, and the span in which a request is served.
 
 use areo_core::message::{Refusal, Reply, Request};
 use areo_core::span;

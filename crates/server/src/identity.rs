@@ -1,4 +1,4 @@
-//! Who a server is: written into its data directory when that is created, and never changed but for the count of its starts.
+//! The identity of a server: written into its data directory when that is created, and never changed but for the count of its starts.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! From the data directory to a serving process, and down again.
+//! Runs a server: from the data directory to a serving process, and down again.
 
 use std::cell::OnceCell;
 use std::io;

@@ -1,4 +1,4 @@
-//! How far the verification of records is, kept in the data directory: a restart goes on where it was.
+//! The progress of the verification of records, kept in the data directory: a restart goes on where it was.
 
 use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -1,4 +1,4 @@
-//! What connections hand over: bytes to requests, requests to the worker.
+//! The service behind connections: bytes to requests, requests to the worker.
 
 use std::net::SocketAddr;
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! What a seed draws of the cluster: how many servers there are, how many of them may be away at once, and which
+//! The part of a seed that draws the cluster: the number of servers, the number that may be away at once, and which
 //! configurations of them there may be.
 
 use crate::random::{Random, mix};

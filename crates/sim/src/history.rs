@@ -1,4 +1,4 @@
-//! What clients saw: written down as JSON lines, one event each, and judged as it is written by the order of tags
+//! The results that clients saw: written down as JSON lines, one event each, and judged as it is written by the order of tags
 //! (oracle O1 of `docs/spec` section 8). A version's tag places its operation; that order must respect real time and
 //! every read must return the value that was written under its tag.
 

@@ -1,4 +1,4 @@
-//! What must hold at every step, one file each. An invariant sees what servers are told, what they show and what
+//! The rules that hold at every step, one file each. An invariant sees what servers are told, what they show and what
 //! operations end with, and compares it with what is really on the disks ([`crate::truth`]). It never asks a server.
 
 mod acknowledged_is_durable;

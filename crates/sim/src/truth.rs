@@ -1,4 +1,4 @@
-//! What is really on the servers' disks, as the harness knows it: kept beside the servers, from the steps that became
+//! The real content of the servers' disks, as the harness knows it: kept beside the servers, from the steps that became
 //! durable, and never asked of them.
 
 mod again;

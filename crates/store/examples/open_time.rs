@@ -1,4 +1,4 @@
-//! How long a log with many records takes to write, to open by its hints, and to open without them.
+//! Measures the time to write a log with many records, to open it by its hints, and to open it without them.
 //!
 //! `cargo run --release -p areo-store --example open_time -- [records] [payload_bytes] [directory]`
 

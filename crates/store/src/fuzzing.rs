@@ -1,4 +1,4 @@
-//! What must hold for data files of any bytes whatsoever. Each function takes one input and panics if a promise is
+//! Promises for data files of any bytes whatsoever. Each function takes one input and panics if a promise is
 //! broken; it says whether the input was good, so that a driver notices when it only ever meets the first checksum.
 //!
 //! The targets in `fuzz/` call these, and so does a test that needs nothing but a stable toolchain

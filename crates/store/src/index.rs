@@ -1,4 +1,4 @@
-//! Where every live record is: a slab of slots, and per segment a list of its slots in the order of the file.
+//! The place of every live record: a slab of slots, and per segment a list of its slots in the order of the file.
 //!
 //! A slot is 32 bytes and slots come in chunks, so that a million records cost 32 MB and no doubling copies them.
 

@@ -1,4 +1,4 @@
-//! What a process remembers of its recent operations.
+//! The memory of a process of its recent operations.
 //!
 //! The algorithms say what they do in spans of the `tracing` facade (`areo_core::span` has their names). The [`Recorder`] is
 //! the subscriber that turns them into [`SpanRecord`]s: it decides which operations are watched ([`Sampler`]), gives

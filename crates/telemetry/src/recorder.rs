@@ -1,4 +1,4 @@
-//! What turns spans into records.
+//! Turns spans into records.
 
 mod sampler;
 mod watcher;

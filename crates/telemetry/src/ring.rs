@@ -1,4 +1,4 @@
-//! What is remembered: the last spans, and whole traces that took longest. Bounded in both.
+//! The remembered spans: the last ones, and whole traces that took longest. Bounded in both.
 //!
 //! The last spans lie one after the other in segments, which are written over in turn: remembering one copies a few lines of
 //! memory and allocates nothing. They become [`SpanRecord`]s when they are read.

@@ -1,4 +1,4 @@
-//! What was measured or traced, as one page that needs nothing else: the JSON that was printed, and the script that draws it.
+//! Measurements or traces as one page that needs nothing else: the JSON that was printed, and the script that draws it.
 
 use crate::SpanRecord;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! What must hold for any bytes that a stranger sends or a disk returns. Each function takes one input, panics if a promise is
+//! Promises for any bytes that a stranger sends or a disk returns. Each function takes one input, panics if a promise is
 //! broken, and returns whether the input was good.
 //!
 //! The targets in `fuzz/` call these, and so does a test that needs nothing but a stable toolchain (`crates/trust/tests/fuzz.rs`).

@@ -1,4 +1,4 @@
-//! Who may do what: functions of bytes, keys and times, without sockets, files and clocks.
+//! The rights of callers: functions of bytes, keys and times, without sockets, files and clocks.
 //!
 //! | module | |
 //! |---|---|

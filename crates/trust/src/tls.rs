@@ -1,4 +1,4 @@
-//! What `rustls` needs for connections of areo: TLS 1.3 alone, ALPN `areo/1`, certificates of the cluster.
+//! The configuration of `rustls` for connections of areo: TLS 1.3 alone, ALPN `areo/1`, certificates of the cluster.
 //!
 //! | connection | caller shows | caller checks |
 //! |---|---|---|

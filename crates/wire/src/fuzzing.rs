@@ -1,4 +1,4 @@
-//! What must hold for any bytes whatsoever. Each function takes one input and panics if a promise is broken: nothing
+//! Promises for any bytes whatsoever. Each function takes one input and panics if a promise is broken: nothing
 //! panics on the way, and what can be read survives being written and read again. It says whether the input could be
 //! read, so that a driver notices when it only ever meets the first check.
 //!

@@ -1,4 +1,4 @@
-//! What is asked once, before anything is measured: which cluster it is, and a table in a keyspace of ours.
+//! Questions and steps before anything is measured: the identity of the cluster, and a table in a keyspace of ours.
 
 use areo_bench::target::TargetOptions;
 use scylla::client::session::Session;

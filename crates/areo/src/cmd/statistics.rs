@@ -1,4 +1,4 @@
-//! What an operation cost, for `--stats`.
+//! The cost of an operation, for `--stats`.
 
 use crate::output::Output;
 use areo_client::Statistics;

@@ -1,4 +1,4 @@
-//! How many lines of one kind may come in a while.
+//! A limit to the lines of one kind in a period.
 
 use std::collections::HashMap;
 use std::sync::Mutex;

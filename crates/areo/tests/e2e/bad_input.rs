@@ -1,4 +1,4 @@
-//! What cannot be done ends with one sentence and the right exit code, and leaves nothing behind.
+//! A command that cannot succeed ends with one sentence and the right exit code, and leaves nothing behind.
 
 use crate::cluster::{Cluster, areo, free_ports};
 use std::ffi::OsStr;

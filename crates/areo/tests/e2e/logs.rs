@@ -1,4 +1,4 @@
-//! What servers and commands log: one line for each event, with the trace that it belongs to.
+//! The logs of servers and commands: one line for each event, with the trace that it belongs to.
 
 use crate::cluster::{Cluster, free_ports, signal, spawn};
 use rustix::process::Signal;

@@ -1,4 +1,4 @@
-//! What a process meets around it: streams that are closed, full or read no further, signals, variables of others, odd places for
+//! The surroundings of a process: streams that are closed, full or read no further, signals, variables of others, odd places for
 //! files, one bad directory of five.
 
 #![allow(clippy::unwrap_used, reason = "a test")]

@@ -1,4 +1,4 @@
-//! What servers count, as Prometheus reads it.
+//! The metrics of servers, as Prometheus reads it.
 
 use crate::cluster::{Cluster, free_ports, wait_until};
 use crate::s3_client::Gateway;

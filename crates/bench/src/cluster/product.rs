@@ -1,4 +1,4 @@
-//! Where the product is, of which clusters are made: a program of its own.
+//! The path of the product that clusters run: a program of its own.
 
 use std::path::{Path, PathBuf};
 

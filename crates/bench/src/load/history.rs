@@ -1,4 +1,4 @@
-//! What clients did and saw, as `areo-lab check` judges it: every value is another one then, and looked at byte by byte.
+//! The operations and results of clients, as `areo-lab check` judges it: every value is another one then, and looked at byte by byte.
 
 use areo_check::{Configuration, Event, EventKind, Kind, Version};
 use areo_client::{ConfigurationInfo, Dap};

@@ -1,4 +1,4 @@
-//! Which object an operation is for.
+//! The draw of the object of an operation.
 
 use crate::random::Random;
 use serde::Serialize;

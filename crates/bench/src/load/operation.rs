@@ -1,4 +1,4 @@
-//! What a client of a load does.
+//! The operations of a load.
 
 use crate::target::TargetName;
 use crate::words::words;

@@ -1,4 +1,4 @@
-//! What is to be done, as data.
+//! The plan of a load, as data.
 
 use super::client::Store;
 use super::history::History;

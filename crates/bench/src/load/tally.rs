@@ -1,4 +1,4 @@
-//! What was measured.
+//! The results of a load.
 
 use super::{CounterReport, Operation};
 use crate::failures::Failures;

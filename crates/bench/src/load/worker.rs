@@ -1,4 +1,4 @@
-//! What a client of a load does, one operation after the other.
+//! The task of a client of a load, one operation after the other.
 
 use super::client::{self, LoadClient, key};
 use super::contender::Contender;

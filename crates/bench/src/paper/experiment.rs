@@ -1,4 +1,4 @@
-//! What an experiment is: data. Its row says which variants it compares, what it varies, what it is made with as published, and what
+//! An experiment, as data. Its row says which variants it compares, what it varies, what it is made with as published, and what
 //! was published. `experiments/` has the rows, a file for each source; to add an experiment is to add a row.
 
 use super::compare::{Order, Relation};

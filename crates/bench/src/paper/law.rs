@@ -1,4 +1,4 @@
-//! What holds on any machine: counts (`docs/spec` 7.5, and the hops of E7).
+//! Laws that hold on any machine: counts (`docs/spec` 7.5, and the hops of E7).
 
 use super::actor::Actor;
 use super::report::Law;

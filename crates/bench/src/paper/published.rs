@@ -1,4 +1,4 @@
-//! What the publication reports (`docs/spec` 7.1): latency of READ in milliseconds.
+//! The results in the publication (`docs/spec` 7.1): latency of READ in milliseconds.
 
 use super::collected::SequenceEnds;
 use super::variant::{Algorithm, Extras, Variant};

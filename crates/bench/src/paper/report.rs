@@ -1,4 +1,4 @@
-//! What came of an experiment.
+//! The results of an experiment.
 
 use crate::peers::Spread;
 use crate::system::Machine;

@@ -1,4 +1,4 @@
-//! How large an experiment is: every parameter of every scale, and what a scale changes against the publication.
+//! The size of an experiment: every parameter of every scale, and what a scale changes against the publication.
 
 use super::actor::Blocks;
 use super::experiment::{Experiment, Parameter, Procedure};

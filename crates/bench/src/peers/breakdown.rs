@@ -1,4 +1,4 @@
-//! Where the time of operations goes: beside the measurements, a load of which some operations are watched.
+//! The breakdown of the time of operations: beside the measurements, a load of which some operations are watched.
 
 use super::{Operation, Options, of};
 use crate::error::RunError;

@@ -1,4 +1,4 @@
-//! What a comparison came to.
+//! The results of a comparison.
 
 use super::{Breakdown, KillReport};
 use crate::limits::Limit;

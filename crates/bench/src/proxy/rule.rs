@@ -1,4 +1,4 @@
-//! What is to happen to links.
+//! The rules for links.
 
 use crate::random::Random;
 use areo_wire::hello::{Hello, Role};

@@ -1,4 +1,4 @@
-//! What came of a measurement of reconfigurations. The names of the fields are those of `--json`, and stay.
+//! The results of a measurement of reconfigurations. The names of the fields are those of `--json`, and stay.
 
 use crate::load::{PhaseReport, Times};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! Which configuration comes next: one member gives its place to the server that has none, and the algorithms take turns.
+//! The sequence of configurations: one member gives its place to the server that has none, and the algorithms take turns.
 
 use crate::load::shape_name;
 use areo_client::{Change, Dap, DapKind, DomainOptions, Shape, limits};

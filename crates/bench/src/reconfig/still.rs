@@ -1,4 +1,4 @@
-//! What is measured without other clients: time per object, bytes, reading after many configurations.
+//! The measurements without other clients: time per object, bytes, reading after many configurations.
 
 use super::ring::Ring;
 use super::{

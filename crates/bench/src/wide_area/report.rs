@@ -1,4 +1,4 @@
-//! What the distance came to.
+//! The results of a measurement over distances.
 
 use super::{Layout, Options, SERVERS, SITES};
 use crate::failures::Failures;

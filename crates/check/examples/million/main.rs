@@ -1,4 +1,4 @@
-//! How long reading and judging a large history takes.
+//! Measures the time to read and judge a large history.
 //!
 //! `cargo run --release -p areo-check --example million -- [OPERATIONS [KEYS]]` makes a history of a simulated shared
 //! memory (eight clients at a time per key; reads, writes, deletes, coverable writes; some of unknown outcome), reads

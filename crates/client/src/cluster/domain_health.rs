@@ -1,4 +1,4 @@
-//! How a domain is, as its servers know it: whether it works, and how redundant it is.
+//! The health of a domain, as its servers know it: whether it works, and how redundant it is.
 
 use super::{ClusterStatus, ConfigurationInfo, DomainInfo, ServerHealth};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! How a cluster is: its servers, its domains, and both in short.
+//! The status of a cluster: its servers, its domains, and both in short.
 
 use super::{ClusterId, ConfigurationInfo, DomainHealth, DomainInfo, Member, ServerInfo};
 use crate::{Error, ServerId, view};

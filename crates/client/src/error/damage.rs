@@ -1,4 +1,4 @@
-//! What is found damaged.
+//! The damaged part of an object.
 
 use super::{LostObject, NoQuorum};
 use crate::Version;

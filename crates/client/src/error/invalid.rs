@@ -1,4 +1,4 @@
-//! What cannot be asked for.
+//! Requests that are refused before any server is asked.
 
 use super::Error;
 use crate::reconfig_kind::ReconfigKind;

@@ -1,4 +1,4 @@
-//! What ends an operation at once.
+//! Obstacles that end an operation at once.
 
 use crate::{ServerId, Shape, Version};
 use areo_core::config::Configuration;

@@ -1,4 +1,4 @@
-//! What a local file is based on: the blocks as they were when it was last pushed or pulled.
+//! The base of a local file: the blocks as they were when it was last pushed or pulled.
 
 use super::BlockInfo;
 use super::chunking::{Chunking, Method};

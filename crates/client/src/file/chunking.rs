@@ -1,4 +1,4 @@
-//! How local files are cut into chunks, and what the chunks are.
+//! Cuts local files into chunks, and names the chunks.
 
 use areo_core::fragment::Digest;
 use areo_core::fragment::divide::{Divide, InvalidSizes, Rabin, Sizes};

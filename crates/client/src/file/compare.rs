@@ -1,4 +1,4 @@
-//! How a local file differs from the blocks.
+//! Compares a local file with the blocks of a file.
 
 use super::chunking::Chunking;
 use super::error::FileError;

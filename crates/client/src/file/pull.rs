@@ -1,4 +1,4 @@
-//! From blocks to a local file.
+//! Copies blocks to a local file.
 
 use super::base::Base;
 use super::chunking;

@@ -1,4 +1,4 @@
-//! From a local file to blocks.
+//! Copies a local file to blocks.
 
 use super::base::Base;
 use super::chunking::{self, Chunking};

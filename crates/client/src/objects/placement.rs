@@ -1,4 +1,4 @@
-//! Where the elements of an object are.
+//! The placement of an object's elements.
 
 use crate::cluster::Names;
 use crate::object::{ElementRole, Placement};

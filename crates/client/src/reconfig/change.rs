@@ -1,4 +1,4 @@
-//! What is to be different, and the configuration that this makes of another one.
+//! A wanted change, and the configuration that it makes of another one.
 
 use crate::choice::{self, InvalidChoice};
 use crate::cluster::Names;

@@ -1,4 +1,4 @@
-//! What two changes that contradict each other are both about (`docs/spec` `[A-13 change-after-its-base]`).
+//! The subject of two changes that contradict each other (`docs/spec` `[A-13 change-after-its-base]`).
 
 use crate::choice::InvalidChoice;
 use crate::cluster::Names;

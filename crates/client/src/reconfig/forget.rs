@@ -1,4 +1,4 @@
-//! What the root domain remembers of servers that go: that they are to go, and that they are forgotten.
+//! The root domain's marks of servers that leave: that they are to leave, and that they are forgotten.
 
 use super::ReconfigError;
 use super::departure::{leaving, sequences, serving, with_root};

@@ -1,4 +1,4 @@
-//! What a change would do.
+//! The effect of a change, before it is made.
 
 use crate::cluster::{ConfigurationInfo, Health, ServerStatus};
 use crate::session::{Context, STATUS_PATIENCE};

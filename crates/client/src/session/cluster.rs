@@ -1,4 +1,4 @@
-//! What a client knows of its cluster, and how it learns more.
+//! A client's knowledge of its cluster, and the ways to learn more.
 
 use super::domain::KnownDomain;
 use super::proof;

@@ -1,4 +1,4 @@
-//! What a client knows of a domain.
+//! A client's knowledge of a domain.
 
 use crate::Version;
 use crate::cluster::ROOT_DOMAIN;

@@ -1,4 +1,4 @@
-//! Who decides which configuration comes next.
+//! The deciders of successors of a configuration.
 
 use crate::limits;
 use crate::tag::{ClientId, Writer};

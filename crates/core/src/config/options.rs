@@ -1,4 +1,4 @@
-//! What of the published algorithms a configuration makes use of.
+//! The parts of the published algorithms that a configuration uses.
 
 /// Optimisations of Ares II that operations and servers use (`docs/spec` 3.3, 3.4). The default is Ares II as it
 /// should be; [`Options::ARES`] is the protocol that it was derived from.

@@ -1,4 +1,4 @@
-//! What merges the changes of a configuration whose domain is a lattice, as its descriptor says ([`Decider`]): lattice agreement, or a
+//! The ways to merge the changes of a configuration whose domain is a lattice, as its descriptor says ([`Decider`]): lattice agreement, or a
 //! speculating snapshot. Of either the same holds: what one proposer is done with contains its own proposal, and of two such
 //! memberships one contains the other.
 

@@ -1,4 +1,4 @@
-//! Whether the elements of a version belong together: a checksum shows that an element is what was put, not that it is an element
+//! Checks that the elements of a version belong together: a checksum shows that an element is the one that was put, not that it is an element
 //! of that value (`[X-29 cross-check]`).
 
 use super::abd::copy_value;

@@ -1,4 +1,4 @@
-//! What a read is given, and what it finds.
+//! The inputs and results of a read.
 
 use crate::config::ServerId;
 use crate::element::Value;

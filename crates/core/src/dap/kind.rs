@@ -1,4 +1,4 @@
-//! What a kind decides. Procedures of clients ([`super`]), tallies and servers are the same for all kinds; where kinds differ
+//! The decisions of a kind. Procedures of clients ([`super`]), tallies and servers are the same for all kinds; where kinds differ
 //! they ask the type that the kind's row names ([`of_kind`]; the rows are in `config::dap`). Nothing else depends on the kind.
 //!
 //! | procedure | what the kind decides |

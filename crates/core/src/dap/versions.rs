@@ -1,4 +1,4 @@
-//! What one server holds of one object in one configuration (2.2), and the answers that follow from it. Which versions
+//! The versions of one object at one server in one configuration (2.2), and the answers that follow from it. Which versions
 //! are taken in and which go is decided by the server halves in [`super::abd`] and [`super::ec`].
 
 use crate::element::{Form, Handle};

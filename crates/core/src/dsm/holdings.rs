@@ -1,4 +1,4 @@
-//! What each member holds of an object. It is for people and for repair: no quorum decides anything by it, and a member may
+//! The holdings of each member of an object. It is for people and for repair: no quorum decides anything by it, and a member may
 //! hold something else by the time the answer arrives.
 
 use super::Domain;

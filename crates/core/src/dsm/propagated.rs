@@ -1,4 +1,4 @@
-//! What a client brought to a quorum itself: a read that finds it need not write it back (`[F-2 own-puts]`,
+//! The versions that a client brought to a quorum itself: a read that finds one need not write it back (`[F-2 own-puts]`,
 //! `[F-6 puts-not-reads]`). EC-DAPopt keeps the pair, so that it is not sent again either (`prop`, `docs/spec` 2.4).
 
 use crate::config::{Configuration, ConfigurationId};

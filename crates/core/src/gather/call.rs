@@ -1,4 +1,4 @@
-//! What drives a tally: one quorum call, as pure as the tally.
+//! The driver of a tally: one quorum call, as pure as the tally.
 //!
 //! A world hands in what happened ([`Call::hear`], [`Call::sent`], [`Call::pass`]), sends what [`Call::next_request`] says, and
 //! waits until [`Call::next_time`] or for a reply, whichever comes first. Patience, the deadline and what an

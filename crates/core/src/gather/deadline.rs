@@ -1,4 +1,4 @@
-//! How long an operation may take.
+//! The deadline of an operation.
 //!
 //! An operation without a limit in all gives up when servers do not answer: none of its calls was decided for so long. It gives up, too,
 //! when they answer and nothing comes of it: no byte of a value, no object, no later configuration for [`STALLS`] times as long.

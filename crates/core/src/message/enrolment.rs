@@ -1,4 +1,4 @@
-//! What the root domain is told of servers.
+//! Messages to the root domain about servers.
 
 use crate::config::ServerId;
 use std::cmp::Ordering;

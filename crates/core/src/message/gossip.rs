@@ -1,4 +1,4 @@
-//! What the members of a configuration say to each other of their objects, without being asked (`docs/spec` 2.10).
+//! The gossip between members of a configuration about their objects (`docs/spec` 2.10).
 
 use crate::config::{ConfigurationId, ServerId};
 use crate::object::Name;

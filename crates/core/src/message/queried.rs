@@ -1,4 +1,4 @@
-//! What is asked in several configurations at once (`[R-20 answers-for-later]`).
+//! Questions to several configurations at once (`[R-20 answers-for-later]`).
 
 use super::{Access, Body};
 use crate::object::Name;

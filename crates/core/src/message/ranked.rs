@@ -1,4 +1,4 @@
-//! What is said of ranked registers ([`crate::dap::conditional`]).
+//! Messages about ranked registers ([`crate::dap::conditional`]).
 
 use super::Ballot;
 use crate::element::{Element, Form, ReplyElement};

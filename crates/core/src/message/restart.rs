@@ -1,4 +1,4 @@
-//! What the members of a configuration say to each other while they restart the counters of objects (`docs/spec` 2.11).
+//! Notes between members of a configuration that restart the counters of objects (`docs/spec` 2.11).
 
 use super::HeldVersions;
 use crate::config::{ConfigurationId, ServerId};

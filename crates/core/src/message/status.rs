@@ -1,4 +1,4 @@
-//! How a server is, in numbers.
+//! The status of a server, in numbers.
 
 use crate::config::ServerId;
 use crate::object::DomainId;

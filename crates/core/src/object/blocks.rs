@@ -1,4 +1,4 @@
-//! Where the bytes of a large value are (`docs/spec` 10.6): the parts that a manifest lists.
+//! The places of the bytes of a large value (`docs/spec` 10.6): the parts that a manifest lists.
 
 use crate::limits;
 use crate::tag::{ClientId, Writer};

@@ -1,4 +1,4 @@
-//! What is kept with a version beside its bytes.
+//! The metadata of a version.
 
 use super::blocks::{self, Blocks};
 use super::manifest::{self, Manifest, PartList};

@@ -1,4 +1,4 @@
-//! What is asked of one object: each access goes to the object's part of the state, and becomes an answer.
+//! Accesses to one object: each access goes to the object's part of the state, and becomes an answer.
 
 use super::{Read, Server};
 use crate::config::ConfigurationId;

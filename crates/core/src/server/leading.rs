@@ -1,4 +1,4 @@
-//! What was posted where this server leads (`docs/spec` 6.5, `[R-31 designated-leader]`).
+//! Changes posted in the domains that this server leads (`docs/spec` 6.5, `[R-31 designated-leader]`).
 
 use super::Server;
 use crate::consensus::mailbox::PostedChanges;

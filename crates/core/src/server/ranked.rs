@@ -1,4 +1,4 @@
-//! What a server answers of ranked registers ([`crate::dap::conditional`]).
+//! A server's answers about ranked registers ([`crate::dap::conditional`]).
 
 use super::state::ranked::AcceptReply;
 use super::{Read, Server};

@@ -1,4 +1,4 @@
-//! What a server keeps on disk. Records are joins: they may be taken in again, in any order, and an old one never undoes
+//! The durable records of a server. Records are joins: they may be taken in again, in any order, and an old one never undoes
 //! a newer one; so the store may move them about, and one that it had let go does no harm if it comes back.
 
 use crate::config::{Configuration, ConfigurationId};

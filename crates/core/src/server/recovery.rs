@@ -1,4 +1,4 @@
-//! How a server comes back from its records, before it answers.
+//! The recovery of a server from its records, before it answers.
 
 use super::Server;
 use super::record::Header;

@@ -1,4 +1,4 @@
-//! How a server is, and what it says of itself.
+//! The state of a server, and its report on itself.
 
 use super::state::standing::ObjectCounts;
 use super::{Identity, Server};

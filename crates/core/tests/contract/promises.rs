@@ -1,4 +1,4 @@
-//! What a server has said, and what it may therefore not say afterwards.
+//! The answers of a server, and the later answers that contradict them.
 
 use areo_core::config::{Configuration, Dap};
 use areo_core::element::{Element, ReplyElement};

@@ -1,4 +1,4 @@
-//! How large operations are. A future is moved when an operation begins, once for each function that it goes through: a rare
+//! The sizes of operations. A future is moved when an operation begins, once for each function that it goes through: a rare
 //! branch that is not boxed makes every operation pay for it.
 
 use crate::world::{World, configuration, name, value};

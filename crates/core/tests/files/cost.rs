@@ -1,4 +1,4 @@
-//! What operations on files cost: rounds, messages, bytes (better than the papers, who read block after block).
+//! The costs of operations on files: rounds, messages, bytes (better than the papers, who read block after block).
 
 use crate::files::editor::{Editor, bytes};
 use crate::world::{World, configuration};

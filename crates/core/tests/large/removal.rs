@@ -1,4 +1,4 @@
-//! What writers remove themselves: what they replaced, and what they gave up.
+//! Removals by writers themselves: of replaced values, and of values that they gave up.
 
 use crate::large::uploader::{Upload, get, look, sweep_as};
 use crate::world::{Actor, Message, World, configuration};

@@ -1,4 +1,4 @@
-//! What an upload costs, and that its object is one object.
+//! The cost of an upload, and its object as one object.
 
 use crate::large::uploader::{Upload, get, look, read, sweep};
 use crate::world::{World, configuration, name, value};

@@ -1,4 +1,4 @@
-//! What the papers compare with: EC-DAP as published, and EC-DAPopt (`docs/spec` 2.3, 2.4), with their weak points.
+//! The baselines of the papers: EC-DAP as published, and EC-DAPopt (`docs/spec` 2.3, 2.4), with their weak points.
 
 use super::reconfiguration::move_to;
 use crate::world::{self, Actor, Message, World, configuration, name, successor, value};

@@ -1,4 +1,4 @@
-//! What the papers claim and the rules of the specification demand: one test for each, named after it. The servers are
+//! The claims of the papers and the rules of the specification: one test for each, named after it. The servers are
 //! real, the network does what the test says (`world`).
 
 mod ballot_floors;

@@ -1,4 +1,4 @@
-//! How operations end: what a failure says, and which tags writes get (`docs/spec` 10.2).
+//! The ends of operations: the contents of failures, and the tags of writes (`docs/spec` 10.2).
 
 use crate::world::{Message, World, configuration};
 use areo_core::config::Dap;

@@ -1,4 +1,4 @@
-//! What a writer of a ranked register learns of a proposal that members refused (`[W-6 ancestors]`, `[W-15 conclusive-refusal]`).
+//! The fate of a ranked register's proposal that members refused, as its writer learns it (`[W-6 ancestors]`, `[W-15 conclusive-refusal]`).
 
 use crate::world::{Actor, Message, World, configuration};
 use areo_core::config::{Configuration, Dap};

@@ -1,4 +1,4 @@
-//! Which versions servers keep, and that reads and writes come through at the cap (`docs/spec` `[X-2 get-tag-maximum]` to
+//! The versions that servers keep, and reads and writes at the cap (`docs/spec` `[X-2 get-tag-maximum]` to
 //! `[X-4 confirm-write-backs]`).
 
 use crate::world::{Actor, Message, World, configuration, name};

@@ -1,4 +1,4 @@
-//! What the disks of all servers together say of a domain's sequence (oracle O3).
+//! A domain's sequence on the disks of all servers together (oracle O3).
 
 use super::World;
 use areo_core::pointer::{Fork, Pointer};

@@ -1,4 +1,4 @@
-//! What the vector kernels share: how outputs and positions are tiled into registers and caches.
+//! The common part of the vector kernels: the tiling of outputs and positions into registers and caches.
 //!
 //! The functions are generic over the registers and always inlined into a function per kernel that enables the
 //! instructions; compiled on their own they would not have them.

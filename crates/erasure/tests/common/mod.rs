@@ -1,4 +1,4 @@
-//! What the integration tests share.
+//! The common part of the integration tests.
 #![allow(dead_code, reason = "each test binary uses its part")]
 #![allow(clippy::unwrap_used, reason = "test code outside of test functions")]
 

@@ -1,4 +1,4 @@
-//! What the machine can do, and pages drawn again. How long anything takes is not asserted.
+//! The limits of the machine, and pages drawn again. No duration is asserted.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

@@ -1,4 +1,4 @@
-//! What waits to be written on one connection.
+//! The messages that wait to be written on one connection.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;

@@ -1,4 +1,4 @@
-//! From bytes as they come to frames.
+//! Turns received bytes into frames.
 //!
 //! Small frames are read many at a time into one window and looked at in place. A payload of more than
 //! 4 KiB gets an exact buffer from the pool: what of it is in the window already moves over, and the

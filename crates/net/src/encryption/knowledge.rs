@@ -1,4 +1,4 @@
-//! What a process knows of the cluster that it connects to: its CAs, or the digest of one.
+//! A process's knowledge of the cluster that it connects to: its CAs, or the digest of one.
 
 use std::sync::{Arc, RwLock};
 

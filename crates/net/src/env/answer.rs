@@ -1,4 +1,4 @@
-//! What came back, in the terms of the algorithms.
+//! The answers of servers, in the terms of the algorithms.
 
 use areo_core::message::Refusal;
 use areo_core::tally::Event;

@@ -1,4 +1,4 @@
-//! What one operation costs, counted where it happens; and with it what all of them cost together.
+//! The cost of one operation, counted where it happens; and with it the cost of all operations together.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! Who gets in: a place before the hello, the hello, and a place after it.
+//! Admits connections: a place before the hello, the hello, and a place after it.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! Who a server is, and whether a caller means it.
+//! The identity of a server, and the check that a caller means it.
 
 use areo_wire::frame::Refusal;
 use areo_wire::hello::Hello;

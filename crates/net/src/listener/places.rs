@@ -1,4 +1,4 @@
-//! Who has a place at a server. Connections are bounded by class, so that no class takes the places of another, and a newcomer
+//! The places of connections at a server. Connections are bounded by class, so that no class takes the places of another, and a newcomer
 //! takes the place of a connection that does nothing: a stranger who connects and is silent keeps no other caller out.
 
 use std::cmp::Reverse;

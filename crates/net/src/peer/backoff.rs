@@ -1,4 +1,4 @@
-//! How long to wait before the next attempt to connect.
+//! The back-off before the next attempt to connect.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the two links to a server share.
+//! The state that the two links to a server share.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! Whether the other side of a connection lives, judged by what comes from it.
+//! Judges whether the other side of a connection lives, by the bytes that it sends.
 
 use std::time::{Duration, Instant};
 

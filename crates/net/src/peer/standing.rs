@@ -1,4 +1,4 @@
-//! How it stands with a server, and where that is shown.
+//! The state of the connection to a server, and the places where it is shown.
 
 use std::cell::{Cell, OnceCell};
 

@@ -1,4 +1,4 @@
-//! What the tests over real sockets share.
+//! The common part of the tests over real sockets.
 #![allow(
     dead_code,
     unreachable_pub,

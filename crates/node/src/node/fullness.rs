@@ -1,4 +1,4 @@
-//! Whether the disk is full for users' writes: known by the writes that it refuses, and by asking for room.
+//! Knows whether the disk is full for users' writes, by the writes that it refuses, and by asking for room.
 
 use super::{Node, Purpose};
 use crate::{Keep, NodeError, Watch};

@@ -1,4 +1,4 @@
-//! When the process was last at work, and how far its log has come.
+//! The last time at which the process worked, and the position of its log.
 
 use super::Node;
 use crate::keep::Keep;

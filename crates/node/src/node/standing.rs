@@ -1,4 +1,4 @@
-//! How a node stands: whether it serves, whether it is going down, and which objects it lacks.
+//! The state of a node: whether it serves, whether it is going down, and the objects that it lacks.
 
 use super::Node;
 use crate::keep::Keep;

@@ -1,4 +1,4 @@
-//! Who is connected, and who was sent away.
+//! The connected callers, and the refused ones.
 
 use areo_core::message::Refusal;
 use areo_net::listener::{Class, Counts};

@@ -1,4 +1,4 @@
-//! How many members of each domain serve, as this server sees it.
+//! The serving members of each domain, as this server sees them.
 
 use super::{Adding, whole};
 use crate::cluster::DomainView;

@@ -1,4 +1,4 @@
-//! What the process takes of its machine, in the names that programs everywhere have for it. Read from `/proc` when somebody
+//! The resources that the process uses, in the names that programs everywhere have for it. Read from `/proc` when somebody
 //! looks.
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! What the server's own repair, and the verification of its records, found and did.
+//! The findings and results of the server's own repair, and of the verification of its records.
 
 use super::{Adding, raise, whole};
 use areo_core::manager::repair::{Checks, Round};

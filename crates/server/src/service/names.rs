@@ -1,4 +1,4 @@
-//! What it takes to judge callers, from the root domain: names of domains by their ids, and the servers that are registered.
+//! The facts for judging callers, from the root domain: names of domains by their ids, and the servers that are registered.
 //!
 //! Grants are for names, requests have ids. An id that is new is looked up in the root domain, once for all requests that wait for it. A name stays: an id has one name for ever, and
 //! a removed domain keeps it. A server that is new is looked up likewise: it is registered until it is forgotten.

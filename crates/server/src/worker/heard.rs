@@ -1,4 +1,4 @@
-//! What this server knows of configurations, and how it hears more of its own accord.
+//! This server's knowledge of configurations, and its own questions for more.
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Whether the process is at work, and whether its server serves.
+//! Shows whether the process works, and whether its server serves.
 
 use std::time::Instant;
 

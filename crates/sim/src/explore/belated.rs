@@ -1,4 +1,4 @@
-//! What a server takes before a message: other messages that are on their way to it.
+//! The messages that a server takes before another one: other messages that are on their way to it.
 
 use super::engine::Engine;
 use super::state::State;

@@ -1,4 +1,4 @@
-//! What an exploration knows of its case: clients and servers as automata, and how a client reads.
+//! The state of an exploration: clients and servers as automata, and the readings of clients.
 
 use super::clients::{self, Input};
 use super::env::Message;

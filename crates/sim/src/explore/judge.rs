@@ -1,4 +1,4 @@
-//! What is judged: the operations as clients saw them, by the order of versions and by the judge of `crates/check`.
+//! The judges: the operations as clients saw them, by the order of versions and by the judge of `crates/check`.
 
 use super::{Answers, Case, Judge, Kind, Outcome};
 use crate::history::{self, History};

@@ -1,4 +1,4 @@
-//! How one state leads to others.
+//! The steps from one state to others.
 //!
 //! A step is: operations begin, servers take messages, and one client reads answers until it goes on. What is taken is what
 //! the client reads the answers to, and before each of these, at the same server, any of the other messages that are on their way

@@ -1,4 +1,4 @@
-//! What operations of histories are.
+//! The kinds of operations in histories.
 
 use areo_core::tag::Tag;
 

@@ -1,4 +1,4 @@
-//! What recovery has found, joined as a server joins it: each record that was durable before must be covered by that.
+//! The records that recovery has found, joined as a server joins it: each record that was durable before must be covered by that.
 
 use super::{KeptRecord, ObjectId};
 use areo_core::config::ConfigurationId;

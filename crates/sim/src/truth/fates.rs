@@ -1,4 +1,4 @@
-//! What was ever accepted and decided of the fates of versions. Servers forget it; the harness does not.
+//! Every acceptance and decision about the fates of versions. Servers forget it; the harness does not.
 
 use super::{ObjectId, Truth};
 use crate::world::server_of;

@@ -1,4 +1,4 @@
-//! What the harness remembers of a durable record.
+//! The harness's copy of a durable record.
 
 use super::{Domain, ObjectId, Objects, domain_of};
 use areo_core::config::ConfigurationId;

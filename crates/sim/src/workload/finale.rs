@@ -1,4 +1,4 @@
-//! What clients do when everything was mended: everything once more, on every key. All of it must succeed.
+//! The work of clients when everything was mended: every operation once more, on every key. All of it must succeed.
 
 use super::operation::One;
 use super::{DOMAINS, End, PATIENT, PROCESSES, TASKS, Workload, moving};

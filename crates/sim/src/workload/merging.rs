@@ -1,4 +1,4 @@
-//! Whether changes that meet are merged: what an operation returned has its change, and none is undone by those that did not know
+//! Checks that changes that meet are merged: the configuration that an operation returned has its change, and none is undone by those that did not know
 //! of it (`docs/spec` `[A-13 change-after-its-base]`, `[A-14 merged-changes]`).
 
 use crate::world::World;

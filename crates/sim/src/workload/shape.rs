@@ -1,4 +1,4 @@
-//! What a seed draws about domains: members, kinds and options.
+//! The part of a seed that draws domains: members, kinds and options.
 
 use crate::cluster::Cluster;
 use crate::random::Random;

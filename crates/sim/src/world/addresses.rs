@@ -1,4 +1,4 @@
-//! Where servers are, as far as callers know. A server may come back under another address; its record says which
+//! The addresses of servers, as far as callers know. A server may come back under another address; its record says which
 //! (`[X-21 directory-join]`). A caller has the records that the production code hands to the network of a process: those that a
 //! quorum of the root domain lists, those that a single server lists, and, of a server, those that it has met.
 //! What only `net` and the sessions of `client` decide is here as simple as it can be: when a caller asks again.

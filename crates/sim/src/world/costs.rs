@@ -1,4 +1,4 @@
-//! What messages cost where that is given and not drawn: how far it is from each caller to each server, how long a server works on
+//! The costs of messages where they are given and not drawn: how far it is from each caller to each server, how long a server works on
 //! a message, and how long the line of a client takes for it. Servers take one message at a time, in the order of arrival, and so do lines.
 
 use super::network::Message;

@@ -1,4 +1,4 @@
-//! What becomes of frames on bad connections. Messages usually travel as what the codec made of them; one that a fault
+//! The fate of frames on bad connections. Messages usually travel as the codec's output; one that a fault
 //! strikes becomes the bytes of a real frame, and what arrives of them goes through the real decoder.
 
 use super::World;

@@ -1,4 +1,4 @@
-//! Who a server is, and disks that are wiped, copied, or put back as they once were (decision record 0002). As in
+//! The identities of servers, and disks that are wiped, copied, or put back as they once were (decision record 0002). As in
 //! `server`, a start is counted on the disk, then registered at a quorum of the root domain, and only then answers.
 
 use super::call::SimEnv;

@@ -1,4 +1,4 @@
-//! What a run may lose for good. A server whose disk was wiped, or whose process kept its records in memory and has ended, is
+//! The permanent losses that a run may have. A server whose disk was wiped, or whose process kept its records in memory and has ended, is
 //! gone: the next process on its machine is another server, which may become a member like any other. No
 //! configuration that a client ever wanted loses more members than every configuration of the run tolerates, and nor does any that changes
 //! over a lattice may come to together.

@@ -1,4 +1,4 @@
-//! How often an operation calls a quorum. One that calls again and again without a pause while servers refuse it makes no
+//! The rate at which an operation calls quorums. One that calls again and again without a pause while servers refuse it makes no
 //! progress and keeps them busy. That is a livelock: the operation ends by its deadline, so that no other rule shows it.
 
 use areo_core::instant::Instant;

@@ -1,4 +1,4 @@
-//! What happens next: the scheduler.
+//! The scheduler, which chooses the next event.
 //!
 //! The *random* one goes by time, which has been drawn. *PCT*, probabilistic concurrency testing (Burckhardt et al., 2010),
 //! goes by priority where an asynchronous system has the choice: messages and commits. Every direction of a link, and the

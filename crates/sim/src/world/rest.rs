@@ -1,4 +1,4 @@
-//! What servers may hold when all is at rest: a bound for each kind of record (`docs/simulator.md`, "What may grow").
+//! The bounds for servers at rest: a bound for each kind of record (`docs/simulator.md`, "What may grow").
 
 use super::machine::{Machines, SEGMENT_BYTES};
 use super::{Watch, World, server_of};

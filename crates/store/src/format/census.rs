@@ -1,4 +1,4 @@
-//! Which segments must be there, and what must be in them.
+//! The list of segments that must be there, and of their content.
 //!
 //! Segments are numbered without gaps, and one may go missing only after a census without it is durable. So a lost segment
 //! file differs from a reclaimed one, and the store abstains instead of forgetting

@@ -1,4 +1,4 @@
-//! What a start must find in the log at least, in a file beside it.
+//! The least extent of the log that a start must find, in a file beside it.
 //!
 //! The log alone cannot say that its newest files are gone, nor a directory that all of them are. The file has two slots, each on a
 //! page of its own, and the next extent is written over the older one: after a crash one of the two is whole, and a full disk has

@@ -1,4 +1,4 @@
-//! Which segments must be there, and what in them: what the censuses that were found demand, and what is written beside the log.
+//! The segments that must be there, and their content: demanded by the censuses that were found, and by the file beside the log.
 
 use std::collections::BTreeSet;
 

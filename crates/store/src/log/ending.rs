@@ -1,4 +1,4 @@
-//! How records end, and what a start may find again of those that did.
+//! The end of records, and those of them that a start may find again.
 //!
 //! The log does not write down what is freed. A start that reads a segment, or a hint that was written before, finds the record again;
 //! the layer above judges by its newer records. Where those are to go, too, it has to know that no older record is left: it names

@@ -1,4 +1,4 @@
-//! How far the log reaches, written beside it: when it is opened, before a segment is used, when one is sealed, when the queue is
+//! The extent of the log, written beside it: when it is opened, before a segment is used, when one is sealed, when the queue is
 //! drained, and when the log is closed. Never on the way of a batch.
 //!
 //! What is written was durable in the log before, and a removed segment differs from a missing one by the census in the log. So a

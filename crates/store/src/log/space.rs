@@ -1,4 +1,4 @@
-//! Where the space comes from: making segments, promising space, going on to the next segment.
+//! The space for records: making segments, promising space, going on to the next segment.
 //!
 //! Besides what is promised to the caller, one empty segment is kept as a *spare*. Only reclaiming may use it, and records
 //! that free others, so that a full disk can always be emptied; until it has been replaced nothing else is promised.

@@ -1,4 +1,4 @@
-//! What the integration tests share: a log whose records tell what they must contain, and reproducible randomness.
+//! The common part of the integration tests: a log whose records determine their content, and reproducible randomness.
 
 // Each test binary uses its own part of what is test code throughout.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]

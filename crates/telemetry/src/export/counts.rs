@@ -1,4 +1,4 @@
-//! What became of the spans that were to be exported.
+//! The fates of spans that were to be exported.
 
 use opentelemetry_sdk::error::OTelSdkError;
 use std::sync::Mutex;

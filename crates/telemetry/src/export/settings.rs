@@ -1,4 +1,4 @@
-//! What the standard variables of OpenTelemetry ask for. There are no others.
+//! The settings in the standard variables of OpenTelemetry. There are no others.
 
 use crate::recorder::Sampler;
 

@@ -1,4 +1,4 @@
-//! Which operations are watched.
+//! The choice of operations that are watched.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering};

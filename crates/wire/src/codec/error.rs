@@ -1,4 +1,4 @@
-//! What can be wrong with a message body or a record header.
+//! The errors of a message body or a record header.
 
 use areo_core::config::InvalidConfiguration;
 use areo_core::message::Refusal;

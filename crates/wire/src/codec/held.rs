@@ -1,4 +1,4 @@
-//! What a server holds of one object, as an answer.
+//! A server's versions of one object, as an answer.
 
 use super::error::DecodeError;
 use super::parts::{self, FORM_BYTES, Part, TAG_BYTES};

@@ -1,4 +1,4 @@
-//! What is asked of a listing.
+//! The request for a listing.
 
 use super::error::DecodeError;
 use super::reader::Reader;

@@ -1,4 +1,4 @@
-//! What several messages and records are made of. The layouts are drawn in `docs/wire.md`.
+//! The parts that several messages and records are made of. The layouts are drawn in `docs/wire.md`.
 
 use super::error::DecodeError;
 use super::reader::Reader;

@@ -1,4 +1,4 @@
-//! What is said, and kept, of ranked registers.
+//! Messages and records of ranked registers.
 
 use super::error::DecodeError;
 use super::parts::{self, FORM_BYTES, Part, TAG_BYTES};

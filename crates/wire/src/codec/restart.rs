@@ -1,4 +1,4 @@
-//! What members say to each other during a restart of counters.
+//! Notes between members during a restart of counters.
 
 use super::error::DecodeError;
 use super::held;

@@ -1,4 +1,4 @@
-//! How a server is, as fields: a later version can say more.
+//! The status of a server, as fields: a later version can say more.
 
 use super::error::DecodeError;
 use super::parts::number;

@@ -1,4 +1,4 @@
-//! What can be wrong with a frame.
+//! The errors of a frame.
 
 /// Why bytes are no frame, or why a message cannot become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

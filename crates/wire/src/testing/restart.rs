@@ -1,4 +1,4 @@
-//! What is said of restarts of counters: drawn, and examples.
+//! Notes about restarts of counters: drawn, and examples.
 
 use super::examples;
 use super::{parts, strategies};

@@ -1,4 +1,4 @@
-//! From objects to files.
+//! Copies objects to files.
 
 use super::names::{folders, path_of};
 use super::tree::Tree;

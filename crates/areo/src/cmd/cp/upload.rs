@@ -1,4 +1,4 @@
-//! From files to objects.
+//! Copies files to objects.
 
 use super::tree::{LocalFile, Tree};
 use super::{Copied, Copying, cannot_copy, cannot_read, is_same};

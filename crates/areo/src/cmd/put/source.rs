@@ -1,4 +1,4 @@
-//! Where a value comes from: a file, or standard input.
+//! The source of a value: a file, or standard input.
 
 use super::stage::{Stage, StageCell};
 use crate::exit::{Failure, Outcome, plain};

@@ -1,4 +1,4 @@
-//! How far a write is, for the sentence of one that is interrupted.
+//! The stage of a write, for the sentence of one that is interrupted.
 
 use crate::exit::{Code, Failure};
 use crate::interrupt::Interrupt;

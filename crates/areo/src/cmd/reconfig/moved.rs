@@ -1,4 +1,4 @@
-//! How a change gets on: what it has moved, and the bar that shows it.
+//! The progress of a change: the moved objects and bytes, and the bar that shows them.
 
 use areo_client::units::show_size;
 use areo_client::{Domain, Progress, ServerId, Statistics, Transferred};

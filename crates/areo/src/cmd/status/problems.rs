@@ -1,4 +1,4 @@
-//! What does not work, and what works by a hair: sentences that stand before everything else.
+//! Parts of a cluster that do not work, or are about to fail: sentences that stand before everything else.
 
 use crate::exit::Outcome;
 use crate::output::{Column, Output, Paint};

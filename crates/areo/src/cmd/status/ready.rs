@@ -1,4 +1,4 @@
-//! When a cluster is ready, and waiting for it.
+//! Waits until a cluster is ready.
 
 use super::problems;
 use crate::exit::{Code, Failure, Outcome};

@@ -1,4 +1,4 @@
-//! What `areo up` was asked for.
+//! The options of `areo up`, checked.
 
 use crate::args::{self, DapWord, DurabilityWord, LogWord, parse_max_object};
 use crate::cmd::domain;

@@ -1,4 +1,4 @@
-//! What only experiments ask for: kinds that papers compare with, a protocol without its optimisations, changes left off.
+//! Options that only experiments need: kinds that papers compare with, a protocol without its optimisations, changes left off.
 
 use super::{assert_all_there, put_files, reconfig, shape};
 use crate::cluster::{Cluster, areo};

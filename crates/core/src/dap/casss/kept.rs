@@ -1,4 +1,4 @@
-//! What a restart of counters keeps of an object (`docs/spec` 2.11, `[CASSS-6 largest-decodable]`).
+//! The version of an object that a restart of counters keeps (`docs/spec` 2.11, `[CASSS-6 largest-decodable]`).
 
 use crate::config::Configuration;
 use crate::dap::ec::decodable;

@@ -1,4 +1,4 @@
-//! Which elements a member can have, and which of them make a value.
+//! The elements that a member can have, and the sets of them that make a value.
 
 use crate::config::Configuration;
 use crate::dap::Scope;

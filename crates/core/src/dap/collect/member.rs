@@ -1,4 +1,4 @@
-//! What get-data knows of one member.
+//! The state of one member in a get-data.
 
 use crate::dap::Scope;
 use crate::dap::lost::Known;

@@ -1,4 +1,4 @@
-//! What the answers of a quorum say of a ranked register: which version is current, and whether that is known to be chosen.
+//! Judges a ranked register by the answers of a quorum: the current version, and whether it is known to be chosen.
 //!
 //! A version that was chosen at a ballot was accepted by q members, of which at most n - r are not among the r that answer. Each
 //! of the others lists it, at that ballot or at a later one of a settling proposal, until it knows that another version is chosen

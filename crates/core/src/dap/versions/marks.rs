@@ -1,4 +1,4 @@
-//! What is remembered of an object beside its versions.
+//! The marks of an object beside its versions.
 
 use crate::tag::Tag;
 

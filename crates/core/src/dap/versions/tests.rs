@@ -1,4 +1,4 @@
-//! What is evicted, damaged, fenced off and dropped of one object.
+//! Tests of evicted, damaged, fenced and dropped versions of one object.
 
 use super::*;
 use crate::tag::Writer;

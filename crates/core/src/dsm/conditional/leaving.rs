@@ -1,4 +1,4 @@
-//! How a proposer ends where the domain has ceased to be conditional (`[W-13 ceasing-to-be-conditional]`).
+//! The end of a proposer where the domain has ceased to be conditional (`[W-13 ceasing-to-be-conditional]`).
 //!
 //! One that has proposed nothing leaves all to the new kind. Otherwise it has the last version of the register decided, which says with
 //! its ancestors what became of the proposals; a version of its own that was applied is brought to the new configuration before

@@ -1,4 +1,4 @@
-//! How a server's part of a configuration comes back from its records. They are taken in in any order, and old ones that
+//! The recovery of a server's part of a configuration from its records. They are taken in in any order, and old ones that
 //! were let go may be among them: whatever one says is joined to what is known, and nothing is let go before a record that
 //! stays says the same.
 

@@ -1,4 +1,4 @@
-//! What a member tells of the objects whose counters are restarted, and how it carries out what was agreed on (`docs/spec` 2.11).
+//! A member's reports on objects whose counters are restarted, and the execution of the agreement (`docs/spec` 2.11).
 
 use super::ConfigurationState;
 use super::keeping::{enqueue, forget, object, take_in};

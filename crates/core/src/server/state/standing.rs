@@ -1,4 +1,4 @@
-//! What a server's status says about a configuration.
+//! The part of a server's status about a configuration.
 
 use super::ConfigurationState;
 use crate::instant::Instant;

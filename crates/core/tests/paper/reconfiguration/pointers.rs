@@ -1,4 +1,4 @@
-//! What a server knows of a domain's sequence, and says with every answer (`docs/spec` 3.2, 3.4, 10.4).
+//! A server's part of a domain's sequence, which it shows with every answer (`docs/spec` 3.2, 3.4, 10.4).
 
 use super::move_to;
 use crate::world::{World, configuration, name, successor};

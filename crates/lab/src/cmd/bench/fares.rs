@@ -1,4 +1,4 @@
-//! What readers and writers notice of what disturbs them.
+//! The effect of disturbances on readers and writers.
 
 use crate::args::Load;
 use crate::cmd::Lab;

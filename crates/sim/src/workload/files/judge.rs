@@ -1,4 +1,4 @@
-//! What is required of files as operations on them end.
+//! The rules for files, checked as operations on them end.
 
 use super::{FILE, Id, value_of};
 use crate::fault::Fault;

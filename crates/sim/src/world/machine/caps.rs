@@ -1,4 +1,4 @@
-//! How many versions of one object a server of the simulation takes.
+//! The numbers of versions of one object that a server of the simulation takes.
 
 use crate::random::Random;
 use areo_core::limits::{RANKED_VERSIONS, UNCONFIRMED_ELEMENTS};

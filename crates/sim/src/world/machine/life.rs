@@ -1,4 +1,4 @@
-//! How a server begins, looks after itself, and ends.
+//! The life of a server: its start, its upkeep, and its end.
 
 use super::{Caller, Caps, Live, Machine};
 use crate::fault::Fault;

@@ -1,4 +1,4 @@
-//! What the invariants see of a node at work.
+//! The invariants' view of a node at work.
 
 use super::{Caller, Subject};
 use crate::invariant::Observation;

@@ -1,4 +1,4 @@
-//! What leaves a server, shown to the invariants.
+//! Shows the invariants every message that leaves a server.
 
 use super::{Caller, Machines, Subject};
 use crate::invariant::Observation;

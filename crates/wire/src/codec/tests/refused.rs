@@ -1,4 +1,4 @@
-//! What is refused: messages that are cut, changed, too long, of a later version, or cannot be.
+//! Messages that are refused: those that are cut, changed, too long, of a later version, or cannot be.
 
 use super::*;
 use areo_core::pointer::Successors;

@@ -1,4 +1,4 @@
-//! What an operation on a register learns without a ballot: nothing is promised for it.
+//! Questions of an operation on a register without a ballot: nothing is promised for it.
 
 use super::base::Base;
 use super::{Aim, ProposalEnd, Proposer};
