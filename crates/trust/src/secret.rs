@@ -53,7 +53,7 @@ impl Secret {
         Secret(Zeroizing::new(bytes))
     }
 
-    /// The secret bytes. Callers must not print or store them.
+    /// The secret bytes. The name shows each use in the code.
     pub fn expose(&self) -> &[u8] {
         &self.0
     }

@@ -39,7 +39,7 @@ pub enum Collect {
 }
 
 impl Options {
-    /// The protocol of the Ares II paper.
+    /// Ares II: piggybacked pointers and garbage collection.
     pub const ARES_2: Options = Options {
         piggyback: true,
         collect: Collect::On,

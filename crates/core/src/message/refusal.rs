@@ -20,7 +20,7 @@ pub enum Refusal {
     WrongCluster = 5,
     /// Another server answers at this address, or this one is no member of the configuration.
     WrongServer = 6,
-    /// The caller could not be authenticated.
+    /// The caller is not authenticated, or lacks a right that the request needs.
     Unauthorised = 7,
     /// The server does not know the configuration: ask again with the descriptor.
     UnknownConfiguration = 8,
