@@ -3,6 +3,7 @@
 mod asserts;
 mod claims;
 mod code;
+mod comments;
 mod decisions;
 mod links;
 mod rules;
@@ -76,9 +77,13 @@ const CHECKS: &[Check] = &[
         name: "word",
         find: words::forbidden,
     },
+    Check {
+        name: "comment",
+        find: comments::worse,
+    },
 ];
 
-/// Runs every check.
+/// Runs every check on the tree.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), String> {
     let tree = Tree::read(workspace.root())?;
     let mut findings = Vec::new();

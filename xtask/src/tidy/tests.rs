@@ -71,6 +71,18 @@ const PLANTED: &[(&str, &str, &str, &str)] = &[
         "for the sake of it\n",
         "xtask/src/tidy/words.rs:1",
     ),
+    (
+        "comment",
+        "a.rs",
+        "fn f() {}\n/// What is kept by it here.\nfn g() {}\n",
+        "a.rs:2",
+    ),
+    (
+        "comment",
+        "a.rs",
+        "/// The same with a name of its own.\nfn g() {}\n",
+        "a.rs:1",
+    ),
     ("marker", "a.rs", concat!("// FIX", "ME: later\n"), "a.rs:1"),
     ("marker", "a.md", concat!("# A\n\nXX", "X\n"), "a.md:3"),
     (

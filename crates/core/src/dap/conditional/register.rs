@@ -21,9 +21,9 @@ pub struct Register {
 /// The promises that a server remembers for registers of which it has nothing else (`[W-16 ballot-floor]`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BallotFloor {
-    /// At least the turn of each of these registers, so that a later record of one counts as later.
+    /// A turn not below that of any of these registers, so that a later record of one counts as later.
     pub turn: u64,
-    /// At least the promises of each of them.
+    /// A ballot not below the promises of any of them.
     pub promised: Ballot,
 }
 
