@@ -55,7 +55,7 @@ fn shell(script: &Path) -> Command {
 }
 
 /// The product as it was built now.
-fn program(workspace: &Workspace) -> Result<PathBuf, String> {
+pub(crate) fn program(workspace: &Workspace) -> Result<PathBuf, String> {
     let metadata = workspace.own_metadata()?;
     let target = metadata["target_directory"].as_str();
     let target = target.ok_or("`cargo metadata` names no target directory")?;

@@ -1,5 +1,6 @@
 //! Dependencies, by `cargo-deny` and the rules of `deny.toml`: licences, sources, wildcards; and known vulnerabilities.
 
+use crate::python;
 use crate::tools;
 use crate::workspace::Workspace;
 use std::process::Command;
@@ -7,7 +8,12 @@ use std::process::Command;
 /// The version that is built where none is on the PATH.
 const VERSION: &str = "0.20.2";
 /// The manifests of the workspace, and of the packages outside of it.
-const MANIFESTS: [&str; 3] = ["Cargo.toml", "peers/Cargo.toml", "fuzz/Cargo.toml"];
+const MANIFESTS: [&str; 4] = [
+    "Cargo.toml",
+    "peers/Cargo.toml",
+    "fuzz/Cargo.toml",
+    python::MANIFEST,
+];
 
 /// Checks licences, bans and sources of every dependency.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), String> {

@@ -11,6 +11,7 @@
 //! | `dist` | archive and Debian package of a release, with manual pages, licences and a list of what it is built from | `target/dist` |
 //! | `deploy` | reads the files of `deploy/compose` and `deploy/kubernetes` by the tools that they are for | `target/deploy-tools` |
 //! | `clients` | runs real clients of S3 against a cluster on this machine | `clients/.venv-*` |
+//! | `python` | builds the package for Python, and tests it against a cluster on this machine | `target/python` |
 
 mod clients;
 mod deny;
@@ -20,6 +21,7 @@ mod findings;
 mod fix;
 mod layers;
 mod mutants;
+mod python;
 mod source;
 mod tidy;
 mod tools;
@@ -48,6 +50,7 @@ Usage: cargo xtask <command>
   deploy   read the files of deploy/compose and deploy/kubernetes by the tools that they are for; go and pip install those
   clients  run real clients of S3 against a cluster on this machine; pip installs them
            (--only NAME[,NAME]: these alone)
+  python   build the package for Python, and test it against a cluster on this machine; pip installs maturin and pytest
 ";
 
 /// Commands with the option `--only`.
@@ -67,6 +70,7 @@ fn command_named(name: &str) -> Option<Command> {
         "dist" => Some(|workspace, _| dist::run(workspace)),
         "deploy" => Some(|workspace, _| deploy::run(workspace)),
         "clients" => Some(clients::run),
+        "python" => Some(|workspace, _| python::run(workspace)),
         _ => None,
     }
 }
@@ -125,6 +129,7 @@ mod tests {
             "dist",
             "deploy",
             "clients",
+            "python",
         ];
         assert_eq!(listed, expected);
         for name in listed {

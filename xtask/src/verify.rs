@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use crate::workspace::Workspace;
-use crate::{deny, layers, mutants, tidy};
+use crate::{deny, layers, mutants, python, tidy};
 
 /// One thing to check. Cheap steps first, so that a slip is found in seconds.
 struct Step {
@@ -18,7 +18,11 @@ struct Step {
 const STEPS: &[Step] = &[
     Step {
         name: "format",
-        run: |workspace| workspace.cargo(&["fmt", "--all", "--check"], &[]),
+        run: |workspace| {
+            workspace.cargo(&["fmt", "--all", "--check"], &[])?;
+            let python = ["fmt", "--manifest-path", python::MANIFEST, "--check"];
+            workspace.cargo(&python, &[])
+        },
         advice: "run `cargo xtask fix`",
     },
     Step {
@@ -33,15 +37,16 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "locks",
-        // What is outside the workspace: the one needs another toolchain, the other clients of other stores.
+        // What is outside the workspace: it needs another toolchain, clients of other stores, or Python.
         run: |workspace| {
             let current = |manifest| {
                 workspace.cargo(&["fetch", "--locked", "--manifest-path", manifest], &[])
             };
             current("fuzz/Cargo.toml")?;
+            current(python::MANIFEST)?;
             current(PEERS)
         },
-        advice: "run `cargo fetch --manifest-path DIR/Cargo.toml` for `fuzz` and for `peers`, and commit both locks",
+        advice: "run `cargo fetch --manifest-path DIR/Cargo.toml` for `fuzz`, `peers` and `python`, and commit the locks",
     },
     Step {
         name: "deny",

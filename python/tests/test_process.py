@@ -1,0 +1,128 @@
+"""Threads, signals, forks, and the end of the interpreter."""
+
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+
+import pytest
+
+import areo
+
+
+def run(program: str, *arguments: str) -> None:
+    """Runs a program in an interpreter of its own; it says what went wrong by its exit code and on standard error."""
+    command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(program), *arguments]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_ctrl_c_ends_a_wait(silent: str) -> None:
+    # A shell that starts a process in the background has it ignore the signal.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    interrupt = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
+    interrupt.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            areo.connect(silent, timeout=100)
+    finally:
+        interrupt.join()
+        signal.signal(signal.SIGINT, before)
+
+
+def test_other_threads_run_while_one_waits(domain: areo.Domain, silent: str) -> None:
+    ended: list[Exception] = []
+
+    def wait() -> None:
+        try:
+            areo.connect(silent, timeout=3)
+        except areo.Unavailable as error:
+            ended.append(error)
+
+    waits = threading.Thread(target=wait)
+    waits.start()
+    # Many more turns than a thread gets that waits for another one to end.
+    for number in range(20):
+        domain.put("threads/a", str(number).encode())
+    assert domain.get("threads/a").value == b"19"
+    waits.join()
+    assert len(ended) == 1
+
+
+def test_a_fork_is_found_out(cluster) -> None:
+    run(
+        """
+        import os, sys, areo
+        client = areo.connect(sys.argv[1])
+        domain = client.domain()
+        domain.put("fork/a", b"1")
+        stream, file = domain.stream("fork/a"), domain.open("fork/b", "wb")
+        child = os.fork()
+        if child == 0:
+            for use in (lambda: domain.get("fork/a"), client.domain, client.close, lambda: next(stream), file.close):
+                try:
+                    use()
+                except areo.Invalid as error:
+                    assert error.kind == "forked" and "fork" in str(error), error
+                else:
+                    os._exit(3)
+            del domain, client, stream, file, use
+            with areo.connect(sys.argv[1]) as own:
+                own.domain().put("fork/a", b"2")
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        assert domain.get("fork/a").value == b"2" and b"".join(stream) == b"1"
+        """,
+        cluster.file,
+    )
+
+
+def test_a_pool_of_forked_processes_connects_by_itself(cluster) -> None:
+    run(
+        """
+        import multiprocessing, sys, areo
+        def read(key):
+            with areo.connect(sys.argv[1]) as client:
+                return client.domain().get(key).value
+        client = areo.connect(sys.argv[1])
+        client.domain().put("pool/a", b"x")
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            assert pool.map(read, ["pool/a"] * 4) == [b"x"] * 4
+        """,
+        cluster.file,
+    )
+
+
+def test_an_interpreter_ends_while_threads_wait(silent: str) -> None:
+    run(
+        """
+        import sys, threading, time, areo
+        class Ends:
+            # The interpreter takes its time, and other threads have theirs.
+            def __del__(self, sleep=time.sleep):
+                sleep(0.3)
+        ends = Ends()
+        for _ in range(4):
+            threading.Thread(target=areo.connect, args=(sys.argv[1],), kwargs={"timeout": 100}, daemon=True).start()
+        """,
+        silent,
+    )
+
+
+def test_a_stream_is_of_one_caller_at_a_time(cluster, domain: areo.Domain) -> None:
+    domain.put("shared/a", b"x" * 10_000_000)
+    stream, pieces, refused = domain.stream("shared/a"), [], []
+
+    def read() -> None:
+        try:
+            pieces.extend(stream)
+        except areo.Invalid as error:
+            refused.append(error.kind)
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert b"".join(pieces) in b"x" * 10_000_000 and set(refused) <= {"given_up"}
