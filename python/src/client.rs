@@ -307,7 +307,7 @@ impl ToPython for Domain {
     }
 }
 
-/// What the caller's function makes of an object.
+/// The next value of an object, made by the caller's function.
 fn changed(change: &Py<PyAny>, object: Option<&Object>) -> PyResult<Option<Bytes>> {
     Python::attach(|py| {
         let object = match object {

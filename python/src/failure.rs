@@ -42,7 +42,7 @@ impl Failure {
         }
     }
 
-    /// The exception.
+    /// The exception of `areo.errors` for this failure.
     pub(crate) fn raised(self, py: Python<'_>) -> PyErr {
         match self {
             Failure::Python(error) => error,
@@ -99,7 +99,7 @@ impl About<'_> {
     }
 }
 
-/// What an error of the store is about, and its class: that of its kind in the interface of all libraries.
+/// The class of an error of the store, and the object that it is about. The class is that of its kind in the interface of all libraries.
 fn about(error: &Error) -> About<'_> {
     let (class, kind) = match error {
         Error::NotFound { .. } => ("NotFound", "not_found"),

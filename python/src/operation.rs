@@ -150,7 +150,7 @@ impl Wakes {
         })))
     }
 
-    /// The descriptor.
+    /// The descriptor that an event loop watches.
     fn fileno(&self) -> i32 {
         self.0.reader.as_raw_fd()
     }
@@ -166,7 +166,7 @@ impl Wakes {
     }
 }
 
-/// Wakes one operation.
+/// Wakes one operation of an event loop.
 struct Token {
     wakes: Arc<Shared>,
     token: u64,

@@ -16,7 +16,7 @@ const COLUMNS: usize = 120;
 const ENDS: Duration = Duration::from_millis(250);
 
 static RECORDER: OnceLock<Recorder> = OnceLock::new();
-/// Callers that ask.
+/// The number of callers that watch now.
 static WATCHING: AtomicUsize = AtomicUsize::new(0);
 
 /// The recorder, which rests until a caller asks.
