@@ -189,7 +189,7 @@ impl Domain {
         let value = Bytes::from_owner(value);
         Ok(Operation::new(async move {
             let written = match condition {
-                None => domain.put(&key, value, options).await,
+                None => domain.put_with(&key, value, options).await,
                 Some(condition) => {
                     let version = version_of(condition);
                     domain.write_if(&key, value, version, options).await

@@ -57,7 +57,8 @@ impl Failure {
                     }
                     ConnectError::NoServer { .. } => ("Unavailable", "unavailable"),
                     ConnectError::Unauthorised { .. } => ("Unauthorised", "unauthorised"),
-                    ConnectError::Thread { .. } => ("Error", "error"),
+                    // `Thread`, and what the library may come to tell apart.
+                    _ => ("Error", "error"),
                 };
                 plain(py, class, kind, &error.to_string())
             }
@@ -114,6 +115,8 @@ fn about(error: &Error) -> About<'_> {
         Error::Corrupted { .. } => ("Corrupted", "corrupted"),
         Error::Unauthorised { .. } => ("Unauthorised", "unauthorised"),
         Error::Invalid { .. } => ("Invalid", "invalid"),
+        // What the library may come to tell apart.
+        _ => ("Error", "error"),
     };
     let (domain, key) = match error {
         Error::NotFound { domain, key } => (Some(domain.as_str()), key.as_deref()),
@@ -127,7 +130,7 @@ fn about(error: &Error) -> About<'_> {
         | Error::Unknown { call }
         | Error::Obstructed { call }
         | Error::Unauthorised { call } => of_call(call),
-        Error::Invalid { .. } => (None, None),
+        _ => (None, None),
     };
     About {
         class,

@@ -80,6 +80,15 @@ const STEPS: &[Step] = &[
         advice: "run `cargo xtask fix` for what a machine can repair; an `#[allow]` needs a reason",
     },
     Step {
+        name: "features",
+        run: |workspace| {
+            let client = ["clippy", "-p", "areo-client", "--no-default-features"];
+            let judged = ["--profile", "verify", "--locked", "--", "-D", "warnings"];
+            workspace.cargo(&[client.as_slice(), &judged].concat(), &[])
+        },
+        advice: "the library must compile without its features: see `[features]` in crates/client/Cargo.toml",
+    },
+    Step {
         name: "test",
         run: |workspace| {
             let skipped = skipped(workspace);

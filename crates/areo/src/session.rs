@@ -312,7 +312,8 @@ pub(crate) fn unreachable(error: &ConnectError, target: &Target) -> Failure {
         ConnectError::NoAddress | ConnectError::SeveralClusters { .. } => Code::Usage,
         ConnectError::NoServer { .. } => Code::Unavailable,
         ConnectError::Unauthorised { .. } => Code::Unauthorised,
-        ConnectError::Thread { .. } => Code::Other,
+        // Of `Thread`, and of what the library may come to tell apart.
+        _ => Code::Other,
     };
     let from = match (target, error) {
         (Target::File(path, _), ConnectError::NoServer { .. }) => {
@@ -340,6 +341,8 @@ pub(crate) fn failure(error: Error) -> Failure {
         Error::Corrupted { .. } | Error::Obstructed { .. } => Code::Corrupted,
         Error::Unauthorised { .. } => Code::Unauthorised,
         Error::Invalid { .. } => Code::Usage,
+        // What the library may come to tell apart.
+        _ => Code::Other,
     };
     let hint = match &error {
         Error::NotFound { domain, key: None } if domain == DEFAULT_DOMAIN => {
@@ -385,7 +388,7 @@ pub(crate) fn creation_failure(error: CreateDomainError) -> Failure {
         CreateDomainError::Exists { .. } => Code::Precondition,
         CreateDomainError::Unavailable { .. } => Code::Unavailable,
         CreateDomainError::Unknown { .. } => Code::Unknown,
-        CreateDomainError::Other { .. } => Code::Other,
+        _ => Code::Other,
     };
     match error {
         CreateDomainError::Other { error } => failure(error),

@@ -21,7 +21,7 @@ use crate::namespace::{Namespaces, Way};
 use crate::proxy::{Direction, Effect, Proxy, Rule};
 use crate::random::Random;
 use crate::trouble::{Schedule, Trouble};
-use areo_client::{Domain, Error, PutOptions, Refusal, Response};
+use areo_client::{Domain, Error, Refusal, Response};
 use bytes::Bytes;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -321,7 +321,7 @@ pub(crate) async fn disk(world: &World, mut schedule: Schedule) -> io::Result<()
 /// True if the server of this domain refuses a write because its disk is full.
 async fn says_full(domain: &Domain) -> bool {
     let full = Response::Refused(Refusal::Full);
-    match domain.put("ballast", BALLAST, PutOptions::default()).await {
+    match domain.put("ballast", BALLAST).await {
         Err(Error::Unavailable { call } | Error::Unknown { call }) => {
             call.servers.iter().any(|server| server.response == full)
         }

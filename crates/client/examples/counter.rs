@@ -45,7 +45,7 @@ pub(crate) fn run(
             let domain = wait(client.domain(&domain))?;
             for _ in 0..times {
                 // The closure runs again whenever another client was faster.
-                let next = |object: Option<&Object>| Some((count(object) + 1).to_string().into());
+                let next = |object: Option<&Object>| Some((count(object) + 1).to_string());
                 wait(domain.update("visits", next))?;
             }
             Ok(())

@@ -8,7 +8,7 @@
 //! Connects by the cluster file, or to the addresses, in `AREO_CLUSTER`, else by `areo-data/cluster.toml`; the objects go to the domain `default`.
 
 use areo_client::blocking::wait;
-use areo_client::{Client, ConnectOptions, Domain, Error, PutOptions};
+use areo_client::{Client, ConnectOptions, Domain, Error};
 use std::thread;
 
 /// Objects that are written and deleted at once.
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn delete_each(domain: &Domain, numbers: impl Iterator<Item = usize>) -> Result<(), Error> {
     for number in numbers {
         let key = format!("folder-{:03}/object-{number:08}", number % 1000);
-        wait(domain.put(&key, "value", PutOptions::default()))?;
+        wait(domain.put(&key, "value"))?;
         wait(domain.delete(&key))?;
     }
     Ok(())

@@ -52,7 +52,7 @@ pub(crate) fn guarded_write(domain: &Domain, lease: Version, text: &str) -> Resu
     let mut is_late = false;
     let write = |object: Option<&Object>| {
         is_late = object.is_some_and(|object| fence_of(object) > lease);
-        (!is_late).then(|| format!("{lease}\n{text}").into())
+        (!is_late).then(|| format!("{lease}\n{text}"))
     };
     wait(domain.update("guarded", write))?;
     Ok(!is_late)

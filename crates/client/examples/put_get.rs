@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         content_type: Some("text/plain".into()),
         ..PutOptions::default()
     };
-    let written = wait(domain.put("examples/greeting", "Hello, quorum.", options))?;
+    let written = wait(domain.put_with("examples/greeting", "Hello, quorum.", options))?;
     println!("wrote version {written}");
 
     match wait(domain.get("examples/greeting")) {

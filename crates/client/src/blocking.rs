@@ -8,7 +8,7 @@
 //!
 //! let client = wait(Client::connect(ConnectOptions::of("areo-data/cluster.toml")?))?;
 //! let domain = wait(client.domain("default"))?;
-//! wait(domain.put("greeting", "hello", PutOptions::default()))?;
+//! wait(domain.put("greeting", "hello"))?;
 //! let film = Local(File::open("film.mp4")?);
 //! wait(domain.put_stream("film", film, PutOptions::default()))?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -1,27 +1,27 @@
 //! A connection to a cluster.
 
-use crate::cluster::{ClusterId, ClusterStatus, DomainInfo, Health, Names, ServerInfo};
+use crate::cluster::{ClusterId, ClusterStatus, DomainInfo, ServerInfo};
 use crate::connect::{Access, ConnectError, ConnectOptions};
 use crate::create::{self, CreateDomainError, DomainOptions};
 use crate::domain::Domain;
 use crate::error::{Error, Operation};
 use crate::metrics::Metrics;
 use crate::reconfig::{self, Departure, ForgetError, PlannedDeparture, ReconfigError, Successor};
-use crate::session::{Context, KnownDomain, STATUS_PATIENCE, Session, later_version};
+use crate::session::{Context, KnownDomain, STATUS_PATIENCE, Session};
 use crate::trust::Trust;
-use areo_core::config::{Configuration, ServerId};
-use areo_core::env::Env;
-use areo_core::manager::{self, Creation, DomainError, Removal, RemovalError};
-use areo_core::object::DomainId;
-use areo_core::reconfig::ares::AresError;
+use areo_core::config::Configuration;
+use areo_core::manager;
 use areo_net::Traffic;
 use areo_trust::id::KeyId;
-use std::collections::BTreeSet;
+use futures_util::future::BoxFuture;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+mod domains;
 mod status;
+
+use domains::{create_domain, find_domain, gone, list_domains, remove_domain};
 
 /// A connection to a cluster, and an identity in it: versions that it writes carry a number drawn when it connected.
 ///
@@ -90,16 +90,18 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Unauthorised`], [`Error::Unknown`]: it writes as before.
-    pub async fn reincarnate(&self, hardware: u32) -> Result<u32, Error> {
-        let start = move |context: Context| async move {
-            context.find_root().await;
-            let started = context.root_handle().reincarnate(hardware).await;
-            let id = started.map_err(|error| context.write_error(&error))?;
-            Ok(u32::try_from(id.0 & u64::from(u32::MAX)).expect("half of it"))
-        };
-        self.session
-            .run_on_root(Operation::Reincarnate, start)
-            .await
+    pub fn reincarnate(&self, hardware: u32) -> BoxFuture<'_, Result<u32, Error>> {
+        Box::pin(async move {
+            let start = move |context: Context| async move {
+                context.find_root().await;
+                let started = context.root_handle().reincarnate(hardware).await;
+                let id = started.map_err(|error| context.write_error(&error))?;
+                Ok(u32::try_from(id.0 & u64::from(u32::MAX)).expect("half of it"))
+            };
+            self.session
+                .run_on_root(Operation::Reincarnate, start)
+                .await
+        })
     }
 
     /// The domain of this name. The result stays usable for as long as the client; look a domain up once, not per
@@ -108,21 +110,23 @@ impl Client {
     /// # Errors
     /// [`Error::NotFound`], [`Error::Invalid`] for what cannot be a name, [`Error::Unavailable`],
     /// [`Error::Unauthorised`].
-    pub async fn domain(&self, name: &str) -> Result<Domain, Error> {
-        manager::check_domain_name(name)?;
-        let wanted = name.to_owned();
-        let find = move |context| async move { find_domain(&context, &wanted).await };
-        match self
-            .session
-            .run_on_root(Operation::FindDomain, find)
-            .await?
-        {
-            Some(configuration) => Ok(self.handle(name, configuration)),
-            None => Err(Error::NotFound {
-                domain: name.into(),
-                key: None,
-            }),
-        }
+    pub fn domain<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Domain, Error>> {
+        Box::pin(async move {
+            manager::check_domain_name(name)?;
+            let wanted = name.to_owned();
+            let find = move |context| async move { find_domain(&context, &wanted).await };
+            match self
+                .session
+                .run_on_root(Operation::FindDomain, find)
+                .await?
+            {
+                Some(configuration) => Ok(self.handle(name, configuration)),
+                None => Err(Error::NotFound {
+                    domain: name.into(),
+                    key: None,
+                }),
+            }
+        })
     }
 
     fn handle(&self, name: &str, configuration: Arc<Configuration>) -> Domain {
@@ -132,13 +136,15 @@ impl Client {
 
     /// The root domain, which knows servers and domains: to look at its configurations and to change them. It is called
     /// [`ROOT_DOMAIN`](crate::ROOT_DOMAIN).
-    pub async fn root_domain(&self) -> Domain {
-        let find = |context: Context| async move {
-            context.find_root().await;
-            context.latest()
-        };
-        let latest = self.session.run_on_root(Operation::FindDomain, find).await;
-        Domain::new(self.session.clone(), KnownDomain::new(None, latest))
+    pub fn root_domain(&self) -> BoxFuture<'_, Domain> {
+        Box::pin(async move {
+            let find = |context: Context| async move {
+                context.find_root().await;
+                context.latest()
+            };
+            let latest = self.session.run_on_root(Operation::FindDomain, find).await;
+            Domain::new(self.session.clone(), KnownDomain::new(None, latest))
+        })
     }
 
     /// Creates a domain. Of two creators of one name one wins; the other gets [`CreateDomainError::Exists`].
@@ -146,16 +152,19 @@ impl Client {
     ///
     /// # Errors
     /// [`CreateDomainError`].
-    pub async fn create_domain(
-        &self,
-        name: &str,
+    pub fn create_domain<'a>(
+        &'a self,
+        name: &'a str,
         options: DomainOptions,
-    ) -> Result<Domain, CreateDomainError> {
-        manager::check_domain_name(name).map_err(Error::from)?;
-        let new = name.to_owned();
-        let create = move |context| async move { create_domain(&context, &new, &options).await };
-        let created = self.session.run_on_root(Operation::CreateDomain, create);
-        Ok(self.handle(name, created.await?))
+    ) -> BoxFuture<'a, Result<Domain, CreateDomainError>> {
+        Box::pin(async move {
+            manager::check_domain_name(name).map_err(Error::from)?;
+            let new = name.to_owned();
+            let create =
+                move |context| async move { create_domain(&context, &new, &options).await };
+            let created = self.session.run_on_root(Operation::CreateDomain, create);
+            Ok(self.handle(name, created.await?))
+        })
     }
 
     /// Removes a domain and everything in it. Its name may be used again then.
@@ -163,13 +172,15 @@ impl Client {
     /// # Errors
     /// [`Error::NotFound`], [`Error::Unavailable`], [`Error::Unauthorised`]; [`Error::Unknown`] if it may be removed, or half:
     /// removing it again goes on.
-    pub async fn remove_domain(&self, name: &str) -> Result<(), Error> {
-        manager::check_domain_name(name)?;
-        let name = name.to_owned();
-        let remove = move |context| async move { remove_domain(&context, &name).await };
-        self.session
-            .run_on_root(Operation::RemoveDomain, remove)
-            .await
+    pub fn remove_domain<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move {
+            manager::check_domain_name(name)?;
+            let name = name.to_owned();
+            let remove = move |context| async move { remove_domain(&context, &name).await };
+            self.session
+                .run_on_root(Operation::RemoveDomain, remove)
+                .await
+        })
     }
 
     /// A client of the same cluster that acts on behalf of another key, for a gateway, whose own key has the grant `gateway`. Each server judges its
@@ -208,36 +219,42 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Unauthorised`].
-    pub async fn domains(&self) -> Result<Vec<DomainInfo>, Error> {
-        let list = |context: Context| async move {
-            let domains = list_domains(&context, None).await?;
-            let names = context.cluster().names();
-            let info = |(name, c): &(String, Arc<Configuration>)| names.domain(name, c);
-            Ok(domains.iter().map(info).collect())
-        };
-        self.session.run_on_root(Operation::ListDomains, list).await
+    pub fn domains(&self) -> BoxFuture<'_, Result<Vec<DomainInfo>, Error>> {
+        Box::pin(async move {
+            let list = |context: Context| async move {
+                let domains = list_domains(&context, None).await?;
+                let names = context.cluster().names();
+                let info = |(name, c): &(String, Arc<Configuration>)| names.domain(name, c);
+                Ok(domains.iter().map(info).collect())
+            };
+            self.session.run_on_root(Operation::ListDomains, list).await
+        })
     }
 
     /// All servers that a quorum of the root domain knows, in order of their names.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Unauthorised`].
-    pub async fn servers(&self) -> Result<Vec<ServerInfo>, Error> {
-        let list = |context: Context| async move { Ok(context.servers().await?.sorted()) };
-        self.session.run_on_root(Operation::ListServers, list).await
+    pub fn servers(&self) -> BoxFuture<'_, Result<Vec<ServerInfo>, Error>> {
+        Box::pin(async move {
+            let list = |context: Context| async move { Ok(context.servers().await?.sorted()) };
+            self.session.run_on_root(Operation::ListServers, list).await
+        })
     }
 
     /// The servers of a new domain for which none is named, in order of their names.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Unauthorised`].
-    pub async fn candidates(&self) -> Result<Vec<ServerInfo>, Error> {
-        let list = |context: Context| async move {
-            let names = context.servers().await?;
-            let gone = gone(&context, &names).await;
-            Ok(create::candidates(&names, &gone))
-        };
-        self.session.run_on_root(Operation::ListServers, list).await
+    pub fn candidates(&self) -> BoxFuture<'_, Result<Vec<ServerInfo>, Error>> {
+        Box::pin(async move {
+            let list = |context: Context| async move {
+                let names = context.servers().await?;
+                let gone = gone(&context, &names).await;
+                Ok(create::candidates(&names, &gone))
+            };
+            self.session.run_on_root(Operation::ListServers, list).await
+        })
     }
 
     /// The steps after which no domain names the server, by name or id; the root domain first. Asks, and changes nothing. Empty: no domain names it.
@@ -245,22 +262,24 @@ impl Client {
     /// # Errors
     /// [`ReconfigError::Choice`] and [`ReconfigError::Unreachable`] if it cannot be done in one of the domains;
     /// [`ReconfigError::NotBegun`] without a quorum of the root domain.
-    pub async fn departures(
-        &self,
-        server: &str,
-        successor: &Successor,
-    ) -> Result<Vec<Departure>, ReconfigError> {
-        let (server, successor) = (server.to_owned(), successor.clone());
-        let plan = move |context: Context| async move {
-            let domains = list_domains(&context, None).await?;
-            reconfig::departures(&context, domains, &server, &successor).await
-        };
-        let planned = self.session.run_on_root(Operation::ListDomains, plan);
-        let handle = |planned: PlannedDeparture| {
-            let known = KnownDomain::new(planned.name.clone(), planned.known.clone());
-            planned.of(Domain::new(self.session.clone(), known))
-        };
-        Ok(planned.await?.into_iter().map(handle).collect())
+    pub fn departures<'a>(
+        &'a self,
+        server: &'a str,
+        successor: &'a Successor,
+    ) -> BoxFuture<'a, Result<Vec<Departure>, ReconfigError>> {
+        Box::pin(async move {
+            let (server, successor) = (server.to_owned(), successor.clone());
+            let plan = move |context: Context| async move {
+                let domains = list_domains(&context, None).await?;
+                reconfig::departures(&context, domains, &server, &successor).await
+            };
+            let planned = self.session.run_on_root(Operation::ListDomains, plan);
+            let handle = |planned: PlannedDeparture| {
+                let known = KnownDomain::new(planned.name.clone(), planned.known.clone());
+                planned.of(Domain::new(self.session.clone(), known))
+            };
+            Ok(planned.await?.into_iter().map(handle).collect())
+        })
     }
 
     /// Marks a server as one that leaves, and returns the steps that this needs, as [`Client::departures`] does.
@@ -290,28 +309,32 @@ impl Client {
     ///
     /// # Errors
     /// [`ReconfigError::Choice`] if there is no such server, or there are several; [`ReconfigError::Other`].
-    pub async fn mark_leaving(
-        &self,
-        server: &str,
+    pub fn mark_leaving<'a>(
+        &'a self,
+        server: &'a str,
         is_leaving: bool,
-    ) -> Result<Option<ServerInfo>, ReconfigError> {
-        let server = server.to_owned();
-        let mark = move |context: Context| async move {
-            let domains = list_domains(&context, None).await?;
-            reconfig::mark_leaving(&context, domains, &server, is_leaving).await
-        };
-        self.session.run_on_root(Operation::Reconfigure, mark).await
+    ) -> BoxFuture<'a, Result<Option<ServerInfo>, ReconfigError>> {
+        Box::pin(async move {
+            let server = server.to_owned();
+            let mark = move |context: Context| async move {
+                let domains = list_domains(&context, None).await?;
+                reconfig::mark_leaving(&context, domains, &server, is_leaving).await
+            };
+            self.session.run_on_root(Operation::Reconfigure, mark).await
+        })
     }
 
     /// One sentence with the remedy, if the root domain tolerates no crash: while one of its members is away, no domain can be found,
     /// created or changed.
-    pub async fn root_warning(&self) -> Option<String> {
-        let look = |context: Context| async move {
-            context.find_root().await;
-            context.refresh().await;
-            status::root_warning(&context)
-        };
-        self.session.run_on_root(Operation::ListServers, look).await
+    pub fn root_warning(&self) -> BoxFuture<'_, Option<String>> {
+        Box::pin(async move {
+            let look = |context: Context| async move {
+                context.find_root().await;
+                context.refresh().await;
+                status::root_warning(&context)
+            };
+            self.session.run_on_root(Operation::ListServers, look).await
+        })
     }
 
     /// Forgets a server, by name or id, that no configuration names and that does not serve: it is not listed any more, and its
@@ -319,15 +342,20 @@ impl Client {
     ///
     /// # Errors
     /// [`ForgetError`].
-    pub async fn forget_server(&self, server: &str) -> Result<ServerInfo, ForgetError> {
-        let server = server.to_owned();
-        let forget = move |context: Context| async move {
-            let domains = list_domains(&context, None).await?;
-            reconfig::forget(&context, domains, &server).await
-        };
-        self.session
-            .run_on_root(Operation::Reconfigure, forget)
-            .await
+    pub fn forget_server<'a>(
+        &'a self,
+        server: &'a str,
+    ) -> BoxFuture<'a, Result<ServerInfo, ForgetError>> {
+        Box::pin(async move {
+            let server = server.to_owned();
+            let forget = move |context: Context| async move {
+                let domains = list_domains(&context, None).await?;
+                reconfig::forget(&context, domains, &server).await
+            };
+            self.session
+                .run_on_root(Operation::Reconfigure, forget)
+                .await
+        })
     }
 
     /// The state of every known server, and the domains that there are. Waits three seconds at most for silent servers.
@@ -336,10 +364,12 @@ impl Client {
     }
 
     /// The state of every known server, and the domains that there are. Takes no longer than `patience`, however many servers are silent.
-    pub async fn status_within(&self, patience: Duration) -> ClusterStatus {
-        let patience = self.timeout().min(patience);
-        let ask = move |context| async move { status::status(&context, patience).await };
-        self.session.run_on_root(Operation::ListDomains, ask).await
+    pub fn status_within(&self, patience: Duration) -> BoxFuture<'_, ClusterStatus> {
+        Box::pin(async move {
+            let patience = self.timeout().min(patience);
+            let ask = move |context| async move { status::status(&context, patience).await };
+            self.session.run_on_root(Operation::ListDomains, ask).await
+        })
     }
 
     /// The traffic of this client, with all of its clones, with servers so far: to show how an operation on a large value gets on. Sends no message.
@@ -358,113 +388,5 @@ impl Client {
     /// Takes a quarter of a second at most. For a process that ends now.
     pub async fn close(self) {
         self.session.flush().await;
-    }
-}
-
-async fn find_domain(context: &Context, name: &str) -> Result<Option<Arc<Configuration>>, Error> {
-    context.find_root().await;
-    let found = context.root_handle().find_domain(name).await;
-    let found = found.map_err(|error| domain_error(context, error))?;
-    context.names_of(found.as_slice()).await;
-    Ok(found)
-}
-
-async fn create_domain(
-    context: &Context,
-    name: &str,
-    options: &DomainOptions,
-) -> Result<Arc<Configuration>, CreateDomainError> {
-    context.find_root().await;
-    // Asking first proposes nothing: without a quorum it is certain that nothing was created. And no server is chosen for a domain
-    // that exists.
-    let root = context.root_handle();
-    let found = root.find_domain(name).await;
-    let found = found.map_err(|error| domain_error(context, error))?;
-    if let Some(configuration) = found {
-        return Err(exists(context, name, &configuration).await);
-    }
-    let env = &context.client.env;
-    let id = u128::from(env.random()) << 64 | u128::from(env.random());
-    let names = context.servers().await?;
-    let gone = gone(context, &names).await;
-    let first = create::first_configuration(options, &names, &gone, DomainId(id))?;
-    match context.root_handle().create_domain(name, &first).await {
-        Ok(Creation::Created) => Ok(first),
-        Ok(Creation::Exists(configuration)) => Err(exists(context, name, &configuration).await),
-        Err(DomainError::Unavailable(failed)) if failed.handed_over => {
-            Err(context.unknown(&failed).into())
-        }
-        Err(error) => Err(domain_error(context, error).into()),
-    }
-}
-
-/// Servers that share their address with another one and do not answer there: they no longer exist, and the address is another one's.
-async fn gone(context: &Context, names: &Names) -> BTreeSet<ServerId> {
-    let shared = create::sharing(names);
-    if shared.is_empty() {
-        return BTreeSet::new();
-    }
-    let patience = context.timeout().min(STATUS_PATIENCE);
-    let health = context.health(&shared, patience).await;
-    let is_silent = |(id, health): (&ServerId, Health)| health.answered().is_none().then_some(*id);
-    shared.iter().zip(health).filter_map(is_silent).collect()
-}
-
-/// The name is taken: by a domain, or by one that is being removed.
-async fn exists(context: &Context, name: &str, c: &Arc<Configuration>) -> CreateDomainError {
-    let names = context.names_of(std::slice::from_ref(c)).await;
-    match context.within(STATUS_PATIENCE).domain(c).path().await {
-        Ok(path) if path.last().is_some_and(|last| last.dap().is_removal()) => {
-            let domain = name.into();
-            Error::Removed { domain }.into()
-        }
-        _ => CreateDomainError::Exists {
-            name: name.into(),
-            configuration: Box::new(names.configuration(c)),
-        },
-    }
-}
-
-async fn remove_domain(context: &Context, name: &str) -> Result<(), Error> {
-    context.find_root().await;
-    let root = context.root_handle();
-    let found = root.find_domain(name).await;
-    let found = found.map_err(|error| domain_error(context, error))?;
-    let not_found = || Error::NotFound {
-        domain: name.into(),
-        key: None,
-    };
-    let c = found.ok_or_else(not_found)?;
-    match root.remove_domain(name).await {
-        Ok(Removal::Removed) => Ok(()),
-        // Another remover was faster.
-        Ok(Removal::NotFound) | Err(RemovalError::Reconfig(AresError::Removed)) => Err(not_found()),
-        Err(RemovalError::Domain(error)) => Err(domain_error(context, error)),
-        Err(RemovalError::Reconfig(error)) => {
-            let removed = KnownDomain::new(Some(name.into()), c);
-            Err(context.on(Arc::new(removed)).reconfig_error(error))
-        }
-    }
-}
-
-/// All domains, by name; `patience` replaces the operation's deadline.
-async fn list_domains(
-    context: &Context,
-    patience: Option<Duration>,
-) -> Result<Vec<(String, Arc<Configuration>)>, Error> {
-    let client = match patience {
-        Some(patience) => context.within(patience),
-        None => context.client.clone(),
-    };
-    context.find_root().await;
-    let domains = client.root(context.root()).domains().await;
-    domains.map_err(|error| domain_error(context, error))
-}
-
-fn domain_error(context: &Context, error: DomainError) -> Error {
-    match error {
-        DomainError::Name(error) => error.into(),
-        DomainError::Unavailable(failed) => context.not_applied(&failed),
-        DomainError::Descriptor(error) => later_version(&error),
     }
 }

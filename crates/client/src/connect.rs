@@ -115,6 +115,7 @@ impl From<&str> for ConnectOptions {
 
 /// No cluster was found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConnectError {
     /// No address was given.
     #[error("no address of a server was given: give at least one, as host:port")]

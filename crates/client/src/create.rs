@@ -56,6 +56,7 @@ impl Default for DomainOptions {
 
 /// A domain that was not created. Nothing is left behind, except with [`CreateDomainError::Unknown`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum CreateDomainError {
     /// No such configuration can be, or should.
     #[error("{error}")]

@@ -21,6 +21,7 @@ pub use obstacle::{ForkBranch, LostObject, Obstacle};
 /// An operation that did not succeed. The variants are the endings that a program has to tell apart; what exactly
 /// happened stands in their fields, and in one sentence in their `Display`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Error {
     /// There is no such domain, or no such object in it (never written, or deleted).
     NotFound {

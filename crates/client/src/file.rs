@@ -49,6 +49,7 @@ use areo_core::limits;
 use areo_core::message::{ListEntry, ListRequest};
 use areo_core::object::{Kind, Name};
 use error::missing_or;
+use futures_util::future::BoxFuture;
 use serde::Serialize;
 use std::future::Future;
 
@@ -131,6 +132,9 @@ pub struct FileEntry {
     pub version: Version,
 }
 
+/// The files of one page of a listing, and the name after which the next page begins; `None`: this was the last page.
+pub type FilePage = (Vec<FileEntry>, Option<String>);
+
 impl Domain {
     /// The file of this name; names of files and keys of objects do not collide.
     ///
@@ -148,30 +152,32 @@ impl Domain {
     ///
     /// # Errors
     /// As [`Domain::list`].
-    pub async fn files(
-        &self,
-        prefix: &str,
-        after: &str,
-    ) -> Result<(Vec<FileEntry>, Option<String>), Error> {
-        let bytes = prefix.len().max(after.len());
-        if bytes > limits::KEY_BYTES {
-            let reason = Invalid::ListBound { bytes };
-            return Err(Error::Invalid { reason });
-        }
-        let request = ListRequest {
-            after: after.into(),
-            ..ListRequest::new(Kind::Genesis, prefix)
-        };
-        let list = move |context: Context| async move {
-            let page = context.handle().list(&request).await;
-            let page = page.map_err(|failed| context.not_applied(&failed))?;
-            let entry = |entry: ListEntry| FileEntry {
-                name: entry.key,
-                version: entry.tag,
+    pub fn files<'a>(
+        &'a self,
+        prefix: &'a str,
+        after: &'a str,
+    ) -> BoxFuture<'a, Result<FilePage, Error>> {
+        Box::pin(async move {
+            let bytes = prefix.len().max(after.len());
+            if bytes > limits::KEY_BYTES {
+                let reason = Invalid::ListBound { bytes };
+                return Err(Error::Invalid { reason });
+            }
+            let request = ListRequest {
+                after: after.into(),
+                ..ListRequest::new(Kind::Genesis, prefix)
             };
-            Ok((page.entries.into_iter().map(entry).collect(), page.next))
-        };
-        self.work(Operation::List, None, list).await
+            let list = move |context: Context| async move {
+                let page = context.handle().list(&request).await;
+                let page = page.map_err(|failed| context.not_applied(&failed))?;
+                let entry = |entry: ListEntry| FileEntry {
+                    name: entry.key,
+                    version: entry.tag,
+                };
+                Ok((page.entries.into_iter().map(entry).collect(), page.next))
+            };
+            self.work(Operation::List, None, list).await
+        })
     }
 }
 
@@ -204,39 +210,43 @@ impl File {
     ///
     /// # Errors
     /// [`FileError`].
-    pub async fn blocks(&self) -> Result<Vec<BlockInfo>, FileError> {
-        let read = |context: Context| async move {
-            let span = span::file_read(context.name().key());
-            let chain = span::watch!(span, walk(&context, None))?;
-            Ok(chain.blocks.iter().map(BlockInfo::from).collect())
-        };
-        counted!(
-            self.domain.metrics(),
-            CountedOperation::FileRead,
-            self.work(Operation::Get, read)
-        )
+    pub fn blocks(&self) -> BoxFuture<'_, Result<Vec<BlockInfo>, FileError>> {
+        Box::pin(async move {
+            let read = |context: Context| async move {
+                let span = span::file_read(context.name().key());
+                let chain = span::watch!(span, walk(&context, None))?;
+                Ok(chain.blocks.iter().map(BlockInfo::from).collect())
+            };
+            counted!(
+                self.domain.metrics(),
+                CountedOperation::FileRead,
+                self.work(Operation::Get, read)
+            )
+        })
     }
 
     /// Removes the file with its blocks; returns the version of its tombstone.
     ///
     /// # Errors
     /// [`FileError`]. After [`Error::Unknown`] it may be gone.
-    pub async fn remove(&self) -> Result<Version, FileError> {
-        let remove = |context: Context| async move {
-            let name = context.name();
-            let remove = async {
-                match context.file().remove().await {
-                    Ok(version) => Ok(version),
-                    Err(error) => Err(missing_or(&context, error).await),
-                }
+    pub fn remove(&self) -> BoxFuture<'_, Result<Version, FileError>> {
+        Box::pin(async move {
+            let remove = |context: Context| async move {
+                let name = context.name();
+                let remove = async {
+                    match context.file().remove().await {
+                        Ok(version) => Ok(version),
+                        Err(error) => Err(missing_or(&context, error).await),
+                    }
+                };
+                span::watch!(span::file_remove(name.key()), remove)
             };
-            span::watch!(span::file_remove(name.key()), remove)
-        };
-        counted!(
-            self.domain.metrics(),
-            CountedOperation::FileRemove,
-            self.work(Operation::Delete, remove)
-        )
+            counted!(
+                self.domain.metrics(),
+                CountedOperation::FileRemove,
+                self.work(Operation::Delete, remove)
+            )
+        })
     }
 }
 

@@ -7,6 +7,7 @@ use areo_core::limits;
 use bytes::Bytes;
 use serde::{Serialize, Serializer};
 use std::fmt;
+use std::string::FromUtf8Error;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub use areo_core::object::{Blocks, Etag, Manifest, Metadata};
@@ -60,12 +61,24 @@ pub struct Object {
 impl Object {
     /// The value in one piece; copies only if it came in several.
     pub fn into_bytes(self) -> Bytes {
-        let mut pieces = self.content;
-        match pieces.len() {
-            0 => Bytes::new(),
-            1 => pieces.remove(0),
-            _ => pieces.concat().into(),
+        self.bytes()
+    }
+
+    /// The value in one piece, and the object is kept: see [`Object::into_bytes`]. A value of one piece is shared, not copied.
+    pub fn bytes(&self) -> Bytes {
+        match self.content.as_slice() {
+            [] => Bytes::new(),
+            [piece] => piece.clone(),
+            pieces => pieces.concat().into(),
         }
+    }
+
+    /// The value as text.
+    ///
+    /// # Errors
+    /// The first byte that is not UTF-8.
+    pub fn text(&self) -> Result<String, FromUtf8Error> {
+        String::from_utf8(self.bytes().into())
     }
 
     /// Time of the write by the writer's clock; informational.
@@ -319,6 +332,22 @@ mod tests {
         assert_eq!(object(Vec::new()).into_bytes(), Bytes::new());
         let pieces = [b"ab".as_slice(), b"c"].map(Bytes::from_static);
         assert_eq!(object(pieces.to_vec()).into_bytes(), "abc");
+    }
+
+    #[test]
+    fn a_value_is_text_if_all_of_it_is() {
+        let cut = ["na\u{ef}ve".as_bytes(), b"!"].concat();
+        let pieces = [
+            Bytes::copy_from_slice(&cut[..3]),
+            Bytes::copy_from_slice(&cut[3..]),
+        ];
+        assert_eq!(object(pieces.to_vec()).text().as_deref(), Ok("na\u{ef}ve!"));
+        let refused = object(pieces[..1].to_vec()).text();
+        assert_eq!(
+            refused.map_err(|error| error.utf8_error().valid_up_to()),
+            Err(2)
+        );
+        assert_eq!(object(Vec::new()).text().as_deref(), Ok(""));
     }
 
     #[test]

@@ -16,6 +16,7 @@ use areo_core::dsm::large;
 use areo_core::message::{ListEntry, ListRequest};
 use areo_core::object::{Kind, Name};
 use areo_core::span::ErrorType;
+use futures_util::future::BoxFuture;
 use std::sync::Arc;
 
 pub use areo_core::message::Transferred;
@@ -59,6 +60,7 @@ pub enum ReconfigOutcome {
 
 /// A change that did not come to its end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReconfigError {
     /// No such configuration can be, or should.
     #[error("{error}")]
@@ -162,10 +164,12 @@ impl Domain {
     ///
     /// # Errors
     /// [`ReconfigError`], but for [`ReconfigError::Pending`].
-    pub async fn plan(&self, change: &Change) -> Result<Plan, ReconfigError> {
-        let change = change.clone();
-        let plan = move |context| async move { plan(&context, &change).await };
-        self.work(Operation::Reconfigure, None, plan).await
+    pub fn plan<'a>(&'a self, change: &'a Change) -> BoxFuture<'a, Result<Plan, ReconfigError>> {
+        Box::pin(async move {
+            let change = change.clone();
+            let plan = move |context| async move { plan(&context, &change).await };
+            self.work(Operation::Reconfigure, None, plan).await
+        })
     }
 
     /// Brings the domain to another configuration while clients read and write. Changes that other clients make at the same time are
@@ -180,14 +184,18 @@ impl Domain {
         change: &Change,
         progress: impl Fn(Progress) + Send + 'static,
     ) -> Result<ReconfigOutcome, ReconfigError> {
-        let change = change.clone();
+        let made = self.reconfigure_telling(change.clone(), Box::new(progress));
+        counted!(self.metrics(), CountedOperation::Reconfigure, made)
+    }
+
+    fn reconfigure_telling(
+        &self,
+        change: Change,
+        progress: BoxedProgress,
+    ) -> BoxFuture<'_, Result<ReconfigOutcome, ReconfigError>> {
         let progress = counting(self.metrics(), progress);
         let work = move |context| async move { reconfigure(&context, &change, &progress).await };
-        counted!(
-            self.metrics(),
-            CountedOperation::Reconfigure,
-            self.work(Operation::Reconfigure, None, work)
-        )
+        Box::pin(self.work(Operation::Reconfigure, None, work))
     }
 
     /// Finishes a change that another client left pending, and returns the configuration that is final by then; `None` if nothing is
@@ -199,25 +207,31 @@ impl Domain {
         &self,
         progress: impl Fn(Progress) + Send + 'static,
     ) -> Result<Option<ConfigurationInfo>, ReconfigError> {
+        let resumed = self.resume_telling(Box::new(progress));
+        counted!(self.metrics(), CountedOperation::Reconfigure, resumed)
+    }
+
+    fn resume_telling(
+        &self,
+        progress: BoxedProgress,
+    ) -> BoxFuture<'_, Result<Option<ConfigurationInfo>, ReconfigError>> {
         let progress = counting(self.metrics(), progress);
         let work = move |context| async move { resume(&context, &progress).await };
-        counted!(
-            self.metrics(),
-            CountedOperation::Reconfigure,
-            self.work(Operation::Reconfigure, None, work)
-        )
+        Box::pin(self.work(Operation::Reconfigure, None, work))
     }
 
     /// The domain's configurations from the last final one on. Those before it are superseded.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Unauthorised`].
-    pub async fn sequence(&self) -> Result<Vec<SequenceEntry>, Error> {
-        let read = |context: Context| async move {
-            let path = path(&context).await?;
-            Ok(entries(&context, &path).await)
-        };
-        self.work(Operation::ReadSequence, None, read).await
+    pub fn sequence(&self) -> BoxFuture<'_, Result<Vec<SequenceEntry>, Error>> {
+        Box::pin(async move {
+            let read = |context: Context| async move {
+                let path = path(&context).await?;
+                Ok(entries(&context, &path).await)
+            };
+            self.work(Operation::ReadSequence, None, read).await
+        })
     }
 
     /// The configurations of [`Domain::sequence`], and which of them is known to come after which. In a domain that is reconfigured over a lattice
@@ -225,20 +239,22 @@ impl Domain {
     ///
     /// # Errors
     /// As [`Domain::sequence`].
-    pub async fn graph(&self) -> Result<ConfigurationGraph, Error> {
-        let read = |context: Context| async move {
-            let failed = |failed| context.during(Operation::ReadSequence).not_applied(&failed);
-            let graph = context.handle().graph().await.map_err(failed)?;
-            let all = graph.iter().map(|node| node.configuration.clone());
-            let nodes = entries(&context, &all.collect::<Vec<_>>()).await;
-            let edges = graph.iter().enumerate().flat_map(|(from, node)| {
-                let after = node.successors.iter();
-                after.map(move |to| Edge { from, to: *to })
-            });
-            let edges = edges.collect();
-            Ok(ConfigurationGraph { nodes, edges })
-        };
-        self.work(Operation::ReadSequence, None, read).await
+    pub fn graph(&self) -> BoxFuture<'_, Result<ConfigurationGraph, Error>> {
+        Box::pin(async move {
+            let read = |context: Context| async move {
+                let failed = |failed| context.during(Operation::ReadSequence).not_applied(&failed);
+                let graph = context.handle().graph().await.map_err(failed)?;
+                let all = graph.iter().map(|node| node.configuration.clone());
+                let nodes = entries(&context, &all.collect::<Vec<_>>()).await;
+                let edges = graph.iter().enumerate().flat_map(|(from, node)| {
+                    let after = node.successors.iter();
+                    after.map(move |to| Edge { from, to: *to })
+                });
+                let edges = edges.collect();
+                Ok(ConfigurationGraph { nodes, edges })
+            };
+            self.work(Operation::ReadSequence, None, read).await
+        })
     }
 }
 
@@ -251,6 +267,9 @@ async fn entries(context: &Context, path: &[Arc<Configuration>]) -> Vec<Sequence
     };
     path.iter().enumerate().map(entry).collect()
 }
+
+/// The caller's function that learns of each step.
+pub(crate) type BoxedProgress = Box<dyn Fn(Progress) + Send>;
 
 /// Counts the transfers of a change, and passes its progress on.
 fn counting(

@@ -13,6 +13,7 @@ use areo_core::dsm::redundancy::{
 use areo_core::gather;
 use areo_core::limits::REPAIR_WINDOW;
 use areo_core::object::{Kind, Name};
+use futures_util::future::BoxFuture;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -136,7 +137,7 @@ impl Domain {
         &self,
         progress: impl Fn(u64) + Send + 'static,
     ) -> Result<Redundancy, Error> {
-        self.look_at_all(true, progress).await
+        self.look_at_all(true, Box::new(progress)).await
     }
 
     /// Compares the members as [`Domain::repair`] does, and repairs nothing.
@@ -147,40 +148,42 @@ impl Domain {
         &self,
         progress: impl Fn(u64) + Send + 'static,
     ) -> Result<Redundancy, Error> {
-        self.look_at_all(false, progress).await
+        self.look_at_all(false, Box::new(progress)).await
     }
 
     /// Repairs, as [`Domain::repair`] does, the object with this key, and of the block or file that [`BelowRedundancy::key`] names so.
     ///
     /// # Errors
     /// [`Error::NotFound`] if no server has heard of it; [`Error::Invalid`] for what is no key; as [`Domain::repair`].
-    pub async fn repair_object(&self, key: &str) -> Result<Redundancy, Error> {
-        Name::user(key)?;
-        // A record has the byte 0 in its name.
-        let of_kind = |kind| Name::new(kind, key).ok();
-        let names: Vec<Name> = Kind::ALL.into_iter().filter_map(of_kind).collect();
-        let look = move |context: Context| async move {
-            let mut all = Redundancy::default();
-            let looked = look_at(&context, &names, &mut all).await;
-            match all.objects {
-                0 if looked.is_ok() => Err(context.domain.not_found(names[0].key())),
-                _ => ended(&context, looked, all),
-            }
-        };
-        self.work(Operation::Repair, None, look).await
+    pub fn repair_object<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Redundancy, Error>> {
+        Box::pin(async move {
+            Name::user(key)?;
+            // A record has the byte 0 in its name.
+            let of_kind = |kind| Name::new(kind, key).ok();
+            let names: Vec<Name> = Kind::ALL.into_iter().filter_map(of_kind).collect();
+            let look = move |context: Context| async move {
+                let mut all = Redundancy::default();
+                let looked = look_at(&context, &names, &mut all).await;
+                match all.objects {
+                    0 if looked.is_ok() => Err(context.domain.not_found(names[0].key())),
+                    _ => ended(&context, looked, all),
+                }
+            };
+            self.work(Operation::Repair, None, look).await
+        })
     }
 
-    async fn look_at_all(
+    fn look_at_all(
         &self,
         repairs: bool,
-        progress: impl Fn(u64) + Send + 'static,
-    ) -> Result<Redundancy, Error> {
+        progress: Box<dyn Fn(u64) + Send>,
+    ) -> BoxFuture<'_, Result<Redundancy, Error>> {
         let look = move |context: Context| async move {
             let mut all = Redundancy::default();
             let looked = go_over(&context, repairs, &mut all, progress).await;
             ended(&context, looked, all)
         };
-        self.work(Operation::Repair, None, look).await
+        Box::pin(self.work(Operation::Repair, None, look))
     }
 }
 

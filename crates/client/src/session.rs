@@ -21,6 +21,7 @@ use areo_core::limits;
 use areo_core::object::Name;
 use areo_net::Traffic;
 use areo_net::pool::{IDLE_BYTES, Pool};
+use futures_util::future::BoxFuture;
 use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -85,34 +86,36 @@ impl Session {
     ///
     /// # Errors
     /// [`ConnectError`].
-    pub(crate) async fn connect_sharing(
+    pub(crate) fn connect_sharing(
         options: ConnectOptions,
         pool: Pool,
-    ) -> Result<Session, ConnectError> {
-        if options.addresses.is_empty() {
-            return Err(ConnectError::NoAddress);
-        }
-        let timeout = options.timeout;
-        let started = Thread::start(&options, pool);
-        let thread = started.map_err(|error| ConnectError::Thread {
-            error: error.to_string(),
-        })?;
-        let wanted = options.clone();
-        let find = |world: Rc<World>| async move {
-            let cluster = cluster::find(world.clone(), wanted).await?;
-            drop(spawn_local(strangers::introduce(world, cluster.clone())));
-            Ok(cluster)
-        };
-        let cluster = thread.run(find).await?;
-        let shared = Arc::new(Shared {
-            thread,
-            cluster,
-            options,
-        });
-        Ok(Session {
-            shared,
-            timeout,
-            window_bytes: limits::WINDOW_BYTES,
+    ) -> BoxFuture<'static, Result<Session, ConnectError>> {
+        Box::pin(async move {
+            if options.addresses.is_empty() {
+                return Err(ConnectError::NoAddress);
+            }
+            let timeout = options.timeout;
+            let started = Thread::start(&options, pool);
+            let thread = started.map_err(|error| ConnectError::Thread {
+                error: error.to_string(),
+            })?;
+            let wanted = options.clone();
+            let find = |world: Rc<World>| async move {
+                let cluster = cluster::find(world.clone(), wanted).await?;
+                drop(spawn_local(strangers::introduce(world, cluster.clone())));
+                Ok(cluster)
+            };
+            let cluster = thread.run(find).await?;
+            let shared = Arc::new(Shared {
+                thread,
+                cluster,
+                options,
+            });
+            Ok(Session {
+                shared,
+                timeout,
+                window_bytes: limits::WINDOW_BYTES,
+            })
         })
     }
 
@@ -237,24 +240,30 @@ impl Session {
     }
 
     /// The traffic with servers so far.
-    pub(crate) async fn traffic(&self) -> Traffic {
-        let count = |world: Rc<World>| async move { world.network.traffic() };
-        self.shared.thread.run(count).await
+    pub(crate) fn traffic(&self) -> BoxFuture<'_, Traffic> {
+        Box::pin(async move {
+            let count = |world: Rc<World>| async move { world.network.traffic() };
+            self.shared.thread.run(count).await
+        })
     }
 
     /// The names of the servers that have owed an answer for this time or longer, in order.
-    pub(crate) async fn awaited(&self, for_at_least: Duration) -> Vec<String> {
-        let owing = move |world: Rc<World>| async move { world.network.owing(for_at_least) };
-        let owing = self.shared.thread.run(owing).await;
-        let names = self.shared.cluster.names();
-        let mut owing: Vec<String> = owing.into_iter().map(|it| names.name(it)).collect();
-        owing.sort();
-        owing
+    pub(crate) fn awaited(&self, for_at_least: Duration) -> BoxFuture<'_, Vec<String>> {
+        Box::pin(async move {
+            let owing = move |world: Rc<World>| async move { world.network.owing(for_at_least) };
+            let owing = self.shared.thread.run(owing).await;
+            let names = self.shared.cluster.names();
+            let mut owing: Vec<String> = owing.into_iter().map(|it| names.name(it)).collect();
+            owing.sort();
+            owing
+        })
     }
 
     /// Sends off what waits, as far as that is quickly done.
-    pub(crate) async fn flush(&self) {
-        let flush = |world: Rc<World>| async move { world.network.flush(FAREWELL).await };
-        self.shared.thread.run(flush).await;
+    pub(crate) fn flush(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let flush = |world: Rc<World>| async move { world.network.flush(FAREWELL).await };
+            self.shared.thread.run(flush).await;
+        })
     }
 }

@@ -4,6 +4,7 @@
 //! so many are under way as [`limits::WINDOW_BYTES`], or the window of the client, allow. It has no deadline; it fails when nothing of it gets on for as
 //! long as the client's timeout.
 
+mod adapters;
 mod conflict;
 mod download;
 mod parts;
@@ -20,6 +21,7 @@ use areo_core::limits;
 use areo_core::object::Name;
 use areo_core::span::ErrorType;
 use bytes::{Bytes, BytesMut};
+use futures_util::future::BoxFuture;
 use std::io;
 use std::ops::{Bound, Range, RangeBounds};
 use std::sync::Arc;
@@ -216,20 +218,22 @@ impl Domain {
     }
 
     /// Opens a stream, which is counted when it ends; an error is counted at once.
-    async fn open_counted(
-        &self,
-        key: &str,
+    fn open_counted<'a>(
+        &'a self,
+        key: &'a str,
         wanted: Result<Wanted, Error>,
-    ) -> Result<ObjectStream, Error> {
-        let running = self.metrics().begin(CountedOperation::Get);
-        let open = async { ObjectStream::open(self, Name::user(key)?, wanted?).await };
-        match open.await {
-            Ok(stream) => Ok(stream.counted(running)),
-            failed => {
-                running.end(&failed);
-                failed
+    ) -> BoxFuture<'a, Result<ObjectStream, Error>> {
+        Box::pin(async move {
+            let running = self.metrics().begin(CountedOperation::Get);
+            let open = async { ObjectStream::open(self, Name::user(key)?, wanted?).await };
+            match open.await {
+                Ok(stream) => Ok(stream.counted(running)),
+                failed => {
+                    running.end(&failed);
+                    failed
+                }
             }
-        }
+        })
     }
 
     /// Reads an object of any length into a sink. After an error some of it may have come there.

@@ -9,6 +9,7 @@ use crate::session::Context;
 use crate::span;
 use areo_core::dsm::sweep::Ages;
 use areo_core::error::Unavailable;
+use futures_util::future::BoxFuture;
 use serde::{Serialize, Serializer};
 use std::time::Duration;
 
@@ -154,30 +155,33 @@ impl Domain {
         self.go_over(None).await
     }
 
-    async fn go_over(&self, options: Option<SweepOptions>) -> Result<SweepReport, Error> {
-        let ms = |age: Duration| u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
-        let ages = Ages {
-            now_ms: now_ms().unwrap_or(0),
-            unfinished_ms: options.map(|options| ms(options.unfinished)),
-            replaced_ms: options.map(|options| ms(options.replaced)),
-        };
-        // The count is no operation of the caller either.
-        let aside = options.is_none_or(|options| options.aside);
-        let sweep = move |context: Context| async move {
-            let (domain, removes) = (context.handle(), options.is_some());
-            let swept = async {
-                let values = domain.sweep(&ages).await?;
-                let files = domain.sweep_files(removes).await?;
-                let removed = removes.then(|| sum(values.removed, files.removed));
-                Ok(SweepReport {
-                    values,
-                    files,
-                    removed,
-                })
+    fn go_over(&self, options: Option<SweepOptions>) -> BoxFuture<'_, Result<SweepReport, Error>> {
+        Box::pin(async move {
+            let ms = |age: Duration| u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+            let ages = Ages {
+                now_ms: now_ms().unwrap_or(0),
+                unfinished_ms: options.map(|options| ms(options.unfinished)),
+                replaced_ms: options.map(|options| ms(options.replaced)),
             };
-            let swept: Result<SweepReport, Unavailable> = span::watch!(span::sweep(aside), swept);
-            swept.map_err(|failed| context.not_applied(&failed))
-        };
-        self.work(Operation::Sweep, None, sweep).await
+            // The count is no operation of the caller either.
+            let aside = options.is_none_or(|options| options.aside);
+            let sweep = move |context: Context| async move {
+                let (domain, removes) = (context.handle(), options.is_some());
+                let swept = async {
+                    let values = domain.sweep(&ages).await?;
+                    let files = domain.sweep_files(removes).await?;
+                    let removed = removes.then(|| sum(values.removed, files.removed));
+                    Ok(SweepReport {
+                        values,
+                        files,
+                        removed,
+                    })
+                };
+                let swept: Result<SweepReport, Unavailable> =
+                    span::watch!(span::sweep(aside), swept);
+                swept.map_err(|failed| context.not_applied(&failed))
+            };
+            self.work(Operation::Sweep, None, sweep).await
+        })
     }
 }

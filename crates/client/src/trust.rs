@@ -3,6 +3,7 @@
 //! Any server carries a request out. One that does not answer is left for the next one where that is safe: the request was not sent to it, or
 //! it only reads. A change that was sent and not answered may have been made ([`TrustError::Unknown`]).
 
+use futures_util::future::BoxFuture;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -293,9 +294,11 @@ impl Trust {
     }
 
     /// The CAs that the cluster trusted when this client had its last ticket, the one that issues first. `None`: the cluster has none, because its connections are plain.
-    pub async fn roots(&self) -> Option<Roots> {
-        let known = |world: Rc<World>| async move { world.network.tls()?.roots() };
-        self.session.on_network(known).await
+    pub fn roots(&self) -> BoxFuture<'_, Option<Roots>> {
+        Box::pin(async move {
+            let known = |world: Rc<World>| async move { world.network.tls()?.roots() };
+            self.session.on_network(known).await
+        })
     }
 
     /// The state of this server alone.
@@ -318,10 +321,16 @@ impl Trust {
         self.ask_of(servers, ask).await
     }
 
-    async fn ask_of(&self, servers: Vec<ServerId>, ask: Ask) -> Result<TrustAnswer, TrustError> {
-        let timeout = self.session.timeout();
-        let asking = move |world: Rc<World>| ask_servers(world, servers, ask, timeout);
-        self.session.on_network(asking).await
+    fn ask_of(
+        &self,
+        servers: Vec<ServerId>,
+        ask: Ask,
+    ) -> BoxFuture<'_, Result<TrustAnswer, TrustError>> {
+        Box::pin(async move {
+            let timeout = self.session.timeout();
+            let asking = move |world: Rc<World>| ask_servers(world, servers, ask, timeout);
+            self.session.on_network(asking).await
+        })
     }
 }
 

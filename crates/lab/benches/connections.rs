@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use areo_bench::cluster::Cluster;
 use areo_bench::system::cpu_of_this;
-use areo_client::{Client, Dap, Domain, PutOptions};
+use areo_client::{Client, Dap, Domain};
 use bytes::Bytes;
 use common::{servers, servers_with_keys};
 use tokio::task::{LocalSet, spawn_local};
@@ -72,7 +72,7 @@ async fn measure(time: Duration) {
 
 async fn put(domain: &Domain) {
     let value = Bytes::from(vec![7; 1024]);
-    let put = domain.put(KEY, value, PutOptions::default()).await;
+    let put = domain.put(KEY, value).await;
     put.expect("a healthy cluster");
 }
 

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use areo_bench::cluster::Cluster;
-use areo_client::{Dap, Domain, PutOptions};
+use areo_client::{Dap, Domain};
 use bytes::Bytes;
 use common::servers;
 use tokio::time::sleep;
@@ -35,7 +35,7 @@ async fn fill(domain: &Domain, objects: usize) {
             for i in (lane..objects).step_by(LANES) {
                 let key = format!("folder-{:03}/object-{i:08}", i % 1000);
                 domain
-                    .put(&key, value.clone(), PutOptions::default())
+                    .put(&key, value.clone())
                     .await
                     .expect("a healthy cluster");
             }

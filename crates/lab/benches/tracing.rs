@@ -18,7 +18,7 @@ use std::time::Duration;
 use areo_bench::cluster::Cluster;
 use areo_bench::peers::Spread;
 use areo_bench::system::cpu_of_this;
-use areo_client::{Client, ConnectOptions, Dap, Domain, PutOptions, TraceContext, TraceSource};
+use areo_client::{Client, ConnectOptions, Dap, Domain, TraceContext, TraceSource};
 use areo_telemetry::export::{ExportCounts, Settings};
 use areo_telemetry::{Limits, Recorder, Sampler, context_of};
 use common::servers;
@@ -206,7 +206,7 @@ async fn run(domain: &Domain, put: bool, operations: usize) {
             for i in 0..operations / IN_FLIGHT {
                 let key = format!("{lane}/{}", i % 64);
                 if put {
-                    let put = domain.put(&key, vec![7; BYTES], PutOptions::default());
+                    let put = domain.put(&key, vec![7; BYTES]);
                     put.await.expect("a healthy cluster");
                 } else {
                     let object = domain.get(&key).await.expect("it was put before");

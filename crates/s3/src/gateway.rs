@@ -49,6 +49,7 @@ use callers::Callers;
 use cors::{CorsRules, CrossOriginRequest};
 use exchange::Exchange;
 use expiry::KnownRules;
+use futures_util::future::BoxFuture;
 use health::Readiness;
 use http::header::{HeaderValue, ORIGIN};
 use http::request::Parts;
@@ -64,7 +65,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use turns::Turns;
 
 pub use reply::{BrokenOff, CountedBody, GatewayBody};
-pub use serve::{ServeOptions, Stop, serve};
+pub use serve::{Duplex, Secure, ServeOptions, Stop, plain, serve};
 
 /// Bytes of the blocks of one body that are on their way at once, to servers or from them. What a connection has in memory follows from it (`docs/s3.md`, *Memory*).
 const WINDOW_BYTES: u64 = 8 << 20;
@@ -154,37 +155,40 @@ impl Gateway {
     }
 
     /// Answers a request of S3, or of a health check.
-    pub async fn answer(&self, request: Request<Incoming>) -> Response<CountedBody> {
-        let mut counted = self.metrics.request();
-        let number = self.requests.fetch_add(1, Ordering::Relaxed);
-        let id = format!("{:08X}{number:08X}", self.process);
-        let (head, mut body) = request.into_parts();
-        let reply = match self.health(&head).await {
-            Some(reply) => {
-                counted.operation = "Health";
-                Ok(reply)
+    pub fn answer(&self, request: Request<Incoming>) -> BoxFuture<'_, Response<CountedBody>> {
+        Box::pin(async move {
+            let mut counted = self.metrics.request();
+            let number = self.requests.fetch_add(1, Ordering::Relaxed);
+            let id = format!("{:08X}{number:08X}", self.process);
+            let (head, mut body) = request.into_parts();
+            let reply = match self.health(&head).await {
+                Some(reply) => {
+                    counted.operation = "Health";
+                    Ok(reply)
+                }
+                None => self.perform(&head, &mut body, &mut counted.operation).await,
+            };
+            let mut reply = reply.unwrap_or_else(|error| {
+                let (method, path) = (&head.method, head.uri.path());
+                tracing::debug!(%method, path, %error, "request refused");
+                self.metrics.error(error.code);
+                Reply::error(&error, path, &id)
+            });
+            if head.headers.contains_key(ORIGIN)
+                && head.method != Method::OPTIONS
+                && let Some(bucket) = wire::parse::bucket_of(&head, &self.options.addressing)
+            {
+                self.cors.show(&bucket, &head, &mut reply).await;
             }
-            None => self.perform(&head, &mut body, &mut counted.operation).await,
-        };
-        let mut reply = reply.unwrap_or_else(|error| {
-            let (method, path) = (&head.method, head.uri.path());
-            tracing::debug!(%method, path, %error, "request refused");
-            self.metrics.error(error.code);
-            Reply::error(&error, path, &id)
-        });
-        if head.headers.contains_key(ORIGIN)
-            && head.method != Method::OPTIONS
-            && let Some(bucket) = wire::parse::bucket_of(&head, &self.options.addressing)
-        {
-            self.cors.show(&bucket, &head, &mut reply).await;
-        }
-        incoming::drain(&head, &mut body, &self.metrics.received).await;
-        counted.answered(reply.status);
-        let response = reply.into_response(head.method == Method::HEAD);
-        let mut response = response.map(|body| CountedBody::new(body, self.metrics.sent.clone()));
-        let id = HeaderValue::from_str(&id).expect("hexadecimal digits");
-        response.headers_mut().insert(REQUEST_ID, id);
-        response
+            incoming::drain(&head, &mut body, &self.metrics.received).await;
+            counted.answered(reply.status);
+            let response = reply.into_response(head.method == Method::HEAD);
+            let mut response =
+                response.map(|body| CountedBody::new(body, self.metrics.sent.clone()));
+            let id = HeaderValue::from_str(&id).expect("hexadecimal digits");
+            response.headers_mut().insert(REQUEST_ID, id);
+            response
+        })
     }
 
     /// Answers a browser, which asks without a signature.

@@ -16,8 +16,9 @@ use crate::output::Output;
 use crate::progress;
 use crate::session::{self, Session, failure};
 use areo_client::units::{show_count, show_size};
-use areo_client::{Client, Domain, Entry, ListOptions, checksum_of};
+use areo_client::{Client, Domain, Entry, checksum_of};
 use ends::End;
+use futures_util::TryStreamExt;
 use indicatif::ProgressBar;
 use serde::Serialize;
 use std::fs::File;
@@ -223,20 +224,7 @@ impl Report {
 
 /// All objects of a domain whose keys begin so, in order.
 pub(super) async fn list(domain: &Domain, prefix: &str) -> Outcome<Vec<Entry>> {
-    let (mut entries, mut after) = (Vec::new(), String::new());
-    loop {
-        let options = ListOptions {
-            prefix: prefix.into(),
-            after,
-            ..ListOptions::default()
-        };
-        let page = domain.list_with(options).await.map_err(failure)?;
-        entries.extend(page.entries);
-        match page.next {
-            Some(next) => after = next,
-            None => return Ok(entries),
-        }
-    }
+    domain.list_all(prefix).try_collect().await.map_err(failure)
 }
 
 /// True if the object's length and checksum are those of the file, which has `bytes` bytes.

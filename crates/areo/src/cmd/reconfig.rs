@@ -95,5 +95,6 @@ pub(super) fn reconfig_failure(name: &str, error: ReconfigError) -> Failure {
             Failure::new(Code::Unknown, format!("{error}: {}", how_to_go_on(name)))
         }
         ReconfigError::Other { error } => failure(error),
+        error => Failure::new(Code::Other, error.to_string()),
     }
 }

@@ -13,16 +13,18 @@ use crate::output::say;
 use crate::session::Session;
 use admin::Admin;
 use areo_client::units::parse_timeout;
-use areo_s3::gateway::{Gateway, GatewayOptions, ServeOptions, serve};
+use areo_s3::gateway::{
+    Duplex, Gateway, GatewayOptions, Secure, ServeOptions, plain as plain_connections, serve,
+};
 use areo_s3::wire::Addressing;
 use areo_server::StopSignals;
 use areo_telemetry::Recorder;
 use areo_trust::host::Hosts;
-use std::future::ready;
 use std::sync::Arc;
 use tls::Encryption;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
 
 /// The address without the option `--listen`.
 pub(super) const DEFAULT_LISTEN: &str = "127.0.0.1:7480";
@@ -87,6 +89,17 @@ fn plan(settings: &Settings, args: &args::S3) -> Outcome<Plan> {
     })
 }
 
+/// Connections with TLS, if there is a certificate to be shown.
+fn secure(tls: Option<TlsAcceptor>) -> Secure {
+    let Some(tls) = tls else {
+        return plain_connections();
+    };
+    Arc::new(move |stream| {
+        let accepting = tls.accept(stream);
+        Box::pin(async { Ok(Box::new(accepting.await?) as Box<dyn Duplex>) })
+    })
+}
+
 /// Serves until the signal to stop.
 async fn until_stopped(session: &Session, plan: Plan, admin: &Admin) -> Outcome {
     let mut stop = StopSignals::new()
@@ -107,18 +120,7 @@ async fn until_stopped(session: &Session, plan: Plan, admin: &Admin) -> Outcome 
     let gateway = Arc::new(Gateway::new(client.clone(), plan.options));
     admin.serves(&gateway);
     let (stopping, stopped) = watch::channel(false);
-    let serving = async {
-        match tls {
-            None => {
-                let plain = |stream: TcpStream| ready(Ok(stream));
-                serve(gateway, listener, limits, (plain, stopped)).await;
-            }
-            Some(acceptor) => {
-                let encrypted = move |stream| acceptor.accept(stream);
-                serve(gateway, listener, limits, (encrypted, stopped)).await;
-            }
-        }
-    };
+    let serving = serve(gateway, listener, limits, secure(tls), stopped);
     let stop = async {
         stop.next().await;
         admin.stops();

@@ -154,7 +154,7 @@ impl Generator<'_> {
             block_bytes: 32 << 10,
             ..PutOptions::default()
         };
-        wait(self.domain.put(&key, value, options)).unwrap();
+        wait(self.domain.put_with(&key, value, options)).unwrap();
         self.model.objects.insert(key, kept);
     }
 
@@ -423,7 +423,7 @@ fn a_backup_that_was_interrupted_or_killed_goes_on() {
     let domain = open(&cluster, "default");
     for number in 0..600 {
         let value = bytes(60_000, number);
-        wait(domain.put(&number.to_string(), value, PutOptions::default())).unwrap();
+        wait(domain.put(&number.to_string(), value)).unwrap();
     }
     let folder = cluster.folder().join("backup");
     let dir = text(&folder);

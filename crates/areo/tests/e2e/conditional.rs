@@ -160,7 +160,7 @@ fn a_conditional_domain_in_use_becomes_another_kind() {
                 let mut count = 0_u32;
                 while !changed.load(Ordering::Relaxed) || count == 0 {
                     count += 1;
-                    wait(domain.put("busy", count.to_string(), PutOptions::default())).unwrap();
+                    wait(domain.put("busy", count.to_string())).unwrap();
                 }
                 count
             });
@@ -187,7 +187,7 @@ fn a_handle_of_before_neither_writes_nor_deletes_weakly() {
     let client = wait(Client::connect(cluster.options())).unwrap();
     let before = wait(client.domain("one")).unwrap();
     let options = PutOptions::default;
-    let first = wait(before.put("k", "x", options())).unwrap();
+    let first = wait(before.put_with("k", "x", options())).unwrap();
     let change = ["reconfig", "start", "one", "--dap", "abd"];
     cluster.run(&change).done();
     // Another handle of the same client hears of it.
@@ -216,7 +216,7 @@ fn a_put_of_a_named_request_goes_on_in_the_new_kind() {
             request: 7,
             ..PutOptions::default()
         };
-        wait(domain.put("k", value, options))
+        wait(domain.put_with("k", value, options))
     };
     let first = put("x").unwrap();
     assert_eq!(put("x").unwrap(), first, "it is the same request");
@@ -334,7 +334,7 @@ fn an_update_that_lost_reads_again_after_its_pause() {
                 .run_with(&faster, &[&found[..], b"+"].concat())
                 .done();
         }
-        Some([&found[..], b"."].concat().into())
+        Some([&found[..], b"."].concat())
     };
     wait(domain.update("k", append)).unwrap();
     assert_eq!((calls, reads() - before), (4, 4));

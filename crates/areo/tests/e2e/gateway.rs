@@ -5,7 +5,7 @@
 use crate::cluster::wait_until;
 use crate::keyed::{KeyedCluster, key_in};
 use areo_client::blocking::wait;
-use areo_client::{Access, Client, ConnectError, ConnectOptions, Domain, Error, PutOptions};
+use areo_client::{Access, Client, ConnectError, ConnectOptions, Domain, Error};
 use areo_trust::id::KeyId;
 use areo_trust::key::AccessKey;
 use areo_trust::protocol::RefusalKind;
@@ -75,7 +75,7 @@ fn a_gateway_acts_within_the_grants_of_another_key_until_that_is_revoked() {
     let acting = wait(gateway.on_behalf(reader)).unwrap();
     let photos = wait(acting.domain("photos")).unwrap();
     assert_eq!(wait(photos.get("k")).unwrap().into_bytes(), &b"content"[..]);
-    let refused = wait(photos.put("k", "other", PutOptions::default())).unwrap_err();
+    let refused = wait(photos.put("k", "other")).unwrap_err();
     assert!(matches!(refused, Error::Unauthorised { .. }), "{refused}");
     let sentence = refused.to_string();
     assert!(sentence.contains("'write:photos'"), "{sentence}");

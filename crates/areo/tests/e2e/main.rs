@@ -24,6 +24,7 @@ mod keyed;
 mod large;
 mod leaks;
 mod leaving;
+mod library;
 mod lifecycle;
 mod logs;
 mod machines;

@@ -99,7 +99,7 @@ fn use_everything(cluster: &Cluster, domain: &Domain) {
             block_bytes: 128 << 10,
             ..PutOptions::default()
         };
-        let put = domain.put(key, vec![7; bytes], options);
+        let put = domain.put_with(key, vec![7; bytes], options);
         wait(put).expect("all servers serve");
         let read = wait(domain.get(key)).expect("it was just written");
         assert_eq!(read.length, bytes as u64);
@@ -289,7 +289,7 @@ fn promtool_finds_nothing_wrong() {
     let metrics = Metrics::new();
     let client = counted_client(&cluster, &metrics);
     let domain = wait(client.domain("default")).expect("`areo up` made it");
-    let put = domain.put("key", "value", PutOptions::default());
+    let put = domain.put("key", "value");
     wait(put).expect("all servers serve");
     check_metrics(&metrics.text());
 }

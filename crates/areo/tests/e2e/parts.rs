@@ -112,7 +112,7 @@ fn a_condition_is_judged_when_the_parts_are_published() {
     let domain = wait(client.domain("one")).unwrap();
     let upload = wait(domain.begin_parts()).unwrap();
     let parts = put_by_two(&cluster, "one", &upload.to_string(), 3);
-    let before = wait(domain.put("big", "x", PutOptions::default())).unwrap();
+    let before = wait(domain.put("big", "x")).unwrap();
     let text = upload.to_string();
     let conflict = publish(&domain, &text, &parts, Condition::Absent).unwrap_err();
     assert!(

@@ -140,19 +140,19 @@ fn a_domain_moves_while_clients_read_and_write() {
 /// A client meets servers that joined after it connected, and finds out by itself where they are.
 #[test]
 fn an_old_client_follows_its_domain_to_servers_that_it_never_heard_of() {
+    use areo_client::Client;
     use areo_client::blocking::wait;
-    use areo_client::{Client, PutOptions};
     let mut cluster = Cluster::start(&["--durability", "memory"]);
     let client = wait(Client::connect(cluster.options())).unwrap();
     let domain = wait(client.domain("default")).unwrap();
-    wait(domain.put("k", "old", PutOptions::default())).unwrap();
+    wait(domain.put("k", "old")).unwrap();
     for server in ["s6", "s7", "s8"] {
         cluster.join(server);
     }
     let moved = ["--servers", "s6,s7,s8", "--dap", "abd"];
     reconfig(&cluster, "start", "default", &moved).done();
     assert_eq!(&*wait(domain.get("k")).unwrap().into_bytes(), b"old");
-    wait(domain.put("k", "new", PutOptions::default())).unwrap();
+    wait(domain.put("k", "new")).unwrap();
     let read = cluster.run(&["get", "k"]).done();
     assert_eq!(read.text(), "new");
     let names = domain.configuration().members.into_iter();

@@ -33,7 +33,7 @@ fn records_are_apart_from_objects() {
     let cluster = Cluster::start(&["--durability", "memory"]);
     let client = wait(Client::connect(cluster.options())).unwrap();
     let domain = wait(client.domain("default")).unwrap();
-    wait(domain.put("a", "object", PutOptions::default())).unwrap();
+    wait(domain.put("a", "object")).unwrap();
     for (key, suffix) in [("b", "1"), ("a", "2"), ("a", "1"), ("a/c", "1")] {
         put(&domain, key, suffix, "record");
     }

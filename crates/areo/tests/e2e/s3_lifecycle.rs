@@ -54,7 +54,7 @@ impl Logs {
     }
 
     fn put(&self, key: &str, age_days: u64) {
-        wait(self.domain.put(key, key.to_owned(), written(age_days))).unwrap();
+        wait(self.domain.put_with(key, key.to_owned(), written(age_days))).unwrap();
     }
 
     fn has(&self, key: &str) -> bool {

@@ -7,11 +7,10 @@ use crate::s3_client::{Call, Gateway, Response, call};
 use areo_client::Client;
 use areo_s3::body::checksum::multipart_etag;
 use areo_s3::gateway::{self, GatewayOptions, ServeOptions};
-use std::future::ready;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
@@ -40,14 +39,14 @@ impl SmallParts {
                 part_bytes: 1,
                 ..GatewayOptions::default()
             };
-            let gateway = Arc::new(gateway::Gateway::new(client, options));
+            let served = Arc::new(gateway::Gateway::new(client, options));
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let address = listener.local_addr().unwrap().to_string();
             // Its sender is gone: it is never stopped.
             let (_, stop) = watch::channel(false);
-            let plain = |stream: TcpStream| ready(Ok(stream));
             let limits = ServeOptions::default();
-            tokio::spawn(gateway::serve(gateway, listener, limits, (plain, stop)));
+            let serving = gateway::serve(served, listener, limits, gateway::plain(), stop);
+            tokio::spawn(serving);
             address
         });
         SmallParts {

@@ -5,7 +5,7 @@
 
 use super::AGAIN;
 use crate::failures::Failures;
-use areo_client::{Domain, Error, PutOptions};
+use areo_client::{Domain, Error};
 use serde::Serialize;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -199,7 +199,7 @@ impl Shared {
             let begun = Instant::now();
             let number = self.begin_write(server, begun);
             let content = number.to_le_bytes().to_vec();
-            let put = domain.put(&self.label, content, PutOptions::default());
+            let put = domain.put(&self.label, content);
             let written = Answer::of(&put.await);
             self.take(server, (RequestKind::Write, begun), written);
             sleep(self.pause.get()).await;

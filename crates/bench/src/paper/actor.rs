@@ -196,7 +196,7 @@ impl ObjectActor {
                 Err(error) => return Err(error.into()),
             }
         } else {
-            self.domain.put(NAME, value, options).await?;
+            self.domain.put_with(NAME, value, options).await?;
         }
         Ok(Cost {
             counts: statistics.since(before),

@@ -10,8 +10,8 @@ use crate::setup::{StartedCluster, connected};
 use crate::target::{Answer, CallError, Caller, Cost};
 use areo_client::experimental::Experimental;
 use areo_client::{
-    Change, Client, ConfigurationInfo, Domain, DomainOptions, PutOptions, ReconfigKind,
-    ReconfigOutcome, Statistics, Version,
+    Change, Client, ConfigurationInfo, Domain, DomainOptions, ReconfigKind, ReconfigOutcome,
+    Statistics, Version,
 };
 use areo_sim::measure::{MadeChange, PlannedRun, Read, Reads, Run};
 use bytes::Bytes;
@@ -172,7 +172,7 @@ impl ChangesStage {
         };
         let made = self.started.client.create_domain(name, options).await;
         let domain = made.map_err(failed("make the domain"))?;
-        let put = domain.put(KEY, vec![7; experiment.bytes], PutOptions::default());
+        let put = domain.put(KEY, vec![7; experiment.bytes]);
         let scene = Scene {
             written: put.await.map_err(failed("write the object"))?,
             is_regular: experiment.reads == Reads::Regular,

@@ -228,7 +228,7 @@ impl Caller for AreoCaller {
     fn put<'a>(&'a mut self, key: &'a str, value: Bytes) -> Answer<'a, Cost, CallError> {
         Box::pin(async move {
             let before = self.statistics.counts();
-            let put = self.domain.put(key, value, PutOptions::default());
+            let put = self.domain.put(key, value);
             let version = put.await?;
             Ok(self.since(before, Some(version)))
         })

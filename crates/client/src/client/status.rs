@@ -1,6 +1,6 @@
 //! The state of a cluster within a time, with servers that are dead or silent.
 
-use super::domain_error;
+use super::domains::domain_error;
 use crate::cluster::{ClusterStatus, DomainInfo, ROOT_DOMAIN, ServerHealth, ServerInfo};
 use crate::error::Error;
 use crate::session::Context;

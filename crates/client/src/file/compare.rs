@@ -8,6 +8,7 @@ use crate::session::Context;
 use crate::view;
 use areo_core::fragment::file::Block;
 use areo_core::fragment::identify::{self, Opcode};
+use futures_util::future::BoxFuture;
 use serde::Serialize;
 use std::ops::Range;
 use std::path::Path;
@@ -49,28 +50,30 @@ impl File {
     ///
     /// # Errors
     /// [`FileError`].
-    pub async fn diff(
-        &self,
-        path: &Path,
+    pub fn diff<'a>(
+        &'a self,
+        path: &'a Path,
         chunking: Chunking,
-    ) -> Result<Vec<Difference>, FileError> {
-        let path = path.to_owned();
-        let diff = move |context: Context| async move {
-            let scanned = push::scan(&path, chunking, &|_| {}).await?;
-            let chain = walk(&context, None).await?;
-            let full = |block: &&Block| block.metadata.digest.is_some();
-            let there: Vec<&Block> = chain.data().iter().filter(full).collect();
-            let old: Vec<_> = there
-                .iter()
-                .filter_map(|block| block.metadata.digest)
-                .collect();
-            let new: Vec<_> = scanned.chunks.iter().map(|chunk| chunk.digest).collect();
-            let there = starts(there.iter().map(|block| block.length));
-            let here = starts(scanned.chunks.iter().map(|chunk| chunk.length));
-            let codes = identify::opcodes(&old, &new).into_iter();
-            Ok(codes.map(|code| difference(code, &there, &here)).collect())
-        };
-        self.work(Operation::Get, diff).await
+    ) -> BoxFuture<'a, Result<Vec<Difference>, FileError>> {
+        Box::pin(async move {
+            let path = path.to_owned();
+            let diff = move |context: Context| async move {
+                let scanned = push::scan(&path, chunking, &|_| {}).await?;
+                let chain = walk(&context, None).await?;
+                let full = |block: &&Block| block.metadata.digest.is_some();
+                let there: Vec<&Block> = chain.data().iter().filter(full).collect();
+                let old: Vec<_> = there
+                    .iter()
+                    .filter_map(|block| block.metadata.digest)
+                    .collect();
+                let new: Vec<_> = scanned.chunks.iter().map(|chunk| chunk.digest).collect();
+                let there = starts(there.iter().map(|block| block.length));
+                let here = starts(scanned.chunks.iter().map(|chunk| chunk.length));
+                let codes = identify::opcodes(&old, &new).into_iter();
+                Ok(codes.map(|code| difference(code, &there, &here)).collect())
+            };
+            self.work(Operation::Get, diff).await
+        })
     }
 }
 

@@ -14,12 +14,13 @@ use areo_core::fragment::block;
 use areo_core::fragment::content::Sink;
 use areo_core::fragment::file::{self as core_file, Block, Chain};
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tokio::task::spawn_blocking;
 
 /// Options of a pull.
@@ -47,6 +48,9 @@ pub struct PullReport {
     pub unchanged: bool,
 }
 
+/// The caller's function that takes the content, piece by piece.
+type BoxedSink = Box<dyn FnMut(&Bytes) -> io::Result<()> + Send>;
+
 impl File {
     /// Makes the local file equal to the file, as a [`Place`] does: it appears complete or not at all, and keeps its
     /// owner and mode. A pipe, a device or a descriptor gets the whole content. `base`: the version that the local
@@ -61,16 +65,22 @@ impl File {
         options: PullOptions,
         progress: impl Fn(Progress) + Send + 'static,
     ) -> Result<PullReport, FileError> {
-        let (path, base) = (path.to_owned(), base.cloned());
+        let local = (path.to_owned(), base.cloned());
+        let pulled = self.pull_telling(local, options, Box::new(progress));
+        counted!(self.domain.metrics(), CountedOperation::FilePull, pulled)
+    }
+
+    fn pull_telling(
+        &self,
+        (path, base): (PathBuf, Option<Base>),
+        options: PullOptions,
+        progress: Box<dyn Fn(Progress) + Send>,
+    ) -> BoxFuture<'_, Result<PullReport, FileError>> {
         let pull = move |context: Context| async move {
             let pull = pull(&context, &path, base, options, &progress);
             span::watch!(span::file_read(context.name().key()), pull)
         };
-        counted!(
-            self.domain.metrics(),
-            CountedOperation::FilePull,
-            self.work(Operation::Get, pull)
-        )
+        Box::pin(self.work(Operation::Get, pull))
     }
 
     /// Hands the content to `sink`, in order, in pieces, on the client's own thread. Each block is read atomically, the file
@@ -82,6 +92,11 @@ impl File {
         &self,
         sink: impl FnMut(&Bytes) -> io::Result<()> + Send + 'static,
     ) -> Result<u64, FileError> {
+        let read = self.read_into(Box::new(sink));
+        counted!(self.domain.metrics(), CountedOperation::FileRead, read)
+    }
+
+    fn read_into(&self, sink: BoxedSink) -> BoxFuture<'_, Result<u64, FileError>> {
         let read = move |context: Context| async move {
             let read = async {
                 let chain = walk(&context, None).await?;
@@ -96,11 +111,7 @@ impl File {
             };
             span::watch!(span::file_read(context.name().key()), read)
         };
-        counted!(
-            self.domain.metrics(),
-            CountedOperation::FileRead,
-            self.work(Operation::Get, read)
-        )
+        Box::pin(self.work(Operation::Get, read))
     }
 }
 

@@ -13,6 +13,7 @@ use areo_core::fragment::file::{self as core_file, Chain};
 use areo_core::fragment::identify;
 use areo_core::fragment::update::{self, Chunk, Source, UpdateError, UpdateReport};
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use serde::Serialize;
 use std::fs;
 use std::io;
@@ -74,7 +75,17 @@ impl File {
         options: PushOptions,
         progress: impl Fn(Progress) -> ControlFlow<()> + Send + 'static,
     ) -> Result<PushReport, FileError> {
-        let (path, base) = (path.to_owned(), base.cloned());
+        let local = (path.to_owned(), base.cloned());
+        let pushed = self.push_telling(local, options, Box::new(progress));
+        counted!(self.domain.metrics(), CountedOperation::FilePush, pushed)
+    }
+
+    fn push_telling(
+        &self,
+        (path, base): (PathBuf, Option<Base>),
+        options: PushOptions,
+        progress: Box<dyn Fn(Progress) -> ControlFlow<()> + Send>,
+    ) -> BoxFuture<'_, Result<PushReport, FileError>> {
         let push = move |context: Context| async move {
             let chunking = options.chunking.or(base.as_ref().map(Base::chunking));
             let push = Push {
@@ -87,11 +98,7 @@ impl File {
             let run = push.run(base.map(|base| base.chain));
             span::watch!(span::file_update(context.name().key()), run)
         };
-        counted!(
-            self.domain.metrics(),
-            CountedOperation::FilePush,
-            self.work(Operation::Put, push)
-        )
+        Box::pin(self.work(Operation::Put, push))
     }
 }
 

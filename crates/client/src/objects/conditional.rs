@@ -13,6 +13,7 @@ use areo_core::object::Name;
 use areo_core::tag::{ClientId, Writer};
 use areo_trust::grant::Verb;
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use std::time::Duration;
 use tokio::io::AsyncRead;
 
@@ -138,23 +139,29 @@ impl Domain {
         )
     }
 
-    async fn delete_covering(&self, key: &str, version: Version) -> Result<Version, Error> {
-        use areo_core::dsm::coverable::CoverableOutcome;
-        let tombstone = tombstone_on(version)?;
-        let name = Name::user(key)?;
-        let delete = move |context: Context| async move {
-            let deleted = context
-                .handle()
-                .put_if(context.name(), &tombstone, Some(version))
-                .await;
-            deleted.map_err(|error| context.write_error(&error))
-        };
-        match self.run(Operation::Delete, name, delete).await? {
-            CoverableOutcome::Changed(version) => Ok(version),
-            CoverableOutcome::Unchanged(found) => {
-                Err(version_conflict(&self.known, key, Some(version), found))
+    fn delete_covering<'a>(
+        &'a self,
+        key: &'a str,
+        version: Version,
+    ) -> BoxFuture<'a, Result<Version, Error>> {
+        Box::pin(async move {
+            use areo_core::dsm::coverable::CoverableOutcome;
+            let tombstone = tombstone_on(version)?;
+            let name = Name::user(key)?;
+            let delete = move |context: Context| async move {
+                let deleted = context
+                    .handle()
+                    .put_if(context.name(), &tombstone, Some(version))
+                    .await;
+                deleted.map_err(|error| context.write_error(&error))
+            };
+            match self.run(Operation::Delete, name, delete).await? {
+                CoverableOutcome::Changed(version) => Ok(version),
+                CoverableOutcome::Unchanged(found) => {
+                    Err(version_conflict(&self.known, key, Some(version), found))
+                }
             }
-        }
+        })
     }
 
     /// Writes in place of a version that cannot be read any more that it is lost, so that a change of the domain can be finished. Reads of the
@@ -163,14 +170,19 @@ impl Domain {
     ///
     /// # Errors
     /// As [`Domain::compare_and_put`], but for the conflict.
-    pub async fn leave_unreadable(&self, object: &LostObject) -> Result<bool, Error> {
-        let (name, version) = (object.name.clone(), object.version);
-        let leave = move |context: Context| async move {
-            let domain = context.handle();
-            let left = domain.leave_unreadable(context.name(), version).await;
-            left.map_err(|error| context.write_error(&error))
-        };
-        self.run(Operation::Put, name, leave).await
+    pub fn leave_unreadable<'a>(
+        &'a self,
+        object: &'a LostObject,
+    ) -> BoxFuture<'a, Result<bool, Error>> {
+        Box::pin(async move {
+            let (name, version) = (object.name.clone(), object.version);
+            let leave = move |context: Context| async move {
+                let domain = context.handle();
+                let left = domain.leave_unreadable(context.name(), version).await;
+                left.map_err(|error| context.write_error(&error))
+            };
+            self.run(Operation::Put, name, leave).await
+        })
     }
 
     /// Changes the object based on its current value: reads it, has `change` make the next value of it (`None`: leave
@@ -180,10 +192,10 @@ impl Domain {
     ///
     /// # Errors
     /// As [`Domain::compare_and_put`]; [`Error::VersionConflict`] if others were faster each time.
-    pub async fn update(
+    pub async fn update<B: Into<Bytes>>(
         &self,
         key: &str,
-        mut change: impl FnMut(Option<&Object>) -> Option<Bytes>,
+        mut change: impl FnMut(Option<&Object>) -> Option<B>,
     ) -> Result<Option<Version>, Error> {
         self.require_one_winner()?;
         for attempt in 0.. {
@@ -210,21 +222,23 @@ impl Domain {
     }
 
     /// A random while, so that clients that met do not meet again.
-    async fn pause(&self, most: Duration) {
-        use areo_core::env::Env;
-        let pause = move |context: Context| async move {
-            let env = &context.client.env;
-            let most = u64::try_from(most.as_micros()).unwrap_or(u64::MAX).max(1);
-            env.sleep(Duration::from_micros(env.random() % most)).await;
-        };
-        self.begin(
-            crate::session::Deadline::Timeout,
-            Operation::Put,
-            None,
-            pause,
-        )
-        .end()
-        .await;
+    fn pause(&self, most: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            use areo_core::env::Env;
+            let pause = move |context: Context| async move {
+                let env = &context.client.env;
+                let most = u64::try_from(most.as_micros()).unwrap_or(u64::MAX).max(1);
+                env.sleep(Duration::from_micros(env.random() % most)).await;
+            };
+            self.begin(
+                crate::session::Deadline::Timeout,
+                Operation::Put,
+                None,
+                pause,
+            )
+            .end()
+            .await;
+        })
     }
 
     pub(crate) fn require_one_winner(&self) -> Result<(), Error> {
@@ -238,33 +252,37 @@ impl Domain {
 
     /// Writes a value that is no longer than a block, on a condition, for the request of this name. Not applied where the domain has
     /// ceased to be conditional, also if this handle has not heard of that.
-    pub(crate) async fn decide(
+    pub(crate) fn decide(
         &self,
         operation: Operation,
         name: Name,
         value: Value,
         (condition, request): (Condition, u128),
-    ) -> Result<Version, Error> {
-        let key = name.user_key().to_owned();
-        let verbs: &[Verb] = match (operation, value.deleted) {
-            (Operation::Stat, _) => &[Verb::Write, Verb::Delete],
-            (_, true) => &[Verb::Delete],
-            (_, false) => &[Verb::Write],
-        };
-        let write = move |context: Context| async move {
-            context.demand(verbs)?;
-            let domain = context.handle();
-            let wish = Wish {
-                request,
-                ..domain.client.wish(&value, condition)
+    ) -> BoxFuture<'_, Result<Version, Error>> {
+        Box::pin(async move {
+            let key = name.user_key().to_owned();
+            let verbs: &[Verb] = match (operation, value.deleted) {
+                (Operation::Stat, _) => &[Verb::Write, Verb::Delete],
+                (_, true) => &[Verb::Delete],
+                (_, false) => &[Verb::Write],
             };
-            let decided = domain.put_decided(context.name(), wish).await;
-            decided.map_err(|error| context.write_error(&error))
-        };
-        match self.run(operation, name, write).await? {
-            WriteDecision::Written { tag, .. } => Ok(tag),
-            WriteDecision::Conflict(found) => Err(conflict(&self.known, &key, condition, found)),
-        }
+            let write = move |context: Context| async move {
+                context.demand(verbs)?;
+                let domain = context.handle();
+                let wish = Wish {
+                    request,
+                    ..domain.client.wish(&value, condition)
+                };
+                let decided = domain.put_decided(context.name(), wish).await;
+                decided.map_err(|error| context.write_error(&error))
+            };
+            match self.run(operation, name, write).await? {
+                WriteDecision::Written { tag, .. } => Ok(tag),
+                WriteDecision::Conflict(found) => {
+                    Err(conflict(&self.known, &key, condition, found))
+                }
+            }
+        })
     }
 }
 

@@ -11,6 +11,7 @@ use areo_core::dsm::coverable::CoverableOutcome;
 use areo_core::limits;
 use areo_core::object::Name;
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 
 impl Domain {
     /// Writes the object if `version` is its newest; with `None`, if there is no such object. Otherwise writes
@@ -44,31 +45,33 @@ impl Domain {
         )
     }
 
-    async fn write_covering(
-        &self,
-        key: &str,
+    fn write_covering<'a>(
+        &'a self,
+        key: &'a str,
         value: Bytes,
         version: Option<Version>,
         options: PutOptions,
-    ) -> Result<Version, Error> {
-        let name = Name::user(key)?;
-        let (bytes, limit_bytes) = (value.len() as u64, limits::DEFAULT_VALUE_BYTES);
-        if bytes > limit_bytes {
-            let reason = Invalid::ValueTooLarge { bytes, limit_bytes };
-            return Err(Error::Invalid { reason });
-        }
-        let value = value_to_put(value, options)?;
-        let write = move |context: Context| async move {
-            let covered = context
-                .handle()
-                .put_if(context.name(), &value, version)
-                .await;
-            covered.map_err(|error| context.write_error(&error))
-        };
-        let found = match self.run(Operation::Put, name, write).await? {
-            CoverableOutcome::Changed(version) => return Ok(version),
-            CoverableOutcome::Unchanged(found) => found,
-        };
-        Err(version_conflict(&self.known, key, version, found))
+    ) -> BoxFuture<'a, Result<Version, Error>> {
+        Box::pin(async move {
+            let name = Name::user(key)?;
+            let (bytes, limit_bytes) = (value.len() as u64, limits::DEFAULT_VALUE_BYTES);
+            if bytes > limit_bytes {
+                let reason = Invalid::ValueTooLarge { bytes, limit_bytes };
+                return Err(Error::Invalid { reason });
+            }
+            let value = value_to_put(value, options)?;
+            let write = move |context: Context| async move {
+                let covered = context
+                    .handle()
+                    .put_if(context.name(), &value, version)
+                    .await;
+                covered.map_err(|error| context.write_error(&error))
+            };
+            let found = match self.run(Operation::Put, name, write).await? {
+                CoverableOutcome::Changed(version) => return Ok(version),
+                CoverableOutcome::Unchanged(found) => found,
+            };
+            Err(version_conflict(&self.known, key, version, found))
+        })
     }
 }

@@ -10,7 +10,8 @@
 
 use super::change::wanted;
 use super::{
-    Change, Progress, ReconfigError, UnreachableServer, counting, path, reconfigure, resume,
+    BoxedProgress, Change, Progress, ReconfigError, UnreachableServer, counting, path, reconfigure,
+    resume,
 };
 use crate::choice::{self, InvalidChoice};
 use crate::cluster::{ConfigurationInfo, Health, Names, ROOT_DOMAIN};
@@ -21,6 +22,7 @@ use crate::session::{Context, KnownDomain, STATUS_PATIENCE};
 use crate::{ServerId, ServerInfo};
 use areo_core::config::{Configuration, Members};
 use areo_core::gather;
+use futures_util::future::BoxFuture;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -116,16 +118,21 @@ impl Departure {
         progress: impl Fn(Progress) + Send + 'static,
     ) -> Result<ConfigurationInfo, ReconfigError> {
         let step = self.step.clone().map_err(ReconfigError::from)?;
+        let left = self.run_telling(step, Box::new(progress));
+        counted!(self.domain.metrics(), CountedOperation::Reconfigure, left)
+    }
+
+    fn run_telling(
+        &self,
+        step: Step,
+        progress: BoxedProgress,
+    ) -> BoxFuture<'_, Result<ConfigurationInfo, ReconfigError>> {
         let (server, successor) = (self.server, self.successor.clone());
         let progress = counting(self.domain.metrics(), progress);
         let work = move |context| async move {
             leave(&context, server, step.change, &successor, &progress).await
         };
-        counted!(
-            self.domain.metrics(),
-            CountedOperation::Reconfigure,
-            self.domain.work(Operation::Reconfigure, None, work)
-        )
+        Box::pin(self.domain.work(Operation::Reconfigure, None, work))
     }
 }
 

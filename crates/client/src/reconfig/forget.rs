@@ -16,6 +16,7 @@ const DOMAINS_AT_ONCE: usize = 64;
 
 /// A server that was not forgotten.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ForgetError {
     /// There is no such server, or there are several.
     #[error("{error}")]

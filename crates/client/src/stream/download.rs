@@ -16,6 +16,7 @@ use areo_core::limits;
 use areo_core::object::{Block as PlacedBlock, Name};
 use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, Digest};
+use futures_util::future::BoxFuture;
 use std::collections::VecDeque;
 use std::ops::Range;
 use tokio::sync::{mpsc, oneshot};
@@ -78,34 +79,36 @@ impl ObjectStream {
         ObjectStream::open_in(Span::none(), domain, name, wanted).await
     }
 
-    async fn open_in(
+    fn open_in(
         span: Span,
         domain: &Domain,
         name: Name,
         wanted: Wanted,
-    ) -> Result<ObjectStream, Error> {
-        let (sender, opened) = oneshot::channel();
-        let (parts_sender, parts) = mpsc::channel(1);
-        let key = name.key().to_owned();
-        let work = move |context| async move {
-            span::watch!(span, run(context, wanted, sender, parts_sender))
-        };
-        let work = domain.begin(Deadline::Idle, Operation::Get, Some(name), work);
-        let Ok(opened) = opened.await else {
-            let ended = work.end().await;
-            return Err(ended.expect_err("it ends before it has begun only for a reason"));
-        };
-        let is_whole = opened.is_whole;
-        Ok(ObjectStream {
-            domain: domain.clone(),
-            key,
-            opened,
-            parts,
-            work: Some(work),
-            pieces: VecDeque::new(),
-            digest: is_whole.then(|| Digest::new(CrcAlgorithm::Crc32Iscsi)),
-            bytes: 0,
-            running: None,
+    ) -> BoxFuture<'_, Result<ObjectStream, Error>> {
+        Box::pin(async move {
+            let (sender, opened) = oneshot::channel();
+            let (parts_sender, parts) = mpsc::channel(1);
+            let key = name.key().to_owned();
+            let work = move |context| async move {
+                span::watch!(span, run(context, wanted, sender, parts_sender))
+            };
+            let work = domain.begin(Deadline::Idle, Operation::Get, Some(name), work);
+            let Ok(opened) = opened.await else {
+                let ended = work.end().await;
+                return Err(ended.expect_err("it ends before it has begun only for a reason"));
+            };
+            let is_whole = opened.is_whole;
+            Ok(ObjectStream {
+                domain: domain.clone(),
+                key,
+                opened,
+                parts,
+                work: Some(work),
+                pieces: VecDeque::new(),
+                digest: is_whole.then(|| Digest::new(CrcAlgorithm::Crc32Iscsi)),
+                bytes: 0,
+                running: None,
+            })
         })
     }
 

@@ -10,7 +10,7 @@ use crate::domain::Domain;
 use crate::error::{Error, Invalid, Operation};
 use crate::metrics::{CountedOperation, counted};
 use crate::object::{Metadata, PutOptions, now_ms};
-use crate::session::{Context, Deadline};
+use crate::session::{Context, Deadline, RunningJob};
 use crate::span;
 use areo_core::dsm::conditional::Condition;
 use areo_core::dsm::large::parts::{Publication, PublishOutcome};
@@ -21,6 +21,7 @@ use areo_core::object::{Name, Part, PartList};
 use areo_core::tag::Writer;
 use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, Digest, checksum_combine};
+use futures_util::future::BoxFuture;
 use std::fmt;
 use std::str::FromStr;
 use tokio::io::AsyncRead;
@@ -120,11 +121,13 @@ impl Domain {
     ///
     /// # Errors
     /// [`Error::Invalid`] in a domain that keeps values whole.
-    pub async fn begin_parts(&self) -> Result<UploadId, Error> {
-        self.check_blocks()?;
-        let draw = |context: Context| async move { context.client.next_upload() };
-        let begun = self.begin(Deadline::Timeout, Operation::Put, None, draw);
-        Ok(UploadId(begun.end().await))
+    pub fn begin_parts(&self) -> BoxFuture<'_, Result<UploadId, Error>> {
+        Box::pin(async move {
+            self.check_blocks()?;
+            let draw = |context: Context| async move { context.client.next_upload() };
+            let begun = self.begin(Deadline::Timeout, Operation::Put, None, draw);
+            Ok(UploadId(begun.end().await))
+        })
     }
 
     /// Puts a part of an upload, from a source of any length, in blocks of `block_bytes`: 4 KiB to 64 MiB. Several clients may put parts of one
@@ -145,15 +148,13 @@ impl Domain {
         )
     }
 
-    async fn send_part(
+    /// Starts the part: its blocks come by the channel.
+    fn begin_part(
         &self,
-        UploadId(upload): UploadId,
-        mut source: impl AsyncRead + Unpin,
+        upload: Writer,
         block_bytes: u32,
-    ) -> Result<StoredPart, StreamError> {
-        self.check_blocks()?;
-        check_block_bytes(block_bytes)?;
-        let (sender, receiver) = mpsc::channel(1);
+        receiver: mpsc::Receiver<UploadPart>,
+    ) -> RunningJob<Result<Writer, Error>> {
         let work = move |context: Context| async move {
             let lane = context.client.next_writer();
             let target = Target::Lane { upload, lane };
@@ -165,7 +166,19 @@ impl Domain {
             let ended = span::watch!(span::upload(""), put);
             ended.map_err(|(UploadError::Failed(error) | UploadError::GivenUp(error))| error)
         };
-        let work = self.begin(Deadline::Idle, Operation::Put, None, work);
+        self.begin(Deadline::Idle, Operation::Put, None, work)
+    }
+
+    async fn send_part(
+        &self,
+        UploadId(upload): UploadId,
+        mut source: impl AsyncRead + Unpin,
+        block_bytes: u32,
+    ) -> Result<StoredPart, StreamError> {
+        self.check_blocks()?;
+        check_block_bytes(block_bytes)?;
+        let (sender, receiver) = mpsc::channel(1);
+        let work = self.begin_part(upload, block_bytes, receiver);
         let (mut digest, mut length) = (Digest::new(CrcAlgorithm::Crc32Iscsi), 0);
         loop {
             let (next, is_end) = match read_block(&mut source, block_bytes as usize).await {
@@ -220,81 +233,85 @@ impl Domain {
         counted!(self.metrics(), CountedOperation::Put, published)
     }
 
-    async fn publish_stored(
-        &self,
-        key: &str,
+    fn publish_stored<'a>(
+        &'a self,
+        key: &'a str,
         UploadId(upload): UploadId,
-        parts: &[StoredPart],
+        parts: &'a [StoredPart],
         options: PutOptions,
         condition: Condition,
-    ) -> Result<Version, Error> {
-        let name = Name::user(key)?;
-        self.check_blocks()?;
-        check(&options)?;
-        if condition != Condition::Always {
-            self.require_one_winner()?;
-        }
-        let request = options.request;
-        let metadata = Metadata {
-            content_type: options.content_type,
-            user: options.user_metadata,
-            checksum: Some(combined(parts)),
-            etag: options.etag,
-            written_at_ms: options.written_at_ms.or_else(now_ms),
-            ..Metadata::default()
-        };
-        metadata.encode()?;
-        let parts: Vec<Part> = parts.iter().map(StoredPart::part).collect();
-        if PartList::of(upload, upload, &parts).is_none() {
-            let (parts, most) = (parts.len(), limits::LISTED_PARTS);
-            let reason = Invalid::Parts { parts, most };
-            return Err(Error::Invalid { reason });
-        }
-        let list = block_value(PartList::encode_parts(&parts))?;
-        let publish = move |context: Context| async move {
-            let is_conditional = context.latest().dap().is_conditional();
-            let on =
-                (is_conditional || condition != Condition::Always).then_some((condition, request));
-            let publication = Publication {
-                upload,
-                parts: &parts,
-                list: &list,
-                metadata: &metadata,
-                condition: on,
-            };
-            let domain = context.handle();
-            let published = domain.publish_parts(context.name(), &publication);
-            match Box::pin(published).await {
-                Ok(PublishOutcome::Written(version)) => Ok(version),
-                Ok(PublishOutcome::Conflict(found)) => {
-                    let key = context.name().key();
-                    Err(conflict(&context.domain, key, condition, found))
-                }
-                Ok(PublishOutcome::Differs(version)) => {
-                    let reason = Invalid::OtherParts { version };
-                    Err(Error::Invalid { reason })
-                }
-                Err(PublishError::Write(error)) => Err(context.write_error(&error)),
-                Err(PublishError::Swept) => Err(context.swept()),
+    ) -> BoxFuture<'a, Result<Version, Error>> {
+        Box::pin(async move {
+            let name = Name::user(key)?;
+            self.check_blocks()?;
+            check(&options)?;
+            if condition != Condition::Always {
+                self.require_one_winner()?;
             }
-        };
-        self.work(Operation::Put, Some(name), publish).await
+            let request = options.request;
+            let metadata = Metadata {
+                content_type: options.content_type,
+                user: options.user_metadata,
+                checksum: Some(combined(parts)),
+                etag: options.etag,
+                written_at_ms: options.written_at_ms.or_else(now_ms),
+                ..Metadata::default()
+            };
+            metadata.encode()?;
+            let parts: Vec<Part> = parts.iter().map(StoredPart::part).collect();
+            if PartList::of(upload, upload, &parts).is_none() {
+                let (parts, most) = (parts.len(), limits::LISTED_PARTS);
+                let reason = Invalid::Parts { parts, most };
+                return Err(Error::Invalid { reason });
+            }
+            let list = block_value(PartList::encode_parts(&parts))?;
+            let publish = move |context: Context| async move {
+                let is_conditional = context.latest().dap().is_conditional();
+                let on = (is_conditional || condition != Condition::Always)
+                    .then_some((condition, request));
+                let publication = Publication {
+                    upload,
+                    parts: &parts,
+                    list: &list,
+                    metadata: &metadata,
+                    condition: on,
+                };
+                let domain = context.handle();
+                let published = domain.publish_parts(context.name(), &publication);
+                match Box::pin(published).await {
+                    Ok(PublishOutcome::Written(version)) => Ok(version),
+                    Ok(PublishOutcome::Conflict(found)) => {
+                        let key = context.name().key();
+                        Err(conflict(&context.domain, key, condition, found))
+                    }
+                    Ok(PublishOutcome::Differs(version)) => {
+                        let reason = Invalid::OtherParts { version };
+                        Err(Error::Invalid { reason })
+                    }
+                    Err(PublishError::Write(error)) => Err(context.write_error(&error)),
+                    Err(PublishError::Swept) => Err(context.swept()),
+                }
+            };
+            self.work(Operation::Put, Some(name), publish).await
+        })
     }
 
     /// Ends an upload in parts, and removes all that was put for it. One that was published keeps its version. To be repeated after an error.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Unauthorised`].
-    pub async fn abort_parts(&self, UploadId(upload): UploadId) -> Result<(), Error> {
-        let abort = move |context: Context| async move {
-            let aborted = context.handle().abort_parts(upload).await;
-            aborted.map_err(|failed| context.not_applied(&failed))
-        };
-        counted!(
-            self.metrics(),
-            CountedOperation::Delete,
-            self.work(Operation::Delete, None, abort)
-        )
+    pub fn abort_parts(&self, UploadId(upload): UploadId) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(async move {
+            let abort = move |context: Context| async move {
+                let aborted = context.handle().abort_parts(upload).await;
+                aborted.map_err(|failed| context.not_applied(&failed))
+            };
+            counted!(
+                self.metrics(),
+                CountedOperation::Delete,
+                self.work(Operation::Delete, None, abort)
+            )
+        })
     }
 }
 

@@ -13,30 +13,33 @@ use areo_core::limits;
 use areo_core::object::Name;
 use areo_trust::grant::Verb;
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 
 impl Domain {
     /// Writes a value that is no longer than a block.
-    pub(crate) async fn put_at_once(
+    pub(crate) fn put_at_once(
         &self,
         name: Name,
         value: Bytes,
         options: PutOptions,
-    ) -> Result<Version, Error> {
-        let request = options.request;
-        let value = value_to_put(value, options)?;
-        self.run(Operation::Put, name, move |context: Context| async move {
-            context.demand(&[Verb::Write])?;
-            if request != 0 && context.latest().dap().is_conditional() {
-                match put_once(&context, &value, request).await {
-                    // The kinds that may come next know no requests.
-                    Err(WriteError::NotApplied(failed)) if failed.is_not_conditional() => {}
-                    written => return written.map_err(|error| context.write_error(&error)),
+    ) -> BoxFuture<'_, Result<Version, Error>> {
+        Box::pin(async move {
+            let request = options.request;
+            let value = value_to_put(value, options)?;
+            self.run(Operation::Put, name, move |context: Context| async move {
+                context.demand(&[Verb::Write])?;
+                if request != 0 && context.latest().dap().is_conditional() {
+                    match put_once(&context, &value, request).await {
+                        // The kinds that may come next know no requests.
+                        Err(WriteError::NotApplied(failed)) if failed.is_not_conditional() => {}
+                        written => return written.map_err(|error| context.write_error(&error)),
+                    }
                 }
-            }
-            let written = context.handle().put(context.name(), &value).await;
-            written.map_err(|error| context.write_error(&error))
+                let written = context.handle().put(context.name(), &value).await;
+                written.map_err(|error| context.write_error(&error))
+            })
+            .await
         })
-        .await
     }
 }
 

@@ -13,9 +13,8 @@ pub(super) fn of(error: &Error) -> S3Error {
         Error::Unknown { .. } => return unknown(error),
         Error::Unauthorised { .. } => Code::AccessDenied,
         Error::Invalid { reason } => of_invalid(reason),
-        Error::Corrupted { .. } | Error::Undecided { .. } | Error::Obstructed { .. } => {
-            Code::InternalError
-        }
+        // `Corrupted`, `Undecided`, `Obstructed`, and what the library may come to tell apart.
+        _ => Code::InternalError,
     };
     S3Error::new(code, error.to_string())
 }
@@ -69,5 +68,6 @@ pub(super) fn of_creation(error: &CreateDomainError) -> S3Error {
             S3Error::new(Code::ServiceUnavailable, error.to_string())
         }
         CreateDomainError::Other { error } => of(error),
+        error => S3Error::new(Code::InternalError, error.to_string()),
     }
 }

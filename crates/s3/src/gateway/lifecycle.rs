@@ -70,7 +70,11 @@ pub(super) async fn put(domain: &Domain, document: &[u8], key: &str) -> Result<R
 }
 
 /// Carries the rules of all buckets out, again and again, until the gateway stops.
-pub(super) async fn run(gateway: Arc<Gateway>, mut stop: Stop) {
+pub(super) fn start(gateway: &Arc<Gateway>, stop: &Stop) {
+    tokio::spawn(run(Arc::clone(gateway), stop.clone()));
+}
+
+async fn run(gateway: Arc<Gateway>, mut stop: Stop) {
     let work = async {
         loop {
             sleep(gateway.options.lifecycle_every).await;

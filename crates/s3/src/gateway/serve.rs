@@ -2,11 +2,11 @@
 
 use super::timed::TimedWrites;
 use super::{Gateway, lifecycle};
+use futures_util::future::BoxFuture;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
-use std::future::Future;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,19 +47,39 @@ impl Default for ServeOptions {
 /// Tells a gateway to stop.
 pub type Stop = watch::Receiver<bool>;
 
+/// The stream of a connection: TCP, or TLS over it.
+pub trait Duplex: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Duplex for S {}
+
+/// Makes a stream of a connection, with TLS or without: an error closes that connection.
+pub type Secure =
+    Arc<dyn Fn(TcpStream) -> BoxFuture<'static, io::Result<Box<dyn Duplex>>> + Send + Sync>;
+
+/// Connections without TLS.
+pub fn plain() -> Secure {
+    Arc::new(|stream| Box::pin(async { Ok(Box::new(stream) as Box<dyn Duplex>) }))
+}
+
 /// Takes connections, and carries lifecycle rules out, until `stop` becomes true; requests under way are finished then, within [`ServeOptions::drain`].
-///
-/// `secure` makes a stream of a connection, with TLS or without: an error closes that connection.
-pub async fn serve<S, F>(
+pub fn serve(
     gateway: Arc<Gateway>,
     listener: TcpListener,
     options: ServeOptions,
-    (secure, mut stop): (impl Fn(TcpStream) -> F + Clone + Send + 'static, Stop),
-) where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    F: Future<Output = io::Result<S>> + Send + 'static,
-{
-    tokio::spawn(lifecycle::run(Arc::clone(&gateway), stop.clone()));
+    secure: Secure,
+    stop: Stop,
+) -> BoxFuture<'static, ()> {
+    Box::pin(take_connections(gateway, listener, options, secure, stop))
+}
+
+async fn take_connections(
+    gateway: Arc<Gateway>,
+    listener: TcpListener,
+    options: ServeOptions,
+    secure: Secure,
+    mut stop: Stop,
+) {
+    lifecycle::start(&gateway, &stop);
     let places = Arc::new(Semaphore::new(options.connections));
     loop {
         let place = Arc::clone(&places).acquire_owned();
@@ -102,10 +122,7 @@ pub async fn serve<S, F>(
     }
 }
 
-async fn connection<S>(gateway: Arc<Gateway>, stream: S, mut stop: Stop)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
+async fn connection(gateway: Arc<Gateway>, stream: Box<dyn Duplex>, mut stop: Stop) {
     let service = service_fn(move |request| {
         let gateway = Arc::clone(&gateway);
         async move { Ok::<_, Infallible>(gateway.answer(request).await) }

@@ -45,5 +45,6 @@ fn forget_failure(error: ForgetError) -> Failure {
             Failure::new(Code::Precondition, error.to_string())
         }
         ForgetError::Other { error } => failure(error),
+        error => Failure::new(Code::Other, error.to_string()),
     }
 }

@@ -5,7 +5,7 @@
 use crate::cluster::wait_until;
 use areo_check::{Event, EventKind, Kind};
 use areo_client::blocking::wait;
-use areo_client::{Client, ConnectOptions, Domain, Error, PutOptions, Version};
+use areo_client::{Client, ConnectOptions, Domain, Error, Version};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -112,7 +112,7 @@ type SeenVersion = (Option<String>, Option<Version>);
 /// Writes the text, followed by enough to make a value of it.
 fn write(domain: &Domain, key: &str, text: &str) -> Result<SeenVersion, Error> {
     let value = format!("{text:_<VALUE_BYTES$}");
-    let version = wait(domain.put(key, value, PutOptions::default()))?;
+    let version = wait(domain.put(key, value))?;
     Ok((None, Some(version)))
 }
 
