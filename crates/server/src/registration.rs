@@ -38,6 +38,8 @@ const NO_TOKEN: &str = "its cluster has keys: have a token made there (`areo tok
 const ASK_SEEDS_AGAIN: Duration = Duration::from_millis(300);
 /// The longest wait for the answer of one address.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// The time after which an attempt names the servers that it waits for.
+const LATE: Duration = Duration::from_secs(2);
 /// The wait between two attempts.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Addresses that are asked at once.
@@ -172,6 +174,7 @@ impl Registrar {
             let (record, root) = (&self.record, self.access.within(ATTEMPT));
             let answers = async |known: &ServerRecord| self.is_occupied(identity, known).await;
             let attempt = root.start(&mut starting, record, &mut write, answers);
+            let attempt = self.say_if_late(attempt);
             tokio::select! {
                 outcome = attempt => match outcome {
                     Ok(started) => {
@@ -195,6 +198,29 @@ impl Registrar {
                 left = self.hear_more(identity, &unheard, &mut heard) => unheard = left?,
             }
         }
+    }
+
+    /// Takes an attempt to its end. If that is late, a line of the log names the servers that owe their answers.
+    async fn say_if_late<T>(&self, attempt: impl Future<Output = T>) -> T {
+        let mut attempt = std::pin::pin!(attempt);
+        tokio::select! {
+            biased;
+            outcome = &mut attempt => return outcome,
+            () = tokio::time::sleep(LATE) => {}
+        }
+        let name = |server: ServerId| {
+            let mut known = self.known.iter();
+            let record = known.find(|record| record.id == server);
+            record.map_or_else(|| self.access.worker.name_of(server), |it| it.name.clone())
+        };
+        let owing = self.network().owing(LATE / 2).into_iter();
+        let mut names: Vec<String> = owing.map(name).collect();
+        names.sort();
+        tracing::info!(
+            servers = names.join(", "),
+            "waiting for members of the root domain"
+        );
+        attempt.await
     }
 
     /// Answers those who want to know how the cluster is, one after the other.

@@ -326,6 +326,11 @@ impl Cluster {
         file.expect("there is room for a log")
     }
 
+    /// The log of a server that this test started itself.
+    pub(crate) fn own_log(&self, server: &str) -> String {
+        std::fs::read_to_string(self.logs.path().join(server)).expect("it was started")
+    }
+
     /// The options with which the library reaches it.
     pub(crate) fn options(&self) -> ConnectOptions {
         ConnectOptions::of(&self.file()).expect("`areo up` wrote it")

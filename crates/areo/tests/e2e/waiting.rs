@@ -34,6 +34,15 @@ fn a_ready_cluster_is_shown_and_another_one_says_what_it_lacks() {
     cluster
         .run(&short)
         .refused(5, &["2 of 3 needed servers of the root domain"]);
+    cluster.kill("s4");
+    cluster.start_server("s1");
+    let line = "waiting for members of the root domain";
+    wait_until(|| cluster.own_log("s1").contains(line));
+    let log = cluster.own_log("s1");
+    let line = log.lines().find(|it| it.contains(line)).unwrap();
+    for (server, is_away) in [("s2", true), ("s3", true), ("s4", true), ("s5", false)] {
+        assert_eq!(line.contains(server), is_away, "{line}");
+    }
 }
 
 /// The commands on a cluster of five of which s1 and s2 are away.
