@@ -41,8 +41,8 @@ pub fn count(out: Output, what: &str, total: u64) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let template = match out.colour {
-        true => "{msg} {bar:30.cyan/dim} {pos}/{len} {eta:.dim}{prefix}",
-        false => "{msg} {bar:30} {pos}/{len} {eta}{prefix}",
+        true => "{msg} {bar:30.cyan/dim} {pos}/{len} {eta:.dim} left{prefix}",
+        false => "{msg} {bar:30} {pos}/{len} {eta} left{prefix}",
     };
     shown(total.into(), style(template), what)
 }
@@ -134,14 +134,15 @@ fn waiting(servers: &[String]) -> String {
     }
 }
 
-/// Runs an operation that sends a value, as [`naming`] does; the bar says how much has left, and goes with the operation.
+/// Runs an operation that sends a value, as [`naming`] does; the bar says how much of the value has left, and goes with the operation.
+/// All of it is `expected` bytes to servers.
 pub(crate) async fn sending<T>(
-    bar: ProgressBar,
+    (bar, expected): (ProgressBar, u64),
     client: &Client,
     operation: impl Future<Output = T>,
 ) -> T {
     let sent = async || client.traffic().await.sent_bytes;
-    let watch = async |before| watch_sent(&bar, before, sent).await;
+    let watch = async |before| watch_sent((&bar, expected), before, sent).await;
     let result = naming(&bar, client, watched(&bar, sent, watch, operation)).await;
     bar.finish_and_clear();
     result
@@ -165,28 +166,31 @@ async fn watched<T>(
     }
 }
 
-async fn watch_sent(bar: &ProgressBar, before: u64, counter: impl AsyncFn() -> u64) -> Infallible {
+async fn watch_sent(
+    (bar, expected): (&ProgressBar, u64),
+    before: u64,
+    counter: impl AsyncFn() -> u64,
+) -> Infallible {
     loop {
         sleep(TICK).await;
-        advance(bar, counter().await - before);
+        advance(bar, counter().await - before, expected);
     }
 }
 
-/// Moves the bar. Bytes that are sent again come on top of the expected number.
-fn advance(bar: &ProgressBar, bytes: u64) {
-    if bar.length().is_some_and(|length| length < bytes) {
-        bar.set_length(bytes);
-    }
-    bar.set_position(bytes);
+/// Moves the bar to the share of the expected bytes that was sent. What is sent again comes on top of these: the bar waits at its end.
+fn advance(bar: &ProgressBar, sent: u64, expected: u64) {
+    let length = u128::from(bar.length().unwrap_or(0));
+    let share = length * u128::from(sent.min(expected)) / u128::from(expected.max(1));
+    bar.set_position(share as u64);
 }
 
 fn bar_template(out: Output) -> &'static str {
     match out.colour {
         true => {
-            "{msg} {bar:30.cyan/dim} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec}{prefix}"
+            "{msg} {bar:30.cyan/dim} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec} {eta:.dim} left{prefix}"
         }
         false => {
-            "{msg} {bar:30} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec}{prefix}"
+            "{msg} {bar:30} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec} {eta} left{prefix}"
         }
     }
 }
@@ -248,13 +252,16 @@ mod tests {
     }
 
     #[test]
-    fn a_bar_follows_what_was_sent_and_grows_with_what_is_sent_again() {
+    fn a_bar_shows_the_sent_share_of_the_value_and_no_more() {
         let bar = ProgressBar::hidden();
         bar.set_length(25);
-        until(&bar, 20, watch_sent(&bar, 100, growing(10)));
-        assert_eq!(bar.length(), Some(25));
-        until(&bar, 30, watch_sent(&bar, 100, growing(10)));
-        assert_eq!(bar.length(), Some(30));
+        until(&bar, 10, watch_sent((&bar, 50), 100, growing(10)));
+        until(&bar, 25, watch_sent((&bar, 50), 100, growing(35)));
+        advance(&bar, 1000, 50);
+        assert_eq!((bar.position(), bar.length()), (25, Some(25)));
+        let spinner = ProgressBar::hidden();
+        advance(&spinner, 1000, 0);
+        assert_eq!(spinner.position(), 0, "of a length that is not known");
     }
 
     #[test]

@@ -122,8 +122,10 @@ async fn put(
     let promise = promise.transpose()?;
     let bar = match source.is_typed() {
         true => progress::hidden(),
-        false => bar(out, &domain.configuration(), source.expected()),
+        false => bar(out, source.expected()),
     };
+    let length = source.expected().unwrap_or(0);
+    let bar = (bar, to_send(&domain.configuration(), length));
     let is_small = source.expected().is_some_and(|bytes| bytes < COPIED_BYTES);
     let put = async {
         match &args.if_version {
@@ -188,15 +190,16 @@ pub(super) async fn sweep_a_little(domain: &Domain) {
     let _ = tokio::time::timeout(SWEEP_PATIENCE, sweep).await;
 }
 
-fn bar(out: Output, configuration: &ConfigurationInfo, expected: Option<u64>) -> ProgressBar {
+fn bar(out: Output, expected: Option<u64>) -> ProgressBar {
     let Some(length) = expected else {
         return progress::spinner(out, "writing");
     };
-    let what = format!("writing {}", show_size(length));
     match length {
         ..COPIED_BYTES => progress::hidden(),
-        COPIED_BYTES..progress::SHOWN_BYTES => progress::spinner(out, &what),
-        length => progress::bar(out, &what, to_send(configuration, length)),
+        COPIED_BYTES..progress::SHOWN_BYTES => {
+            progress::spinner(out, &format!("writing {}", show_size(length)))
+        }
+        length => progress::bar(out, "writing", length),
     }
 }
 
