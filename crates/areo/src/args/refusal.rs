@@ -123,10 +123,15 @@ fn tip(error: &clap::Error) -> Option<&'static str> {
     let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else {
         return None;
     };
-    if !parents(error).is_empty() {
-        return None;
-    }
+    let parents = parents(error).join(" ");
     Some(match name.as_str() {
+        "mv" | "rename" if parents == "domain" => {
+            "a domain keeps its name: `areo backup OLD DIR` and `areo restore DIR --as NEW` copy it"
+        }
+        "mv" | "rename" if parents == "server" => {
+            "a server keeps its name: `areo server replace OLD` gives its place to one of another name"
+        }
+        _ if !parents.is_empty() => return None,
         "copy" | "sync" | "upload" | "download" => {
             "`areo cp -r FOLDER areo://DOMAIN/PREFIX` copies a folder, `areo put KEY FILE` writes a file, `areo get KEY FILE` reads one"
         }
@@ -209,13 +214,17 @@ mod tests {
 
     #[test]
     fn advice_fits_the_command() {
-        for nested in [["server", "rename", "a"], ["domain", "rename", "a"]] {
-            let text = shown(&nested);
-            assert!(!text.contains("areo get"), "{text}");
+        for (noun, does) in [
+            ("server", "server replace OLD"),
+            ("domain", "restore DIR --as NEW"),
+            ("key", ""),
+        ] {
+            let text = shown(&[noun, "rename", "a"]);
+            assert!(!text.contains("areo get") && text.contains(does), "{text}");
         }
         assert!(shown(&["rename", "a"]).contains("`areo put` it under"));
-        let nested = Cli::try_parse_from(["areo", "domain", "mv", "a"]).unwrap_err();
-        assert_eq!(sentence(&nested), "there is no command 'domain mv'");
+        let nested = Cli::try_parse_from(["areo", "repair", "mv", "a"]).unwrap_err();
+        assert_eq!(sentence(&nested), "there is no command 'repair mv'");
         for words in [
             &["put", "-r", "a", "b"][..],
             &["get", "-R", "a"],

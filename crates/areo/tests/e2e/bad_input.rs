@@ -24,7 +24,7 @@ fn keys_and_values_that_cannot_be() {
     fs::create_dir(path("folder")).unwrap();
     cluster
         .run(&["put", "a", &path("folder")])
-        .refused(1, &["is a directory"]);
+        .refused(1, &["is a directory", "`areo cp -r`"]);
     let pair = format!("x={}", "v".repeat(2048));
     cluster
         .run_with(&["put", "a", "--meta", &pair], b"v")

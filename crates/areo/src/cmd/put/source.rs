@@ -56,7 +56,7 @@ impl Source {
         let metadata = reader.metadata().map_err(failed)?;
         if metadata.is_dir() {
             return Err(Failure::other(format!(
-                "{name} is a directory, an object holds one file: put its files one by one"
+                "{name} is a directory, an object holds one file: `areo cp -r` copies folders"
             )));
         }
         let file = match metadata.is_file() {
