@@ -11,7 +11,7 @@ pub(crate) use bench::{
 pub(crate) use probe::{Probe, ProbeS3};
 pub(crate) use sim::{Explore, Measure, SchedulerWord, Sim, SimOptions};
 
-use areo::args::{Common, SCREEN};
+use areo::args::{Common, SCREEN, VERSION};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
@@ -21,11 +21,11 @@ use std::path::PathBuf;
 #[derive(Parser, Debug)]
 #[command(
     name = "areo-lab",
-    version,
+    version = VERSION,
     max_term_width = 100,
     subcommand_required = true
 )]
-#[command(arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(arg_required_else_help = true)]
 #[command(help_template = SCREEN)]
 #[command(after_help = "\
 Servers are processes of the product: the program `areo` beside this one, or --areo PATH.
