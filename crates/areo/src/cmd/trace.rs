@@ -197,6 +197,11 @@ fn chosen(mut traces: Vec<Trace>, args: &args::Trace) -> Vec<Trace> {
             traces.truncate(count);
         }
         Which::Slow => {
+            // Requests of which the operation is not known, which are of other users, are shown where there is nothing else.
+            let is_operation = |trace: &Trace| trace.name().starts_with("areo.");
+            if traces.iter().any(is_operation) {
+                traces.retain(is_operation);
+            }
             traces.sort_by_key(|trace| std::cmp::Reverse(trace.duration_ns()));
             let mut of_kind: BTreeMap<String, usize> = BTreeMap::new();
             traces.retain(|trace| {
@@ -336,4 +341,45 @@ fn summary(out: Output, rows: &[Row]) -> Outcome {
     };
     let rows: Vec<Vec<String>> = rows.iter().map(row).collect();
     out.table(&columns, &rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use areo_telemetry::SpanId;
+
+    /// Names of those that `areo trace slow` shows of traces with one span each.
+    fn slow(names: &[&'static str]) -> Vec<String> {
+        let record = |(number, name): (usize, &&'static str)| SpanRecord {
+            trace: TraceId(number as u128),
+            span: SpanId(1),
+            parent: None,
+            local_root: true,
+            name: (*name).into(),
+            process: "s1".into(),
+            start_ns: 0,
+            duration_ns: number as u64,
+            attributes: BTreeMap::new(),
+        };
+        let records: Vec<SpanRecord> = names.iter().enumerate().map(record).collect();
+        let args = args::Trace {
+            which: Which::Slow,
+            both: Vec::new(),
+            count: 1,
+            list: false,
+            since: None,
+            html: None,
+        };
+        let chosen = chosen(Trace::assemble(records), &args);
+        chosen.iter().map(|trace| trace.name().to_owned()).collect()
+    }
+
+    #[test]
+    fn requests_of_others_do_not_stand_beside_operations() {
+        let requests = ["server.access", "server.list", "server.access"];
+        assert_eq!(slow(&requests), ["server.access", "server.list"]);
+        let operations = ["areo.read", "areo.sweep", "areo.read"];
+        let both = [requests, operations].concat();
+        assert_eq!(slow(&both), ["areo.read", "areo.sweep"]);
+    }
 }
