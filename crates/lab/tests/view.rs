@@ -4,7 +4,7 @@
 
 use areo_telemetry::view;
 use rquickjs::{Context, Ctx, FromJs, Runtime};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -59,9 +59,11 @@ fn median(mut figures: Vec<f64>) -> f64 {
     }
 }
 
+/// There is a cell with the figure, alone or before the least and the most of several runs.
 #[track_caller]
 fn has_cell(html: &str, cell: &str) {
-    assert!(html.contains(&format!("<td>{cell}</td>")), "no cell {cell}");
+    let ways = ["</td>", " ("].map(|end| format!("<td>{cell}{end}"));
+    assert!(ways.iter().any(|way| html.contains(way)), "no cell {cell}");
 }
 
 #[test]
@@ -195,19 +197,184 @@ fn an_experiment_is_drawn_with_every_figure() {
     for one in list(&report, "comparisons") {
         has_cell(&html, &short(number(&one["ratio"]["median"])));
     }
-    // A line for each variant, in a plot of reads and in one of writes.
-    let pictures = pictures(&report);
-    let names: Vec<&str> = pictures.iter().map(|(name, _)| &**name).collect();
+    // One size alone is no axis: a bar for each variant, in a picture of reads and in one of writes.
+    let names = |report: &Value| -> Vec<String> {
+        let all = pictures(report).into_iter();
+        all.map(|(name, _)| name).collect()
+    };
     assert_eq!(
-        names,
+        names(&report),
         [
-            "by-size-mib-latency-of-a-read",
-            "by-size-mib-latency-of-a-write"
+            "by-variant-latency-of-a-read",
+            "by-variant-latency-of-a-write"
         ]
     );
-    for (_, svg) in &pictures {
-        assert_eq!(svg.matches("<polyline").count(), points.len());
+    for (_, svg) in &pictures(&report) {
+        assert_eq!(svg.matches("<rect").count(), 1 + points.len());
     }
+    // With a second size there is a line for each variant.
+    let mut two = report.clone();
+    let larger = points.iter().cloned().map(|mut point| {
+        point["setting"]["size"] = (8 << 20).into();
+        point["values"]["read_ms"] = json!({ "median": 90, "min": 80, "max": 100 });
+        point
+    });
+    two["points"] = [points, &larger.collect::<Vec<_>>()].concat().into();
+    assert_eq!(names(&two)[0], "by-size-latency-of-a-read");
+    let (_, svg) = &pictures(&two)[0];
+    assert_eq!(svg.matches("<polyline").count(), points.len());
+    for size in ["64 KiB", "8 MiB"] {
+        assert!(svg.contains(&format!(">{size}</text>")), "{size}");
+    }
+}
+
+#[test]
+fn what_differs_from_the_publication_is_a_table_and_runs_are_one_cell() {
+    let mut report = recorded("paper.json");
+    report["points"][0]["values"]["read_ms"] = json!({ "median": 687.4, "min": 673, "max": 701 });
+    let html = html(&report);
+    has_cell(&html, "687 (673 to 701)");
+    let row = |cells: [&str; 3]| {
+        let cells = cells.map(|cell| format!("<td class=\"text\">{cell}</td>"));
+        assert!(html.contains(&cells.concat()), "{cells:?}");
+    };
+    row(["servers", "5", "11"]);
+    row(["", "one machine and loopback", "39 machines and a LAN"]);
+    row(["", "servers keep everything in memory", ""]);
+    row([
+        "sizes",
+        "64 KiB",
+        "1 MiB, 2 MiB, 4 MiB, 8 MiB, 16 MiB, 32 MiB, 64 MiB, 128 MiB, 256 MiB, 512 MiB",
+    ]);
+}
+
+#[test]
+fn marks_of_axes_are_round() {
+    let marks: Vec<String> = draw(
+        &Value::Null,
+        "[steps(0, 46.5, 8), steps(0, 1, 5), steps(9.1, 11.9, 8), steps(3, 3, 5), marksOfPowers(10, 14), marksOfPowers(1, 2000)]
+           .map((all) => all.map(mark).join(' '))
+           .concat([1, 1536, 65536, 2 ** 20, 2 ** 33].map(bytes).join(', '))",
+    );
+    assert_eq!(
+        marks,
+        [
+            "0 10 20 30 40",
+            "0 0.2 0.4 0.6 0.8 1",
+            "9.5 10 10.5 11 11.5",
+            "3",
+            "10 10.5 11 11.5 12 12.5 13 13.5 14",
+            "1 10 100 1k",
+            "1 B, 1.5 KiB, 64 KiB, 1 MiB, 8 GiB"
+        ]
+    );
+}
+
+/// Spans of a put and of a get of the recorded comparison, and the ids of their traces.
+fn samples() -> ([Vec<Value>; 2], [String; 2]) {
+    let report = recorded("peers.json");
+    let all = list(&report, "breakdowns");
+    let samples = ["areo.write", "areo.read"].map(|name| {
+        let samples = all.iter().map(|one| list(one, "sample"));
+        let mut of_name = samples.filter(|spans| spans.iter().any(|span| span["name"] == name));
+        of_name.next().unwrap().to_vec()
+    });
+    let id = |spans: &Vec<Value>| spans[0]["trace"].as_str().unwrap().to_owned();
+    let ids = [id(&samples[0]), id(&samples[1])];
+    (samples, ids)
+}
+
+#[test]
+fn a_trace_says_what_it_was_and_when_and_what_its_colours_mean() {
+    let ([put, _], [id, _]) = samples();
+    let domain = put
+        .iter()
+        .find_map(|span| span["attributes"]["domain"].as_str());
+    let mut report = json!({ "report": "traces", "spans": put, "domains": BTreeMap::from([(domain.unwrap(), "photos")]) });
+    let drawn = html(&report);
+    let rounds = put
+        .iter()
+        .filter(|span| span["name"] == "net.quorum")
+        .count();
+    for part in [
+        "areo.write · ",
+        " UTC",
+        "domain photos",
+        "abd [3,1]",
+        "configuration 0",
+        "version ",
+        &format!("{rounds} rounds"),
+        &format!("trace {id}"),
+        ">waiting for a quorum</text>",
+        ">work of a server</text>",
+        ">process</text>",
+        ">s1</text>",
+    ] {
+        assert!(drawn.contains(part), "no {part} in {drawn}");
+    }
+    assert!(!drawn.contains(">coding</text>"), "nothing was coded");
+    // Each millisecond of the axis is round.
+    let ticks: Vec<&str> = drawn
+        .split("text-anchor=\"middle\" font-size=\"10\">")
+        .skip(1)
+        .filter_map(|rest| rest.split("</text>").next())
+        .collect();
+    assert!(ticks.len() >= 4 && ticks[0] == "0", "{ticks:?}");
+    let step = |tick: &str| -> f64 { tick.split(' ').next().unwrap().parse().unwrap() };
+    for (place, tick) in ticks.iter().enumerate() {
+        let expected = step(ticks[1]) * place as f64;
+        assert!((step(tick) - expected).abs() < 1e-9, "{ticks:?}");
+    }
+    report["domains"] = json!({});
+    assert!(html(&report).contains(&format!("domain {}", domain.unwrap())));
+}
+
+#[test]
+fn two_traces_are_drawn_on_one_axis_with_their_difference() {
+    let ([put, get], ids) = samples();
+    let compared = |traces: [&str; 2]| {
+        json!({
+            "traces": traces,
+            "rows": [{ "depth": 1, "span": "dap.get_tag", "first": { "count": 1, "ns": 3_000_000 }, "second": null },
+                { "depth": 0, "span": "both", "first": { "count": 1, "ns": 3_000_000 }, "second": { "count": 1, "ns": 1_000_000 } }],
+            "went": [{ "share": "communication", "first_ns": 2_000, "second_ns": 5_000 },
+                { "share": null, "first_ns": 5, "second_ns": 5 }],
+            "rounds": [2, 1],
+        })
+    };
+    let spans = [&put[..], &get[..]].concat();
+    let of_both = compared([&ids[0], &ids[1]]);
+    let mut report =
+        json!({ "report": "traces", "spans": spans, "domains": {}, "compared": of_both });
+    let drawn = html(&report);
+    assert_eq!(drawn.matches("<svg").count(), 1, "one picture of both");
+    assert_eq!(drawn.matches("rx=\"2\"").count(), put.len() + get.len());
+    for part in [
+        "A: areo.write · ",
+        "B: areo.read · ",
+        ">A, areo.write</text>",
+        "areo.write | areo.read",
+        ">B − A</text>",
+    ] {
+        assert!(drawn.contains(part), "no {part}");
+    }
+    for cell in ["−2.00 ms", "+3.00 µs", "0"] {
+        has_cell(&drawn, cell);
+    }
+    // What both servers did is one row, and what one of the traces lacks has no partner.
+    let rows: String = draw(
+        &report,
+        "pairs(assemble(JSON.parse(input).spans)).map(({ pair }) => pair.map((span) => span ? span.name + span.process : '')).join(';')",
+    );
+    assert!(rows.contains("dap.get_tagclient,;"), "{rows}");
+    let is_pair = |row: &str| {
+        row.split_once(',')
+            .is_some_and(|(a, b)| a == b || a.is_empty() || b.is_empty())
+    };
+    assert!(rows.split(';').skip(1).all(is_pair), "{rows}");
+    report["spans"] = put.into();
+    report["compared"] = compared([&ids[0], &ids[0]]);
+    assert!(html(&report).contains("areo.write beside areo.write"));
 }
 
 #[test]
@@ -289,7 +456,7 @@ fn only_what_is_along_the_axis_differs_between_places_of_a_line() {
         .collect();
     // Twelve variants are more than there are colours.
     assert!(
-        titles.contains(&"by-size-mib-latency-of-a-read-coaresf".to_owned()),
+        titles.contains(&"by-size-latency-of-a-read-coaresf".to_owned()),
         "{titles:?}"
     );
 }

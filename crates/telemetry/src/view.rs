@@ -1,11 +1,17 @@
 //! Measurements or traces as one page that needs nothing else: the JSON that was printed, and the script that draws it.
 
-use crate::SpanRecord;
+use crate::compare::{rows, went};
+use crate::{SpanRecord, Trace};
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// Draws a report: pure functions, of which `page`, `html` and `pictures` are for others.
-pub const SCRIPT: &str = include_str!("view/view.js");
+pub const SCRIPT: &str = concat!(
+    include_str!("view/view.js"),
+    include_str!("view/pictures.js"),
+    include_str!("view/traces.js"),
+);
 /// The page around it.
 const SHELL: &str = include_str!("view/view.html");
 /// Reports that the script can draw, by their field `report`.
@@ -30,10 +36,38 @@ pub fn page(report: &impl Serialize) -> String {
     script.replacen("REPORT", &report, 1)
 }
 
-/// The page of traces.
-pub fn traces<'a>(spans: impl IntoIterator<Item = &'a SpanRecord>) -> String {
-    let spans: Vec<&SpanRecord> = spans.into_iter().collect();
-    page(&json!({ "report": "traces", "spans": spans }))
+/// Names of domains, by the ids that spans have.
+pub type DomainNames = BTreeMap<String, String>;
+
+/// The page of traces, one below the other.
+pub fn traces(traces: &[Trace], domains: &DomainNames) -> String {
+    let spans = spans(traces);
+    page(&json!({ "report": "traces", "spans": spans, "domains": domains }))
+}
+
+/// The page of two traces on one axis.
+pub fn compared(first: &Trace, second: &Trace, domains: &DomainNames) -> String {
+    // A trace may be compared with itself.
+    let traces = [first.clone(), second.clone()];
+    let distinct = &traces[..if first.id == second.id { 1 } else { 2 }];
+    let (went, rounds) = went(first, second);
+    let compared = json!({
+        "traces": [first.id, second.id],
+        "rows": rows(first, second),
+        "went": went,
+        "rounds": rounds,
+    });
+    page(&json!({
+        "report": "traces",
+        "spans": spans(distinct),
+        "domains": domains,
+        "compared": compared,
+    }))
+}
+
+fn spans(traces: &[Trace]) -> Vec<&SpanRecord> {
+    let all = traces.iter().flat_map(Trace::walk);
+    all.map(|(_, span)| span).collect()
 }
 
 #[cfg(test)]
@@ -47,7 +81,7 @@ mod tests {
         let mut records = example();
         let key = Attribute::Text("</script><script>alert(1)</script>REPORT SCRIPT".into());
         records[2].attributes.insert("key".into(), key);
-        let page = traces(&records);
+        let page = traces(&Trace::assemble(records), &DomainNames::new());
         assert!(!page.contains("<script>alert") && page.contains("\\u003cscript>alert(1)"));
         assert_eq!(
             page.matches("</script>").count(),

@@ -11,8 +11,9 @@ use crate::session::{self, Session, failure};
 use crate::watch;
 use areo_client::ServerInfo;
 use areo_telemetry::summary::{Row, Share, summarize};
+use areo_telemetry::view::{self, DomainNames};
 use areo_telemetry::waterfall::{draw, duration};
-use areo_telemetry::{Recorder, SpanRecord, Trace, TraceId, view};
+use areo_telemetry::{Recorder, SpanRecord, Trace, TraceId};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs;
@@ -54,8 +55,11 @@ pub(super) fn run(session: &Session, args: &args::Trace) -> Outcome {
         return Err(Failure::new(Code::NotFound, what.to_owned()));
     }
     if let Some(file) = &args.html {
-        let spans = traces.iter().flat_map(Trace::walk);
-        let page = view::traces(spans.map(|(_, span)| span));
+        let domains = session::run(domain_names(session), "")?;
+        let page = match args.which {
+            Which::Compare => view::compared(&traces[0], &traces[1], &domains),
+            _ => view::traces(&traces, &domains),
+        };
         return fs::write(file, page).map_err(|error| Failure::file("write", file, &error));
     }
     match (session.out.json, args.list) {
@@ -109,6 +113,15 @@ pub(crate) fn of_this_process(session: &Session, recorder: &Recorder) {
         Err(failure) if failure.message.is_empty() => {}
         Err(failure) => session.out.note(&format!("no trace: {failure}")),
     }
+}
+
+/// The names of domains by their ids, as far as this caller may know them: a page shows the ids of the others.
+async fn domain_names(session: &Session) -> Outcome<DomainNames> {
+    let client = session.connect().await?;
+    let domains = progress::late(session.out, &client, client.domains()).await;
+    client.close().await;
+    let named = domains.unwrap_or_default().into_iter();
+    Ok(named.map(|domain| (domain.id, domain.name)).collect())
 }
 
 /// The spans that this machine and the servers keep.

@@ -398,6 +398,23 @@ fn two_traces_are_set_side_by_side() {
     );
     let shares = rows.iter().filter(|row| row["first_ns"].is_number());
     assert_eq!(shares.count(), 6);
+    let page = cluster.folder().join("both.html");
+    let html = ["--html", page.to_str().expect("it is text")];
+    cluster.run(&[&compare[..], &html].concat()).done();
+    let page = std::fs::read_to_string(page).expect("it was written");
+    let traces = format!("\"traces\":[\"{}\",\"{}\"]", ids[0], ids[1]);
+    assert!(page.contains(&traces) && page.contains("\"went\":["));
+    let names = page
+        .split("\"domains\":{")
+        .nth(1)
+        .expect("names of domains");
+    assert!(
+        names
+            .split('}')
+            .next()
+            .is_some_and(|it| it.ends_with(":\"default\"")),
+        "by their ids"
+    );
     let unknown = "0123456789abcdef0123456789abcdef";
     cluster
         .run(&["trace", "compare", ids[0], unknown])

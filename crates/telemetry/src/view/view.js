@@ -1,5 +1,5 @@
 // Draws what measurements and `areo trace` print as JSON. Nothing here touches a page: a report goes in, text comes out, so that
-// tests draw the same. `view.html` has what a page does beside that.
+// tests draw the same. `view.html` has what a page does beside that, `pictures.js` and `traces.js` follow in the same script.
 'use strict';
 
 // ---- text and figures ----
@@ -11,20 +11,17 @@ const sum = (all) => all.reduce((a, b) => a + b, 0);
 const whole = (figure) => figure.toFixed(0);
 const tenth = (figure) => figure.toFixed(1);
 const hundredth = (figure) => figure.toFixed(2);
+const thousandth = (figure) => figure.toFixed(3);
 
 /** Three digits. */
 const short = (figure) => figure.toFixed(Math.abs(figure) < 10 ? 2 : Math.abs(figure) < 100 ? 1 : 0);
 
-/** A figure at an axis. */
-function mark(figure) {
-  const [by, unit] = figure < 1e3 ? [1, ''] : figure < 1e6 ? [1e3, 'k'] : [1e6, 'M'];
-  const scaled = figure / by;
-  return scaled.toFixed(scaled < 10 && Math.abs(scaled - Math.round(scaled)) > 1e-9 ? 1 : 0) + unit;
-}
+/** The unit of a duration: its nanoseconds, and what it is called. */
+const scale = (ns) => (ns < 1e3 ? [1, 'ns'] : ns < 1e6 ? [1e3, 'µs'] : ns < 1e9 ? [1e6, 'ms'] : [1e9, 's']);
 
 /** A duration in three digits. */
 function duration(ns) {
-  const [by, unit] = ns < 1e3 ? [1, 'ns'] : ns < 1e6 ? [1e3, 'µs'] : ns < 1e9 ? [1e6, 'ms'] : [1e9, 's'];
+  const [by, unit] = scale(ns);
   return `${by === 1 ? ns : short(ns / by)} ${unit}`;
 }
 
@@ -37,169 +34,11 @@ function spread(figures) {
   return { median, min: sorted[0], max: sorted[sorted.length - 1] };
 }
 
-// ---- pictures ----
-
-// Colours that colour-blind readers can distinguish (Okabe and Ito).
-const COLOURS = ['#0072b2', '#e69f00', '#009e73', '#d55e00', '#cc79a7', '#56b4e9', '#5a5a5a'];
-const colour = (place) => COLOURS[place % COLOURS.length];
-const WIDTH = 640, HEIGHT = 340, TOP = 34, BOTTOM = 292, LEFT = 72;
-// Names of lines and parts are at the right of it.
-const BESIDE_NAMES = 482;
-// A figure of 0 has no place on an axis of powers: it is drawn here.
-const LEAST = 1e-3;
-
-const at = (number) => number.toFixed(1);
-const text = (x, y, content, style = '') => `<text x="${at(x)}" y="${at(y)}" ${style}>${escape(content)}</text>\n`;
-const line = (x1, y1, x2, y2, style) => `<line x1="${at(x1)}" y1="${at(y1)}" x2="${at(x2)}" y2="${at(y2)}" ${style}/>\n`;
-const rect = (x, y, w, h, style) => `<rect x="${at(x)}" y="${at(y)}" width="${at(w)}" height="${at(h)}" ${style}/>\n`;
-const svg = (width, height, content) =>
-  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="12">\n` +
-  `${rect(0, 0, width, height, 'fill="#fff"')}${content}</svg>\n`;
-
-const linear = (from, to, [low, high]) => (figure) => low + ((figure - from) / (to - from)) * (high - low);
-const powers = (from, to, ends) => {
-  const of = linear(Math.log(from), Math.log(to), ends);
-  return (figure) => of(Math.log(Math.max(figure, LEAST)));
-};
-
-/** Title, axes with their marks, and what is between them. */
-function frame({ title, x = '', y, right, xs = [], ys }, content) {
-  const marks = ys.map(([place, name]) =>
-    line(LEFT, place, right, place, 'stroke="#000" stroke-opacity="0.12"') +
-    text(LEFT - 6, place + 4, name, 'text-anchor="end" font-size="11"'));
-  const below = xs.map(([place, name]) =>
-    line(place, TOP, place, BOTTOM, 'stroke="#000" stroke-opacity="0.12"') +
-    text(place, BOTTOM + 15, name, 'text-anchor="middle" font-size="11"'));
-  const middle = (LEFT + right) / 2;
-  return svg(WIDTH, HEIGHT,
-    text(middle, 20, title, 'text-anchor="middle" font-size="15"') + marks.join('') + below.join('') +
-    line(LEFT, TOP, LEFT, BOTTOM, 'stroke="#000"') + line(LEFT, BOTTOM, right, BOTTOM, 'stroke="#000"') +
-    text(middle, HEIGHT - 12, x, 'text-anchor="middle"') +
-    text(0, 0, y, `text-anchor="middle" transform="translate(16 ${(TOP + BOTTOM) / 2}) rotate(-90)"`) + content);
-}
-
-const names = (all) => all.map((name, row) =>
-  line(BESIDE_NAMES + 12, 44 + 20 * row, BESIDE_NAMES + 28, 44 + 20 * row, `stroke="${colour(row)}" stroke-width="3"`) +
-  text(BESIDE_NAMES + 34, 48 + 20 * row, name)).join('');
-
-/** Figures of an axis of powers that are easily read: powers of ten, and of a short axis 2 and 5 times those. */
-function marksOfPowers(from, to) {
-  const low = Math.floor(Math.log10(from)), high = Math.ceil(Math.log10(to));
-  const marks = [];
-  for (let power = low; power <= high; power++) {
-    for (const digit of high - low > 3 ? [1] : [1, 2, 5]) marks.push(digit * 10 ** power);
-  }
-  return marks.filter((figure) => from <= figure && figure <= to);
-}
-
-const marksOf = (most) => {
-  const step = 10 ** Math.floor(Math.log10(most)) / (most / 10 ** Math.floor(Math.log10(most)) < 3 ? 4 : 1);
-  const marks = [];
-  for (let figure = 0; figure <= most; figure += step) marks.push(figure);
-  return marks;
-};
-
-/** Lines over axes of powers, with medians, and bars from the least to the most. */
-function lines({ title, x, y, lines }) {
-  const places = lines.flatMap((line) => line.places);
-  const range = (all) => all.length
-    ? [Math.max(Math.min(...all), LEAST) / 1.3, Math.max(...all, LEAST) * 1.3] : [LEAST, 1];
-  const [left, right] = range(places.map((place) => place.x));
-  const [low, high] = range(places.flatMap((place) => [place.min, place.max]));
-  const across = powers(left, right, [LEFT, BESIDE_NAMES]), up = powers(low, high, [BOTTOM, TOP]);
-  const where = unique(places.map((place) => Math.max(place.x, LEAST)));
-  const xs = (where.length <= 8 ? where : marksOfPowers(left, right)).map((figure) => [across(figure), mark(figure)]);
-  const ys = marksOfPowers(low, high).map((figure) => [up(figure), mark(figure)]);
-  const drawn = lines.map(({ places }, row) => {
-    const of = colour(row);
-    const points = places.map((place) => `${at(across(place.x))},${at(up(place.median))}`).join(' ');
-    const bars = places.map((place) => {
-      const here = across(place.x), [least, most] = [up(place.min), up(place.max)];
-      return line(here, least, here, most, `stroke="${of}"`) + line(here - 4, least, here + 4, least, `stroke="${of}"`) +
-        line(here - 4, most, here + 4, most, `stroke="${of}"`) +
-        `<circle cx="${at(here)}" cy="${at(up(place.median))}" r="3" fill="${of}"/>\n`;
-    });
-    return `<polyline points="${points}" fill="none" stroke="${of}" stroke-width="2"/>\n${bars.join('')}`;
-  });
-  return frame({ title, x, y, right: BESIDE_NAMES, xs, ys }, drawn.join('') + names(lines.map((line) => line.name)));
-}
-
-/** Bars of parts, one above the other, from 0 on. */
-function stack({ title, y, parts, bars }) {
-  const most = Math.max(LEAST, ...bars.map((bar) => sum(bar.parts))) * 1.1;
-  const up = linear(0, most, [BOTTOM, TOP]), room = (BESIDE_NAMES - LEFT) / Math.max(bars.length, 1);
-  const drawn = bars.map((bar, place) => {
-    const left = LEFT + room * (place + 0.2);
-    let below = 0;
-    const drawn = bar.parts.map((part, row) => {
-      const bottom = up(below);
-      below += part;
-      return rect(left, up(below), room * 0.6, bottom - up(below), `fill="${colour(row)}"`);
-    });
-    return drawn.join('') + text(left + room * 0.3, up(below) - 4, bar.name, 'text-anchor="middle"');
-  });
-  const ys = marksOf(most).map((figure) => [up(figure), mark(figure)]);
-  return frame({ title, y, right: BESIDE_NAMES, ys }, drawn.join('') + names(parts));
-}
-
-/** Figures over time, both from 0 on, with a moment that is marked. */
-function timeline({ title, x, y, places, moment, row }) {
-  const right = WIDTH - 20;
-  const last = Math.max(LEAST, ...places.map((place) => place[0]));
-  const most = Math.max(1, ...places.map((place) => place[1])) * 1.1;
-  const across = linear(0, last, [LEFT, right]), up = linear(0, most, [BOTTOM, TOP]);
-  const points = places.map((place) => `${at(across(place[0]))},${at(up(place[1]))}`).join(' ');
-  const ys = marksOf(most).map((figure) => [up(figure), mark(figure)]);
-  const xs = marksOf(last).map((figure) => [across(figure), mark(figure)]);
-  const there = line(across(moment.at), TOP, across(moment.at), BOTTOM, 'stroke="#000"') +
-    text(across(moment.at) + 4, TOP + 12, moment.name);
-  return frame({ title, x, y, right, xs, ys },
-    `<polyline points="${points}" fill="none" stroke="${colour(row)}"/>\n${there}`);
-}
-
-// ---- traces ----
-
-/** Spans by trace: each with its depth, before its parts, in order of time. What a parent left out is a root. */
-function assemble(records) {
-  return unique(records.map((span) => span.trace)).map((id) => {
-    const spans = records.filter((span) => span.trace === id);
-    const known = new Set(spans.map((span) => span.span));
-    const above = (span) => (known.has(span.parent) && span.parent !== span.span ? span.parent : undefined);
-    const walk = (parent, depth) => spans.filter((span) => above(span) === parent)
-      .sort((a, b) => a.start_ns - b.start_ns || (a.span < b.span ? -1 : 1))
-      .flatMap((span) => [{ ...span, depth }, ...walk(span.span, depth + 1)]);
-    const rows = walk(undefined, 0), roots = rows.filter((row) => row.depth === 0);
-    const start = roots.length ? roots[0].start_ns : 0;
-    const took = Math.max(0, ...roots.map((root) => root.start_ns + root.duration_ns - start));
-    return { id, rows, start, took, name: roots.length ? roots[0].name : '' };
-  });
-}
-
-// By what the time is spent on: the first that a name begins with.
-const SPANS = [['net.quorum', '#5b8bd0'], ['ec.', '#c0504d'], ['config.', '#9b72b0'], ['server.', '#6aa56a'],
-  ['store.', '#3d7a3d'], ['dap.', '#e0a030'], ['areo.', '#444c5c'], ['', '#8a93a5']];
-
-/** A bar for each span, where it was in time. */
-function waterfall({ id, rows, start, took, name }) {
-  const wide = 1200, names = 330, head = 56, height = head + 22 * rows.length + 12;
-  const across = (ns) => names + Math.min(Math.max(ns - start, 0) / Math.max(took, 1), 1) * (wide - names - 20);
-  const ticks = [0, 1, 2, 3, 4, 5, 6, 7, 8].map((tick) => (took * tick) / 8).map((ns) =>
-    line(across(start + ns), head, across(start + ns), height, 'stroke="#ddd"') +
-    text(across(start + ns), head - 8, duration(Math.floor(ns)), 'fill="#666" text-anchor="middle" font-size="10"'));
-  const bars = rows.map((span, row) => {
-    const top = head + 22 * row, from = across(span.start_ns), to = across(span.start_ns + span.duration_ns);
-    const fill = SPANS.find(([begin]) => span.name.startsWith(begin))[1], took = duration(span.duration_ns);
-    const known = Object.entries(span.attributes ?? {}).map(([name, value]) => `${name} ${value}`);
-    const about = [span.name, span.process, took, ...known].join(' · ');
-    // How long it took stands where there is room: behind the bar, else in it.
-    const label = to < wide - 90 ? text(to + 5, top + 15, took, 'fill="#444" font-size="10"')
-      : text(from + 5, top + 15, took, 'fill="#fff" font-size="10"');
-    return `<g><title>${escape(about)}</title>\n` +
-      text(12 + 12 * span.depth, top + 15, `${span.name}  ${span.process}`, 'xml:space="preserve"') +
-      rect(from, top + 4, Math.max(to - from, 1.5), 15, `rx="2" fill="${fill}"`) + label + '</g>\n';
-  });
-  return svg(wide, height, text(12, 22, `${name} · ${duration(took)} · trace ${id}`, 'font-size="15" font-weight="600"') +
-    ticks.join('') + bars.join(''));
+/** A median with the least and the most, as the documents write it: 687 (673 to 701). */
+function ranged(spread, write = short) {
+  if (!spread) return '';
+  const [median, min, max] = [spread.median, spread.min, spread.max].map(write);
+  return min === max ? median : `${median} (${min} to ${max})`;
 }
 
 // ---- pages ----
@@ -213,11 +52,35 @@ const made = ({ made_at_ms, machine: { processors, model, memory_bytes, kernel }
 const failures = ({ failed, failures }) =>
   failed ? `${failed} operations failed: ${failures.join('; ')}` : 'No operation failed.';
 
-function traces(report) {
+function traces({ spans, domains, compared }) {
+  const all = assemble(spans), made = ['Ctrl and wheel: zoom. Drag: move. Double click: all again. Rest on a bar: its attributes.'];
+  if (!compared) {
+    const one = (trace) => section(heading(trace), { text: about(trace, domains), wide: [['', waterfall(trace)]] });
+    return { title: all.length === 1 ? `A trace of ${all[0].name}` : `${all.length} traces`, made, sections: all.map(one) };
+  }
+  // A trace may be compared with itself.
+  const both = compared.traces.map((id) => all.find((trace) => trace.id === id));
+  const line = (trace, which) => `${'AB'[which]}: ${heading(trace)} · ${about(trace, domains)}`;
   return {
-    title: 'Areo traces',
-    made: ['Wheel: zoom. Drag: move. Double click: all again. Rest on a bar: its attributes.'],
-    sections: assemble(report.spans).map((trace) => section('', { wide: [['', waterfall(trace)]] })),
+    title: `${both[0].name} beside ${both[1].name}`,
+    made,
+    sections: [
+      section('Spans, each from the begin of its trace on', { text: both.map(line), wide: [['', beside(both)]] }),
+      section('Where the time went', { table: went(compared) }),
+    ],
+  };
+}
+
+function went({ rows, went, rounds }) {
+  const time = (ns) => (ns == null ? '' : duration(ns));
+  const both = (first, second) => (first == null || second == null ? '' : difference(first, second));
+  const row = ({ depth, span, first, second }) => ['\u2003'.repeat(depth) + span, first?.count ?? '', time(first?.ns),
+    second?.count ?? '', time(second?.ns), both(first?.ns, second?.ns)];
+  return {
+    texts: 1,
+    head: ['span', 'number in A', 'time in A', 'number in B', 'time in B', 'B − A'],
+    rows: [...rows.map(row), ['rounds', rounds[0], '', rounds[1], '', ''],
+      ...went.map((of) => [of.share ?? 'of it on disk', '', time(of.first_ns), '', time(of.second_ns), both(of.first_ns, of.second_ns)])],
   };
 }
 
@@ -267,7 +130,7 @@ function load(report, points) {
   const row = (point) => {
     const throughput = of(point, (run) => run.per_second);
     return [
-      point.target, point.clients, whole(throughput.median), whole(throughput.min), whole(throughput.max),
+      point.target, point.clients, ranged(throughput, whole),
       ...['p50_us', 'p99_us', 'p999_us'].map((name) => whole(latency(point, name).median)),
       tenth(of(point, (run) => run.client_cpu_us).median), tenth(of(point, (run) => run.server_cpu_us).median),
       hundredth(perByte(point).median), whole(of(point, (run) => run.wire_bytes).median),
@@ -287,7 +150,7 @@ function load(report, points) {
     ],
     table: {
       texts: 1,
-      head: ['store', 'clients', 'operations/s', 'min', 'max', 'p50 µs', 'p99 µs', 'p99.9 µs', 'client CPU µs', 'server CPU µs',
+      head: ['store', 'clients', 'operations/s', 'p50 µs', 'p99 µs', 'p99.9 µs', 'client CPU µs', 'server CPU µs',
         'CPU ns per byte', 'bytes on the wire', 'rounds', 'configurations', 'reconfigurations/s',
         'least of a client', 'most of a client', 'MiB in memory', 'failed'],
       rows: points.map(row),
@@ -312,7 +175,7 @@ function breakdowns(report) {
         pictures.push([title, stack({ title, y, parts, bars: bars(by) })]);
       }
       const last = these[these.length - 1], trace = assemble(last.sample).pop();
-      if (trace) wide.push([`A ${what} at ${last.target}, ${last.clients} clients`, waterfall(trace)]);
+      if (trace) wide.push([`A ${what} at ${last.target}, ${last.clients} clients · ${heading(trace)}`, waterfall(trace)]);
     }
   }
   return section('Where the time of an operation goes', {
@@ -331,14 +194,13 @@ function breakdowns(report) {
 }
 
 function ratios(report) {
-  const figures = (ratio) => [ratio.median, ratio.min, ratio.max].map(hundredth);
   return section(`${report.ratios[0].target} against the others`, {
     text: 'Ratios of the same run, in which the stores take turns. Above 1 is more throughput, below 1 is less CPU time per operation.',
     table: {
       texts: 2,
-      head: ['against', 'operation', 'bytes', 'clients', 'throughput ratio', 'min', 'max', 'CPU ratio', 'min', 'max'],
-      rows: report.ratios.map((one) => [one.with, one.operation, one.size, one.clients, ...figures(one.ratio.throughput),
-        ...figures(one.ratio.cpu)]),
+      head: ['against', 'operation', 'bytes', 'clients', 'throughput ratio', 'CPU ratio'],
+      rows: report.ratios.map((one) => [one.with, one.operation, one.size, one.clients, ranged(one.ratio.throughput, hundredth),
+        ranged(one.ratio.cpu, hundredth)]),
     },
   });
 }
@@ -376,10 +238,10 @@ function limits(report) {
       `${first}, clients and servers together, divided by that of the limit: per byte where the unit is per byte.`,
     table: {
       texts: 2,
-      head: ['limit', 'unit', 'median', 'min', 'max', 'CPU',
+      head: ['limit', 'unit', 'takes', 'CPU',
         ...busiest.map((point) => `a ${point.operation} of ${point.size} bytes, ${point.clients} clients`)],
       rows: report.limits.map((limit) => [limit.name, limit.unit,
-        ...[limit.takes.median, limit.takes.min, limit.takes.max, limit.cpu.median].map((figure) => figure.toFixed(3)),
+        ranged(limit.takes, thousandth), thousandth(limit.cpu.median),
         ...busiest.map(times(limit))]),
     },
   });
@@ -440,9 +302,9 @@ function wideArea(report) {
 
 // The papers' experiments.
 
-// What may be varied, what it is called, and in which unit it is drawn.
-const VARIED = [['size', 'size, MiB', 2 ** 20], ['servers', 'servers', 1], ['readers', 'readers', 1], ['writers', 'writers', 1],
-  ['block_bytes', 'size of blocks, KiB', 2 ** 10], ['k', 'k', 1], ['reconfigurers', 'reconfigurers', 1]];
+// What may be varied, what it is called, and how a figure of it is written.
+const VARIED = [['size', 'size', bytes], ['servers', 'servers', mark], ['readers', 'readers', mark], ['writers', 'writers', mark],
+  ['block_bytes', 'size of blocks', bytes], ['k', 'k', mark], ['reconfigurers', 'reconfigurers', mark]];
 const QUANTITIES = [['read_ms', 'Latency of a read', 'ms'], ['write_ms', 'Latency of a write', 'ms'],
   ['reconfiguration_ms', 'Latency of a reconfiguration', 'ms'], ['restart_ms', 'Time of a restart', 'ms'],
   ['read_configurations', 'Configurations that a read visits', 'configurations'], ['write_success', 'Writes that prevailed', 'share']];
@@ -451,8 +313,7 @@ function paper(report) {
   const settings = report.points.map((point) => point.setting);
   const values = (name) => unique(settings.map((setting) => setting[name]));
   // The number of fragments goes with the servers.
-  let varied = VARIED.filter(([name]) => values(name).length > 1 && !(name === 'k' && values('servers').length > 1));
-  if (!varied.length) varied = VARIED.slice(0, 1);
+  const varied = VARIED.filter(([name]) => values(name).length > 1 && !(name === 'k' && values('servers').length > 1));
   // What most points have.
   const times = (name, value) => settings.filter((setting) => setting[name] === value).length;
   const usual = (name) => {
@@ -460,11 +321,10 @@ function paper(report) {
     const often = values(name).filter((value) => times(name, value) === most);
     return (name === 'servers' ? Math.max : Math.min)(...often);
   };
-  const sections = [section(`Against the publication, at scale ${report.scale}`, {
-    text: `${[...report.changes, ...(report.not_run ?? [])].join('; ')}. ${report.runs} runs of each point, seed ${report.seed}. ` +
-      failures(report),
-  })];
+  const sections = [against(report)];
   for (const left of values('left')) {
+    // Nothing varies: each variant has one place.
+    if (!varied.length) sections.push(byVariant(left, report.points.filter(({ setting }) => setting.left === left)));
     for (const along of varied) {
       // A place of a line has as much of everything else as usual.
       const others = varied.filter((other) => other !== along && other[0] !== 'size');
@@ -477,7 +337,28 @@ function paper(report) {
   return { title: `${report.experiment}, repeated`, made: [report.command, made(report)], sections };
 }
 
-function by([name, called, unit], left, points) {
+/** What differs from the publication. */
+function against({ changes, not_run, scale, runs, seed, ...report }) {
+  // `WHAT: HERE instead of THERE`, of which the first and the last may be left out.
+  const row = (change) => change.match(/^(?:([^:]*): )?(.*?)(?: instead of (.*))?$/).slice(1).map((part) => part ?? '');
+  return section(`Against the publication, at scale ${scale}`, {
+    text: `${runs} ${runs === 1 ? 'run' : 'runs'} of each point, seed ${seed}. ${[...(not_run ?? []), failures(report)].join('; ')}`,
+    table: { texts: 3, head: ['', 'here', 'in the publication'], rows: changes.flatMap((change) => change.split('; ')).map(row) },
+  });
+}
+
+const MEDIANS = 'Medians over the runs of the means of a run, with minimum and maximum.';
+const byHeading = (along, left) => `By ${along}${left == null ? '' : ` (${left})`}`;
+
+function byVariant(left, points) {
+  const pictures = QUANTITIES.flatMap(([quantity, title, x]) => {
+    const drawn = points.filter((point) => point.values[quantity]).map((point) => ({ name: point.variant, ...point.values[quantity] }));
+    return unique(drawn.flatMap(({ min, max }) => [min, max])).length < 2 ? [] : [[title, bars({ title, x, bars: drawn })]];
+  });
+  return section(byHeading('variant', left), { text: MEDIANS, pictures });
+}
+
+function by([name, called, write], left, points) {
   const variants = unique(points.map((point) => point.variant));
   // More lines than colours: each algorithm has a picture of its own.
   const groups = variants.length <= COLOURS.length ? [null] : unique(points.map((point) => point.algorithm));
@@ -491,19 +372,16 @@ function by([name, called, unit], left, points) {
       const line = (variant) => ({
         name: variant,
         places: these.filter((point) => point.variant === variant)
-          .map((point) => ({ x: point.setting[name] / unit, ...point.values[quantity] })),
+          .map((point) => ({ x: point.setting[name], ...point.values[quantity] })),
       });
       const title = group == null ? what : `${what}, ${group}`;
       const drawn = unique(these.map((point) => point.variant)).map(line);
-      pictures.push([title, lines({ title, x: called, y, lines: drawn })]);
+      pictures.push([title, lines({ title, x: called, y, called: write, lines: drawn })]);
     }
   }
-  return section(`By ${called}${left == null ? '' : ` (${left})`}`, {
-    text: 'Medians over the runs of the means of a run, with minimum and maximum.', pictures,
-  });
+  return section(byHeading(called, left), { text: MEDIANS, pictures });
 }
 
-const cells = (ratio) => (ratio ? [ratio.median, ratio.min, ratio.max].map(short) : ['', '', '']);
 const perhaps = (figure) => (figure == null ? '' : short(figure));
 
 function measured(report) {
@@ -511,9 +389,9 @@ function measured(report) {
   return section('All measurements', {
     table: {
       texts: 2,
-      head: ['variant', 'at', 'published read_ms', 'of', ...names.flatMap((name) => [name, 'min', 'max'])],
+      head: ['variant', 'at', 'published read_ms', 'of', ...names],
       rows: report.points.map((point) => [point.variant, point.at, perhaps(point.published_read_ms), point.published_at ?? '',
-        ...names.flatMap((name) => cells(point.values[name]))]),
+        ...names.map((name) => ranged(point.values[name]))]),
     },
   });
 }
@@ -523,9 +401,9 @@ function compared(report) {
     text: 'The first variant divided by the second, of the same run.',
     table: {
       texts: 6,
-      head: ['variant', 'by', 'of', 'at', 'published order', 'why not', 'ratio', 'min', 'max', 'published'],
+      head: ['variant', 'by', 'of', 'at', 'published order', 'why not', 'ratio', 'published'],
       rows: report.comparisons.map((one) => [one.above, one.below, one.quantity, one.at,
-        one.verdict === 'unpublished' ? '' : one.verdict, one.reason, ...cells(one.ratio), perhaps(one.published)]),
+        one.verdict === 'unpublished' ? '' : one.verdict, one.reason, ranged(one.ratio), perhaps(one.published)]),
     },
   });
 }
@@ -547,15 +425,18 @@ const PAGES = { peers, paper, 'wide-area': wideArea, traces };
 const page = (report) => PAGES[report.report](report);
 
 function table({ texts, head, rows }) {
-  const row = (cell) => (row) => `<tr>${row.map((content, place) =>
-    `<${cell}${place < texts ? ' class="text"' : ''}>${escape(content)}</${cell}>`).join('')}</tr>\n`;
+  // A column without any content is left out.
+  const shown = [...head.keys()].filter((place) => !rows.length || rows.some((row) => row[place] !== ''));
+  const row = (cell) => (row) => `<tr>${shown.map((place) =>
+    `<${cell}${place < texts ? ' class="text"' : ''}>${escape(row[place])}</${cell}>`).join('')}</tr>\n`;
   return `<div class="scroll"><table>\n<thead>${row('th')(head)}</thead>\n<tbody>\n${rows.map(row('td')).join('')}</tbody></table></div>\n`;
 }
 
 function html({ title, made, sections }) {
   const figure = (kind) => ([title, svg]) =>
     `<figure class="${kind}">${kind === 'wide' && title ? `<figcaption>${escape(title)}</figcaption>` : ''}${svg}</figure>\n`;
-  const part = (of) => `<section>\n${of.heading ? `<h2>${escape(of.heading)}</h2>\n` : ''}${of.text ? `<p>${escape(of.text)}</p>\n` : ''}` +
+  const part = (of) => `<section>\n${of.heading ? `<h2>${escape(of.heading)}</h2>\n` : ''}` +
+    [of.text].flat().filter(Boolean).map((text) => `<p>${escape(text)}</p>\n`).join('') +
     (of.pictures.length ? `<div class="plots">\n${of.pictures.map(figure('plot')).join('')}</div>\n` : '') +
     of.wide.map(figure('wide')).join('') + (of.table ? table(of.table) : '') + '</section>\n';
   return `<h1>${escape(title)}</h1>\n${made.map((line) => `<p class="made">${escape(line)}</p>\n`).join('')}${sections.map(part).join('')}`;
