@@ -56,7 +56,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Duplex for S {}
 pub type Secure =
     Arc<dyn Fn(TcpStream) -> BoxFuture<'static, io::Result<Box<dyn Duplex>>> + Send + Sync>;
 
-/// Connections without TLS.
+/// Makes connections that are served without TLS.
 pub fn plain() -> Secure {
     Arc::new(|stream| Box::pin(async { Ok(Box::new(stream) as Box<dyn Duplex>) }))
 }
