@@ -136,7 +136,8 @@ class Domain:
 
     def update(self, key: str, change: Callable[[Object | None], BytesLike | None]) -> Version | None:
         """Changes the object by what is there, in a conditional domain: `change` makes the next value of the object (`None`: there is none); if it returns
-        `None`, the object is left as it is. It is called again whenever another writer was faster. Returns the version that is there then."""
+        `None`, the object is left as it is. It is called again whenever another writer was faster. Returns the version that is there then. A version that
+        was made so has no content type and no metadata."""
         return self._native.update(key, lambda found: _next(change, found)).wait()
 
     def get(self, key: str) -> Object:
