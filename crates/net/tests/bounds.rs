@@ -232,6 +232,34 @@ async fn hello_at(server: &TestServer, role: Role) -> (TcpStream, Option<Refusal
     }
 }
 
+#[test]
+fn a_caller_of_another_version_is_told_both_versions() {
+    local(async {
+        let (server, ..) = serving(Manner::Hold).await;
+        for (version_low, version_high) in [(3, 4), (1, 1)] {
+            let mut stream = TcpStream::connect(server.address).await.unwrap();
+            let hello = Hello {
+                version_low,
+                version_high,
+                ..Hello::new(Role::Client, Channel::Calls, 3)
+            };
+            let refused = areo_net::handshake::greet(&mut stream, &hello, PATIENCE).await;
+            let Err(HandshakeError::Refused {
+                refusal: Refusal::UnsupportedVersion,
+                reason: Some(sentence),
+                ..
+            }) = refused
+            else {
+                panic!("{refused:?}");
+            };
+            let theirs = format!("the caller versions {version_low} to {version_high}:");
+            for words in ["speaks version 2 of the protocol", &theirs] {
+                assert!(sentence.contains(words), "{sentence}");
+            }
+        }
+    });
+}
+
 /// A server with these places. It answers when the test lets it.
 async fn with_places(places: Places) -> TestServer {
     let service = TestService::new(Manner::Hold);

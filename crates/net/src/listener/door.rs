@@ -136,7 +136,7 @@ impl<S: Service> Shared<S> {
         };
         self.service
             .on_hello(hello, &origin, remote)
-            .map_err(bare)?;
+            .map_err(|refusal| (refusal, explain(refusal, hello)))?;
         let class = match origin {
             Origin::Anonymous => Class::Stranger,
             Origin::Plain | Origin::Server(_) | Origin::Key(_) => self.service.class_of(hello),
@@ -232,4 +232,17 @@ impl<S: Service> Shared<S> {
             fields: [process].into_iter().chain(reason).collect(),
         }
     }
+}
+
+/// The sentence for a caller without a version in common; other refusals have none.
+fn explain(refusal: Refusal, hello: &Hello) -> Option<String> {
+    let (low, high) = (hello.version_low, hello.version_high);
+    (refusal == Refusal::UnsupportedVersion).then(|| {
+        format!(
+            "this server, areo {}, speaks version {} of the protocol, and the caller versions {low} to {high}: use programs of one version, or \
+             of two that follow each other",
+            env!("CARGO_PKG_VERSION"),
+            frame::VERSION
+        )
+    })
 }

@@ -206,7 +206,10 @@ fn is_for_want_of_ticket(error: &HandshakeError, config: &PeerConfig) -> bool {
 
 fn not_opened(error: HandshakeError) -> BootstrapError {
     match error {
-        HandshakeError::Refused { refusal, .. } => BootstrapError::Refused { refusal },
+        // Its sentence has the versions of both.
+        HandshakeError::Refused { refusal, .. } if refusal != Refusal::UnsupportedVersion => {
+            BootstrapError::Refused { refusal }
+        }
         HandshakeError::Malformed { .. } => BootstrapError::Malformed,
         HandshakeError::Tls { sentence } => BootstrapError::Distrusted { sentence },
         error => BootstrapError::Unreachable {
