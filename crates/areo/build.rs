@@ -7,6 +7,7 @@ fn main() {
     let git = Path::new("../../.git");
     let head = git.join("HEAD");
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rustc-env=BUILD_VERSION={}", version());
     println!(
         "cargo::rustc-env=BUILD_COMMIT={}",
         commit(git, &head).unwrap_or("unknown".into())
@@ -19,6 +20,18 @@ fn main() {
         "cargo::rustc-env=BUILD_PROFILE={}",
         profile().unwrap_or("unknown".into())
     );
+}
+
+/// The version of the package, or the next minor one.
+fn version() -> String {
+    let part = |name: &str| std::env::var(format!("CARGO_PKG_VERSION{name}")).unwrap_or_default();
+    match std::env::var_os("CARGO_FEATURE_NEXT_VERSION") {
+        Some(_) => {
+            let minor: u64 = part("_MINOR").parse().unwrap_or_default();
+            format!("{}.{}.0", part("_MAJOR"), minor + 1)
+        }
+        None => part(""),
+    }
 }
 
 /// The day of the commit.

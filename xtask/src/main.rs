@@ -12,6 +12,7 @@
 //! | `deploy` | reads the files of `deploy/compose` and `deploy/kubernetes` by the tools that they are for | `target/deploy-tools` |
 //! | `clients` | runs real clients of S3 against a cluster on this machine | `clients/.venv-*` |
 //! | `python` | builds the package for Python, and tests it against a cluster on this machine | `target/python` |
+//! | `upgrade` | upgrades a cluster under load from the product to a next version of it, and back | `target/upgrade` |
 
 mod clients;
 mod deny;
@@ -26,6 +27,7 @@ mod source;
 mod tidy;
 mod tools;
 mod tree;
+mod upgrade;
 mod verify;
 mod workspace;
 
@@ -51,6 +53,7 @@ Usage: cargo xtask <command>
   clients  run real clients of S3 against a cluster on this machine; pip installs them
            (--only NAME[,NAME]: these alone)
   python   build the package for Python, and test it against a cluster on this machine; pip installs maturin and pytest
+  upgrade  upgrade a cluster under load to a next version of the product, roll back, upgrade, finalize; needs python3
 ";
 
 /// Commands with the option `--only`.
@@ -71,6 +74,7 @@ fn command_named(name: &str) -> Option<Command> {
         "deploy" => Some(|workspace, _| deploy::run(workspace)),
         "clients" => Some(clients::run),
         "python" => Some(|workspace, _| python::run(workspace)),
+        "upgrade" => Some(|workspace, _| upgrade::run(workspace)),
         _ => None,
     }
 }
@@ -130,6 +134,7 @@ mod tests {
             "deploy",
             "clients",
             "python",
+            "upgrade",
         ];
         assert_eq!(listed, expected);
         for name in listed {

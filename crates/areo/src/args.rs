@@ -1,20 +1,21 @@
 //! The command line.
 
+mod cluster;
 mod global;
 mod large;
 mod many;
 mod trace;
 
+pub(crate) use cluster::{Cluster, Status};
 pub(crate) use large::{ByteRange, Repair, Sweep};
 pub(crate) use many::{Backup, Cp, Restore};
 
-use areo_client::units::{parse_size, parse_timeout};
+use areo_client::units::parse_size;
 use areo_client::{Decider, Version};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use large::parse_range;
 use std::path::PathBuf;
-use std::time::Duration;
 
 pub(crate) mod file;
 mod reconfig;
@@ -40,6 +41,8 @@ use values::{KeyParser, parse_basis, parse_copy_limit, parse_pair};
 /// The template of a program's `--help`: its commands on one screen. The help of each command explains the options of all commands.
 pub const SCREEN: &str = "{about-with-newline}{usage-heading} {usage}\n{subcommands}{after-help}";
 
+/// The number of the version.
+pub const NUMBER: &str = env!("BUILD_VERSION");
 /// The revision of the source that this is built from; `unknown` without git.
 pub const REVISION: &str = env!("BUILD_COMMIT");
 /// The day of that revision; `unknown` without git.
@@ -48,7 +51,7 @@ pub const REVISION_DATE: &str = env!("BUILD_DATE");
 pub const PROFILE: &str = env!("BUILD_PROFILE");
 /// The version, and of what and how it is built.
 pub const VERSION: &str = concat!(
-    env!("CARGO_PKG_VERSION"),
+    env!("BUILD_VERSION"),
     " (",
     env!("BUILD_COMMIT"),
     ", ",
@@ -169,8 +172,12 @@ pub(crate) enum Command {
     /// List changes of CAs, tokens and keys, and who made them
     #[command(subcommand, arg_required_else_help = true, hide = true)]
     Audit(Audit),
-    /// Show servers and domains; first what does not work
+    /// Show servers and domains; first what does not work; also: cluster
     Status(Status),
+    /// Finalize an upgrade of all servers
+    // The screen has room for one line about the cluster: that of `status` names it.
+    #[command(subcommand, arg_required_else_help = true, hide = true)]
+    Cluster(Cluster),
     /// Show the steps of an operation, and their times
     ///
     /// A trace leads from the client through the servers to their disks.
@@ -317,14 +324,6 @@ pub(crate) struct Up {
     /// Format of the servers' log lines [default: text]
     #[arg(long)]
     pub(crate) log: Option<LogWord>,
-}
-
-#[derive(Args, Debug, Clone, Copy, Default)]
-pub(crate) struct Status {
-    /// Wait until the cluster is ready, at most for this time: the domain (`--domain`, or `default`) exists, and a quorum of the
-    /// servers of every domain serves. Then ends with 3 if the domain is missing, with 5 if a quorum is missing
-    #[arg(long, value_name = "TIME", value_parser = parse_timeout)]
-    pub(crate) wait: Option<Duration>,
 }
 
 #[derive(Args, Debug, Clone)]

@@ -2,6 +2,7 @@
 
 mod archive;
 mod backup;
+mod cluster;
 mod cp;
 mod domain;
 mod file;
@@ -122,6 +123,7 @@ fn perform(session: &Session, command: Command, recorder: &Recorder) -> Outcome 
         Command::Ca(command) => trust::ca(session, command),
         Command::Audit(command) => trust::audit(session, &command),
         Command::Status(args) => status::run(session, &args),
+        Command::Cluster(command) => cluster::run(session, command),
         Command::Trace(args) => trace::run(session, &args),
         Command::Completion { .. } | Command::Manual { .. } | Command::Version => {
             unreachable!("needs no settings, done above")

@@ -11,6 +11,8 @@ pub mod fuzzing;
 mod interrupt;
 mod log;
 mod metrics;
+#[cfg(feature = "next-version")]
+mod next_version;
 pub mod output;
 mod outside;
 pub mod program;

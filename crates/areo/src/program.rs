@@ -1,6 +1,6 @@
 //! The work of a program before and after a command, and running this program once more.
 
-use crate::args::{Common, Global, PROFILE, REVISION, REVISION_DATE, VERSION};
+use crate::args::{Common, Global, NUMBER, PROFILE, REVISION, REVISION_DATE, VERSION};
 use crate::cmd::trace;
 use crate::config::{Places, Settings};
 use crate::exit::{Failure, Outcome};
@@ -105,7 +105,7 @@ pub fn version(name: &str, json: bool) -> Outcome {
     match json {
         true => out.object(&serde_json::json!({
             "program": name,
-            "version": env!("CARGO_PKG_VERSION"),
+            "version": NUMBER,
             "revision": REVISION,
             "date": REVISION_DATE,
             "profile": PROFILE,
@@ -113,6 +113,13 @@ pub fn version(name: &str, json: bool) -> Outcome {
         false => out.line(&format!("{name} {VERSION}")),
     }
 }
+
+/// The largest level of a cluster that this program knows (`[X-46 cluster-level]`). It rises with a change that an older program could not read, or would
+/// not take part in. The program uses that change where the cluster is finalized up to the level.
+pub(crate) const LEVEL: u32 = match cfg!(feature = "next-version") {
+    true => 1,
+    false => 0,
+};
 
 /// The end of the program of this name with its command.
 pub fn ended(outcome: Outcome, name: &str, json: bool) -> ExitCode {

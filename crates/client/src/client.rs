@@ -6,7 +6,10 @@ use crate::create::{self, CreateDomainError, DomainOptions};
 use crate::domain::Domain;
 use crate::error::{Error, Operation};
 use crate::metrics::Metrics;
-use crate::reconfig::{self, Departure, ForgetError, PlannedDeparture, ReconfigError, Successor};
+use crate::reconfig::{
+    self, Departure, FinalizeError, ForgetError, LevelChange, PlannedDeparture, ReconfigError,
+    Successor,
+};
 use crate::session::{Context, KnownDomain, STATUS_PATIENCE, Session};
 use crate::trust::Trust;
 use areo_core::config::Configuration;
@@ -322,6 +325,22 @@ impl Client {
             };
             self.session.run_on_root(Operation::Reconfigure, mark).await
         })
+    }
+
+    /// Finalizes the cluster up to the largest level that one of its servers knows, if all of them do: what comes with it is used from then on, and
+    /// no older program starts a server any more.
+    ///
+    /// # Errors
+    /// [`FinalizeError`].
+    pub fn finalize(&self) -> BoxFuture<'_, Result<LevelChange, FinalizeError>> {
+        let finalize = |context: Context| async move { reconfig::finalize(&context).await };
+        Box::pin(self.session.run_on_root(Operation::Reconfigure, finalize))
+    }
+
+    /// The level up to which the cluster is finalized, as far as this client has heard; a message is sent to no server.
+    pub fn level(&self) -> BoxFuture<'_, u32> {
+        let look = |context: Context| async move { context.cluster().names().levels().finalized };
+        Box::pin(self.session.run_on_root(Operation::ListServers, look))
     }
 
     /// One sentence with the remedy, if the root domain tolerates no crash: while one of its members is away, no domain can be found,

@@ -5,7 +5,7 @@ use crate::reconfig_kind::ReconfigKind;
 use crate::view;
 use crate::{Decider, ServerId, Shape};
 use areo_core::config::Configuration;
-use areo_core::message::ServerRecord;
+use areo_core::message::{Levels, ServerRecord};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -73,6 +73,10 @@ pub struct ServerInfo {
     pub incarnation: u64,
     /// It is to go: nothing that chooses servers chooses it.
     pub leaving: bool,
+    /// The version of the program of its last start; empty of one that did not say.
+    pub version: String,
+    /// The largest level of a cluster that this program knows.
+    pub level: u32,
 }
 
 impl From<&ServerRecord> for ServerInfo {
@@ -84,6 +88,8 @@ impl From<&ServerRecord> for ServerInfo {
             admin: record.admin.clone(),
             incarnation: record.incarnation,
             leaving: record.is_leaving(),
+            version: record.program.version.clone(),
+            level: record.program.level,
         }
     }
 }
@@ -252,6 +258,11 @@ impl Names {
         self.records.values().filter(|it| !it.is_forgotten())
     }
 
+    /// The levels of the cluster, as far as records that this client has seen say.
+    pub(crate) fn levels(&self) -> Levels {
+        Levels::of(self.records.values())
+    }
+
     /// True if people marked the server as leaving.
     pub(crate) fn is_leaving(&self, server: ServerId) -> bool {
         self.records
@@ -305,6 +316,7 @@ fn counting_key(name: &str) -> (String, u128, String) {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use areo_core::message::Program;
 
     /// A directory of servers with these names; ids count from 1, ports from 7400.
     pub(crate) fn names(names: &[&str]) -> Names {
@@ -321,6 +333,8 @@ pub(crate) mod tests {
                 generation: None,
                 leaving: 0,
                 position: None,
+                program: Program::default(),
+                levels: Levels::default(),
             };
             (id, record)
         };

@@ -115,8 +115,8 @@ pub use object::{
 };
 pub use objects::{RecordEntry, RecordName, RecordPage, RecordsAfter};
 pub use reconfig::{
-    Change, Contradiction, DapKind, Departure, ForgetError, Plan, Progress, ReconfigError,
-    ReconfigOutcome, Successor, Transferred, UnreachableServer,
+    Change, Contradiction, DapKind, Departure, FinalizeError, ForgetError, LevelChange, Plan,
+    Progress, ReconfigError, ReconfigOutcome, Successor, Transferred, UnreachableServer,
 };
 pub use reconfig_kind::ReconfigKind;
 pub use repair::{BelowRedundancy, ListedVersion, Redundancy, RepairState};

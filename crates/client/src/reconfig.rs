@@ -28,6 +28,8 @@ pub use departure::{Departure, Successor};
 pub(crate) use departure::{PlannedDeparture, departures};
 pub use forget::ForgetError;
 pub(crate) use forget::{forget, mark_leaving};
+pub(crate) use level::finalize;
+pub use level::{FinalizeError, LevelChange};
 pub use plan::{Plan, UnreachableServer};
 use run::{check, failed, reconfigure};
 
@@ -36,6 +38,7 @@ mod conflict;
 mod departure;
 mod forget;
 mod left;
+mod level;
 mod plan;
 mod run;
 

@@ -334,11 +334,18 @@ impl Unavailable {
 
     /// True if no quorum can register another server, however long it is waited for.
     pub fn is_register_full(&self) -> bool {
-        let full = Response::Refused(Refusal::RegisterFull);
-        let open = self
-            .servers
-            .iter()
-            .filter(|(_, response)| *response != full);
+        self.is_refused_for_good(Refusal::RegisterFull)
+    }
+
+    /// True if no quorum registers a start of this program, however long it is waited for (`[X-46 cluster-level]`).
+    pub fn is_old_program(&self) -> bool {
+        self.is_refused_for_good(Refusal::OldProgram)
+    }
+
+    /// True if the servers without this refusal are no quorum.
+    fn is_refused_for_good(&self, refusal: Refusal) -> bool {
+        let refused = Response::Refused(refusal);
+        let open = self.servers.iter().filter(|(_, it)| *it != refused);
         open.count() < self.needed
     }
 

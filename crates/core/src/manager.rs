@@ -26,6 +26,7 @@ pub mod domains;
 pub mod growth;
 pub mod incarnations;
 pub mod leading;
+pub mod levels;
 pub mod names;
 pub mod reconfiguration;
 pub mod repair;
@@ -36,6 +37,7 @@ pub use directory::{Registration, StartError, StartOutcome, merge_record};
 pub use domains::{
     Creation, DomainError, InvalidDomainName, Removal, RemovalError, check_domain_name,
 };
+pub use levels::Finalization;
 pub use names::{InvalidServerName, Naming, check_server_name};
 
 /// The root domain, as a client knows it. The operations on servers and domains are its methods.

@@ -8,7 +8,7 @@ use crate::tag::{Tag, Writer};
 use bytes::Bytes;
 use std::sync::Arc;
 
-pub use enrolment::{Enrolment, RecordRank, RegisterKey, ServerRecord};
+pub use enrolment::{Enrolment, Levels, Program, RecordRank, RegisterKey, ServerRecord};
 pub use gossip::{Gossip, GossipMarks};
 pub use listing::{ListEntry, ListPage, ListRequest};
 pub use ranked::{Ancestor, ChosenVersion, Lineage, Proposal, RankedVersion, RankedVersions};

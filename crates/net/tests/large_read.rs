@@ -9,7 +9,9 @@ use std::time::Duration;
 use areo_core::config::{Configuration, Dap, Decider, Descriptor, Options, ServerId};
 use areo_core::dsm::Client;
 use areo_core::element::{Element, Form, ReplyElement};
-use areo_core::message::{Access, Answer, Body, HeldVersions, Reply, Request, ServerRecord};
+use areo_core::message::{
+    Access, Answer, Body, HeldVersions, Levels, Program, Reply, Request, ServerRecord,
+};
 use areo_core::object::{DomainId, Name};
 use areo_core::tag::{Tag, Writer};
 use areo_net::listener::{Identity, Service};
@@ -158,6 +160,8 @@ fn a_large_value_over_a_slow_link_is_fetched_once() {
             generation: None,
             leaving: 0,
             position: None,
+            program: Program::default(),
+            levels: Levels::default(),
         };
         network.learn(CLUSTER, [record]);
         let client = Client::new(network.env(Duration::from_mins(1)));

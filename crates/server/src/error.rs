@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use areo_core::config::ServerId;
 use areo_core::limits;
 use areo_core::manager::InvalidServerName;
-use areo_core::message::ServerRecord;
+use areo_core::message::{Program, ServerRecord};
 use areo_core::tlv::TlvError;
 use areo_node::NodeError;
 use areo_store::{DirectoryError, IdentityError, OpenError};
@@ -189,6 +189,16 @@ pub enum ServeError {
         limits::REGISTERED_SERVERS
     )]
     RegisterFull,
+    /// The program is below the level that the cluster requires (`[X-46 cluster-level]`).
+    #[error(
+        "this program is areo {} and knows levels up to {}, and the cluster is being finalized, or is, up to a higher one: start the version \
+         of its other servers (`areo status --json` shows versions and levels), or a later one",
+        .program.version, .program.level
+    )]
+    OldProgram {
+        /// The program of this process.
+        program: Program,
+    },
     /// The store of this directory cannot go on.
     #[error("the store in {} cannot go on: {error}", .path.display())]
     Store { path: PathBuf, error: NodeError },

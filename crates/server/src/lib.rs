@@ -48,6 +48,7 @@ mod trusting;
 mod worker;
 
 pub use address::advertised_admin;
+pub use areo_core::message::Program;
 pub use error::ServeError;
 pub use identity::{
     ClusterIdentity, Identity, NewCluster, NewServer, Succession, has_identity, initialise_cluster,

@@ -1,7 +1,6 @@
 //! The metrics of a server, as Prometheus reads them. Names, units and meanings stand in `docs/metrics.md`.
 //!
-//! Nothing here names a key, an object or a writer: the labels come from closed lists, or name a server or a domain, so that the
-//! number of series does not grow with what is stored.
+//! Nothing here names a key, an object or a writer: labels are of closed lists, or name a server or a domain. So the number of series is bounded.
 
 mod connections;
 mod domains;
@@ -399,6 +398,7 @@ pub(crate) fn word_of(refusal: Refusal) -> &'static str {
         Refusal::RegisterFull => "register_full",
         Refusal::Restarting => "restarting",
         Refusal::Exhausted => "exhausted",
+        Refusal::OldProgram => "old_program",
     }
 }
 

@@ -189,6 +189,10 @@ impl Registrar {
                     Err(StartError::Unavailable(unavailable)) if unavailable.is_register_full() => {
                         return Err(ServeError::RegisterFull);
                     }
+                    Err(StartError::Unavailable(unavailable)) if unavailable.is_old_program() => {
+                        let program = self.record.program.clone();
+                        return Err(ServeError::OldProgram { program });
+                    }
                     Err(StartError::Unavailable(unavailable)) => {
                         tracing::info!(%unavailable, "waiting for a quorum of the root domain");
                         tokio::time::sleep(PAUSE).await;

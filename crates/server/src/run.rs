@@ -178,6 +178,7 @@ impl Listening {
         let (shard, keep) = open(&directory, (&identity, record.incarnation), options)?;
         let identity = with_extent(identity, &keep);
         let known = known_before(&shard);
+        place::check_program(&known.0, &options.program)?;
         let metrics = Arc::new(Metrics::new());
         let scrub = (options.scrub_bytes_per_s, scrubbing::read(&directory));
         let worker = Worker::new(shard, keep, metrics.clone(), scrub);

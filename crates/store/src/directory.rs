@@ -134,7 +134,11 @@ pub enum IdentityError {
     #[error("{}: damaged", .path.display())]
     Damaged { path: PathBuf },
     /// It was written in another format.
-    #[error("{}: identity format {found}, this program knows format {}", .path.display(), IDENTITY_VERSION)]
+    #[error(
+        "{}: identity format {found}, this program knows format {}: use the program that wrote it, or a newer one",
+        .path.display(),
+        IDENTITY_VERSION
+    )]
     UnsupportedVersion {
         path: PathBuf,
         /// The format of the file.

@@ -51,7 +51,7 @@ const _: () = assert!(
     ELEMENT_FIXED_BYTES + 1 + limits::OBJECT_NAME_BYTES + limits::METADATA_BYTES
         <= MAX_HEADER_BYTES
         && 3 + parts::CONFIGURATION_ID_BYTES + 3 + parts::DESCRIPTOR_BYTES <= MAX_HEADER_BYTES
-        && 3 + 6 * 6 + 32 + 3 * parts::RECORD_TEXT_BYTES <= MAX_HEADER_BYTES,
+        && 3 + 13 * 6 + 80 + 4 * parts::RECORD_TEXT_BYTES <= MAX_HEADER_BYTES,
     "a cell's header is the longest"
 );
 

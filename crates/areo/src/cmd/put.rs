@@ -114,6 +114,8 @@ async fn put(
 ) -> Outcome {
     let (out, key) = (session.out, &*args.key);
     let (client, domain) = session.domain_to_write(args.keep_replaced).await?;
+    #[cfg(feature = "next-version")]
+    let options = crate::next_version::described(&client, options).await;
     stage.set(Stage::Reading);
     let (measured, statistics) = domain.measured();
     let block_bytes = u64::from(options.block_bytes);

@@ -5,18 +5,19 @@ mod forget;
 mod health;
 mod keep;
 
-use crate::args::{self, DurabilityWord, LogWord, RootWord, ServerVerb, parse_max_object};
+use crate::args::{self, DurabilityWord, LogWord, NUMBER, RootWord, ServerVerb, parse_max_object};
 use crate::config::{self, Settings};
 use crate::exit::{Code, Failure, Outcome};
 use crate::log;
 use crate::outside;
+use crate::program::LEVEL;
 use crate::session::{self, Session, Target, is_address};
 use areo_client::cluster_file::{self, ClusterFile};
 use areo_client::units::parse_size;
 use areo_client::{ServerId, Successor, limits};
 use areo_server::{
-    CertificateFiles, ClusterIdentity, Durability, KeepAdministrator, Options, ServeError, Start,
-    advertised_admin, has_identity,
+    CertificateFiles, ClusterIdentity, Durability, KeepAdministrator, Options, Program, ServeError,
+    Start, advertised_admin, has_identity,
 };
 use areo_telemetry::Recorder;
 use areo_trust::token::JoinToken;
@@ -134,13 +135,11 @@ fn options(session: &Session, args: args::Server, recorder: Recorder) -> Outcome
     }
     Ok(Options {
         data,
+        program: program(),
         advertise,
         admin,
         start,
-        durability: match durability {
-            DurabilityWord::Fsync => Durability::Fsync,
-            DurabilityWord::Memory => Durability::Memory,
-        },
+        durability: durability_of(durability),
         name: settings.get(args.name, "server.name", config::text)?,
         max_value_bytes: max_object,
         repair_bytes_per_s: repair_rate.unwrap_or(REPAIR_RATE),
@@ -154,6 +153,21 @@ fn options(session: &Session, args: args::Server, recorder: Recorder) -> Outcome
         seeds,
         listen,
     })
+}
+
+/// This program, as the cluster registers it.
+fn program() -> Program {
+    Program {
+        version: NUMBER.into(),
+        level: LEVEL,
+    }
+}
+
+fn durability_of(word: DurabilityWord) -> Durability {
+    match word {
+        DurabilityWord::Fsync => Durability::Fsync,
+        DurabilityWord::Memory => Durability::Memory,
+    }
 }
 
 /// The origin of the cluster of a server.

@@ -2,6 +2,7 @@
 
 mod problems;
 mod ready;
+mod versions;
 
 use super::{domain, sweep};
 use crate::args;
@@ -227,6 +228,7 @@ fn for_people(status: &ClusterStatus, cluster: &ClusterSummary) -> Vec<String> {
         ),
         redundancy(&status.servers, cluster.lacking, cluster.proven_seconds),
     ];
+    lines.extend(versions::sentence(status));
     if let Some(seconds) = cluster.pending_seconds {
         let age = show_age(seconds);
         lines.extend([
@@ -275,6 +277,7 @@ fn print_servers(out: Output, status: &ClusterStatus) -> Outcome {
         Column::Number("elements"),
         Column::Number("stored"),
         Column::Number("domains"),
+        Column::Text("version"),
     ];
     let short = ["name", "address", "state", "objects", "stored", "domains"];
     let row = |health| row(out.terminal, health);
@@ -317,6 +320,10 @@ fn row(people: bool, health: &ServerHealth) -> Vec<String> {
         size(status.map(|status| status.element_bytes)),
         size(status.map(|status| status.stored_bytes)),
         number(health.domains),
+        match health.server.version.as_str() {
+            "" => "-".into(),
+            version => version.into(),
+        },
     ]
 }
 
@@ -335,6 +342,8 @@ mod tests {
                 admin: "127.0.0.1:7490".into(),
                 incarnation: 3,
                 leaving: false,
+                version: "0.1.0".into(),
+                level: 0,
             },
             status,
             domains: Some(2),
@@ -359,22 +368,22 @@ mod tests {
         let serving = answered(true, true);
         assert_eq!(
             row(true, &serving),
-            "s1 127.0.0.1:7400 serving 4 fsync 7 0 0 0 2.0 KiB 4.0 KiB 2"
+            "s1 127.0.0.1:7400 serving 4 fsync 7 0 0 0 2.0 KiB 4.0 KiB 2 0.1.0"
         );
         assert_eq!(
             row(false, &serving),
-            "s1 127.0.0.1:7400 serving 4 fsync 7 0 0 0 2048 4096 2"
+            "s1 127.0.0.1:7400 serving 4 fsync 7 0 0 0 2048 4096 2 0.1.0"
         );
         let starting = answered(false, false);
         assert_eq!(
             row(false, &starting),
-            "s1 127.0.0.1:7400 starting 4 memory 7 0 0 0 2048 4096 2"
+            "s1 127.0.0.1:7400 starting 4 memory 7 0 0 0 2048 4096 2 0.1.0"
         );
         let reason = "connection refused".into();
         let down = health(Health::Unreachable { reason });
         assert_eq!(
             row(true, &down),
-            "s1 127.0.0.1:7400 connection refused 3 - - - - - - - 2"
+            "s1 127.0.0.1:7400 connection refused 3 - - - - - - - 2 0.1.0"
         );
     }
 

@@ -54,6 +54,7 @@ mod security;
 mod terminal;
 mod trace;
 mod trust;
+mod upgrade;
 mod values;
 mod waiting;
 mod wall_clock;

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 /// The CRC-32C of these bytes.
-fn crc(bytes: &[u8]) -> [u8; 4] {
+pub(crate) fn crc(bytes: &[u8]) -> [u8; 4] {
     let of_byte = |crc: u32, byte: &u8| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| match crc & 1 {
             1 => crc >> 1 ^ 0x82f6_3b78,

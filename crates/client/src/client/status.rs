@@ -43,6 +43,7 @@ pub(super) async fn status(context: &Context, patience: Duration) -> ClusterStat
         cluster: context.cluster().id,
         root: names.domain(ROOT_DOMAIN, &context.latest()),
         root_warning: root_warning(context),
+        level: names.levels().finalized,
         servers,
         domains,
     };

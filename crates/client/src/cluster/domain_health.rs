@@ -126,6 +126,7 @@ mod tests {
             cluster: ClusterId(1),
             root: names.domain("@root", &c),
             root_warning: None,
+            level: 0,
             servers: servers.map(health).collect(),
             domains: Ok(Vec::new()),
         };

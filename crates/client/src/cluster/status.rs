@@ -16,6 +16,8 @@ pub struct ClusterStatus {
     pub root: DomainInfo,
     /// The root domain tolerates no crash: one sentence, with the remedy.
     pub root_warning: Option<String>,
+    /// The level up to which the cluster is finalized ([`crate::Client::finalize`]).
+    pub level: u32,
     /// The servers, in order of their names.
     pub servers: Vec<ServerHealth>,
     /// The domains, by name; or why they cannot be listed. Bytes stored per byte written are those of their shapes.
@@ -32,6 +34,8 @@ pub struct ClusterSummary {
     pub servers: usize,
     /// Servers that answer and serve.
     pub serving: usize,
+    /// The level up to which the cluster is finalized.
+    pub level: u32,
     /// Answers that an operation on domains and servers needs.
     pub root_quorum: usize,
     /// The root domain tolerates no crash: one sentence, with the remedy.
@@ -78,6 +82,7 @@ impl ClusterStatus {
             cluster: self.cluster,
             servers: self.servers.len(),
             serving: self.serving(),
+            level: self.level,
             root_quorum: self.root.configuration.shape.quorum(),
             root_warning: self.root_warning.clone(),
             element_bytes: self.element_bytes(),
@@ -114,6 +119,8 @@ impl ClusterStatus {
                     admin: String::new(),
                     incarnation: 0,
                     leaving: false,
+                    version: String::new(),
+                    level: 0,
                 },
                 status: Health::unreachable(Some("not registered".into())),
                 domains: None,
@@ -256,6 +263,8 @@ impl Serialize for ServerHealth {
             full: Option<bool>,
             domains: Option<u64>,
             leaving: bool,
+            version: &'a str,
+            level: u32,
         }
         let (server, status) = (&self.server, self.status.answered());
         let parts = Parts {
@@ -278,6 +287,8 @@ impl Serialize for ServerHealth {
             full: status.map(|status| status.full),
             domains: self.domains,
             leaving: server.leaving,
+            version: &server.version,
+            level: server.level,
         };
         parts.serialize(serializer)
     }

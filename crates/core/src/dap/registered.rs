@@ -24,9 +24,11 @@ pub enum Registration {
 }
 
 /// Keeps of a server, and of an address, the record of the larger rank.
-pub fn merge(known: &mut BTreeMap<ServerId, ServerRecord>, record: ServerRecord) {
-    let displaced = known.values().find(|other| record.displaces(other));
+pub fn merge(known: &mut BTreeMap<ServerId, ServerRecord>, mut record: ServerRecord) {
+    let displaced = known.values_mut().find(|other| record.displaces(other));
     if let Some(other) = displaced {
+        let levels = other.levels.join(record.levels);
+        (other.levels, record.levels) = (levels, levels);
         if other.rank() > record.rank() {
             return;
         }

@@ -26,6 +26,42 @@ pub enum RegisterKey {
 /// The order of the records of one [`RegisterKey`]: generation, server, incarnation. The larger one replaces the other.
 pub type RecordRank = (u64, ServerId, u64);
 
+/// The program that a server runs.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Program {
+    /// Its version, for people; empty where it is not known.
+    pub version: String,
+    /// The largest level of a cluster that it knows (`[X-46 cluster-level]`).
+    pub level: u32,
+}
+
+/// The levels of a cluster; each only rises (`[X-46 cluster-level]`). They travel with the records of servers because the register joins
+/// records. The cluster has the largest levels of all records.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Levels {
+    /// The register takes no start of a program below this level.
+    pub required: u32,
+    /// Every server runs a program that knows this level, so that clients and servers may use what comes with it.
+    pub finalized: u32,
+}
+
+impl Levels {
+    /// Joins both: the larger one of each stays.
+    #[must_use]
+    pub fn join(self, other: Levels) -> Levels {
+        Levels {
+            required: self.required.max(other.required),
+            finalized: self.finalized.max(other.finalized),
+        }
+    }
+
+    /// The largest levels of these records.
+    pub fn of<'a>(records: impl IntoIterator<Item = &'a ServerRecord>) -> Levels {
+        let levels = records.into_iter().map(|record| record.levels);
+        levels.fold(Levels::default(), Levels::join)
+    }
+}
+
 /// A server as the root domain knows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ServerRecord {
@@ -52,6 +88,10 @@ pub struct ServerRecord {
     /// The number of the last batch of its log that is known to hold what the server cannot miss (`[X-31 log-position]`). `None`
     /// of a server in memory, and of one that does not say.
     pub position: Option<u64>,
+    /// The program of that start.
+    pub program: Program,
+    /// Levels of the cluster; a record that replaces this one keeps them.
+    pub levels: Levels,
 }
 
 impl ServerRecord {
@@ -74,6 +114,8 @@ impl ServerRecord {
             generation: None,
             leaving: 0,
             position: None,
+            program: Program::default(),
+            levels: Levels::default(),
         }
     }
 
@@ -141,11 +183,12 @@ impl ServerRecord {
 
     /// Joins two records of a server, or of an address: the larger rank stays. Two different starts of one
     /// incarnation exclude each other: none is admitted any more. Of one start the larger log position stays. Of one
-    /// process the larger `leaving` stays.
+    /// process the larger `leaving` stays, and of both records the larger levels of the cluster.
     pub fn join(&mut self, other: ServerRecord) {
         let is_one = self.id == other.id || self.displaces(&other);
         assert!(is_one, "records of one server or of one address");
         let process = |it: &ServerRecord| (it.generation, it.id);
+        let levels = self.levels.join(other.levels);
         let leaving = match process(self) == process(&other) {
             true => Some(self.leaving.max(other.leaving)),
             false => None,
@@ -164,5 +207,6 @@ impl ServerRecord {
         if let Some(leaving) = leaving {
             self.leaving = leaving;
         }
+        self.levels = levels;
     }
 }

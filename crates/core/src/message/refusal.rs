@@ -50,11 +50,13 @@ pub enum Refusal {
     Restarting = 20,
     /// The server has no descriptor or no memory left for the request's records. May pass.
     Exhausted = 21,
+    /// The program of the start is below the level that the cluster requires (`[X-46 cluster-level]`).
+    OldProgram = 22,
 }
 
 impl Refusal {
     /// Every refusal, in the order of its number.
-    pub const ALL: [Refusal; 21] = [
+    pub const ALL: [Refusal; 22] = [
         Refusal::Busy,
         Refusal::Full,
         Refusal::Damaged,
@@ -76,6 +78,7 @@ impl Refusal {
         Refusal::RegisterFull,
         Refusal::Restarting,
         Refusal::Exhausted,
+        Refusal::OldProgram,
     ];
 
     /// The number on the wire; never 0, which means "no refusal".
@@ -134,6 +137,7 @@ impl fmt::Display for Refusal {
             Refusal::RegisterFull => "knows as many servers as it can",
             Refusal::Restarting => "is restarting the object's counters",
             Refusal::Exhausted => "has no descriptor or memory left",
+            Refusal::OldProgram => "registers no start of a program this old",
         })
     }
 }

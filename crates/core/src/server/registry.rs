@@ -6,7 +6,9 @@ use super::record::{Header, Ledger};
 use crate::config::ServerId;
 use crate::element::Handle;
 use crate::limits;
-use crate::message::{Enrolment, Note, RecordRank, Refusal, RegisterKey, Reply, ServerRecord};
+use crate::message::{
+    Enrolment, Levels, Note, RecordRank, Refusal, RegisterKey, Reply, ServerRecord,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Default)]
@@ -67,7 +69,10 @@ impl Registry {
         ledger: &mut Ledger,
     ) -> Result<Reply, Refusal> {
         match step {
-            Enrolment::Ask => self.ask(&record),
+            Enrolment::Ask => {
+                self.check_program(&record)?;
+                self.ask(&record)
+            }
             Enrolment::Register => self.register(record, ledger),
             Enrolment::HandOn => self.know(record, ledger),
         }
@@ -83,6 +88,16 @@ impl Registry {
             }
             None if self.is_full() => Err(Refusal::RegisterFull),
             _ => Ok(Reply::Registered),
+        }
+    }
+
+    /// Refuses a start of a program below the required level (`[X-46 cluster-level]`). The record of a forgotten server is no start.
+    fn check_program(&self, record: &ServerRecord) -> Result<(), Refusal> {
+        let required = Levels::of(self.records()).required;
+        if record.program.level < required && !record.is_forgotten() {
+            Err(Refusal::OldProgram)
+        } else {
+            Ok(())
         }
     }
 
@@ -108,6 +123,11 @@ impl Registry {
                 return Ok(outdated(known));
             }
         }
+        // A server confirms its start again every few seconds.
+        let known = self.servers.get(&record.key());
+        if known.is_none_or(|(known, _)| known.rank() < record.rank()) {
+            self.check_program(&record)?;
+        }
         self.know(record, ledger)
     }
 
@@ -119,6 +139,7 @@ impl Registry {
     ) -> Result<Reply, Refusal> {
         let fits = |text: &str| text.len() <= 255;
         let fit = fits(&record.name) && fits(&record.address) && fits(&record.admin);
+        let fit = fit && fits(&record.program.version);
         let counts = [record.generation.unwrap_or(0), record.leaving];
         if !fit || counts.iter().any(|it| *it >= limits::NUMBER) {
             return Err(Refusal::TooLarge);
@@ -198,13 +219,14 @@ fn outdated(known: &ServerRecord) -> Reply {
 }
 
 /// Order of the records of one key that this server has had: the last one is the largest.
-fn rank(record: &ServerRecord) -> (RecordRank, bool, bool, u64, Option<u64>) {
+fn rank(record: &ServerRecord) -> (RecordRank, bool, bool, u64, Levels, Option<u64>) {
     let is_contested = record.start == ServerRecord::CONTESTED;
     (
         record.rank(),
         is_contested,
         record.resumed,
         record.leaving,
+        record.levels,
         record.position,
     )
 }

@@ -6,7 +6,9 @@ use crate::world::{Actor, Chaos, Message, World, configuration, server, successo
 use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::error::Unavailable;
 use areo_core::manager::{Creation, Naming, Registration};
-use areo_core::message::{Ballot, Body, CellReply, CellRequest, Reply, ServerRecord};
+use areo_core::message::{
+    Ballot, Body, CellReply, CellRequest, Levels, Program, Reply, ServerRecord,
+};
 use areo_core::object::DomainId;
 use areo_core::tag::{ClientId, Writer};
 use bytes::Bytes;
@@ -285,6 +287,8 @@ pub fn record(number: usize, incarnation: u64, start: u64) -> ServerRecord {
         generation: None,
         leaving: 0,
         position: None,
+        program: Program::default(),
+        levels: Levels::default(),
     }
 }
 

@@ -6,7 +6,7 @@ use areo_core::config::ServerId;
 use areo_core::element::ReplyElement;
 use areo_core::instant::Instant;
 use areo_core::message::{
-    Access, Answer, Body, CellRequest, HeldVersions, Note, Refusal, Reply, Request, Want,
+    Access, Answer, Body, CellRequest, Enrolment, HeldVersions, Note, Refusal, Reply, Request, Want,
 };
 use areo_core::object::{Kind, Name};
 use std::cell::RefCell;
@@ -128,6 +128,14 @@ impl Message {
         };
         let join = |step: &CellRequest| matches!(step, CellRequest::Join(_));
         matches!(request, Request::Configured { body: Body::Cell { step, .. }, .. } if join(step))
+    }
+
+    /// It makes a record of a server known to a member that has not registered it.
+    pub fn is_hand_on(&self) -> bool {
+        let Content::Request(_, Request::Configured { body, .. }) = &self.content else {
+            return false;
+        };
+        matches!(body, Body::Register { step, .. } if *step == Enrolment::HandOn)
     }
 
     /// It asks what comes next, or answers that.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use areo_core::manager::{Registration, StartOutcome};
-use areo_core::message::{Enrolment, ServerRecord};
+use areo_core::message::{Enrolment, Levels, Program, ServerRecord};
 use areo_core::starts::StartPhase;
 use areo_core::timing::{ADDRESS_PATIENCE, RENEWAL};
 use areo_net::Listener;
@@ -59,6 +59,16 @@ pub(crate) fn check(
     })
 }
 
+/// Refuses a program below the level that the records of the directory require (`[X-46 cluster-level]`). Where all servers are started with such a
+/// program, most of them end before the last one finds a quorum that refuses its start.
+pub(crate) fn check_program(known: &[ServerRecord], program: &Program) -> Result<(), ServeError> {
+    if program.level < Levels::of(known).required {
+        let program = program.clone();
+        return Err(ServeError::OldProgram { program });
+    }
+    Ok(())
+}
+
 /// Answers the requests that came before the stop, and registers the position of the log.
 pub(crate) async fn finish(
     worker: &Rc<Worker>,
@@ -90,6 +100,8 @@ pub(crate) fn record_of(identity: &Identity, is_drawn: bool, options: &Options) 
         generation: may_be_replaced(identity.memory, is_drawn).then_some(0),
         leaving: 0,
         position: None,
+        program: options.program.clone(),
+        levels: Levels::default(),
     }
 }
 

@@ -3,7 +3,7 @@ use crate::identity::root_configuration;
 use crate::metrics::Metrics;
 use crate::worker;
 use areo_core::config::{Dap, Descriptor};
-use areo_core::message::{Directory, Reply, ServerStatus};
+use areo_core::message::{Directory, Levels, Program, Reply, ServerStatus};
 use areo_core::object::DomainId;
 use areo_net::listener::{self, Listener, ListenerConfig, Service};
 use areo_net::pool::Pool;
@@ -149,4 +149,28 @@ fn where_a_server_answered_counts_more_than_what_others_say() {
         let started = timeout(ATTEMPT, started).await.expect("all are there");
         assert!(matches!(started.unwrap(), StartOutcome::Confirmed(_)));
     });
+}
+
+#[test]
+fn a_directory_that_knows_of_a_higher_level_is_refused_before_any_server_is_asked() {
+    let program = |level| Program {
+        version: "0.1.0".into(),
+        level,
+    };
+    let record = ServerRecord {
+        levels: Levels {
+            required: 2,
+            finalized: 1,
+        },
+        ..ServerRecord::at_address(ServerId(1), "host:1".into())
+    };
+    let known = [
+        record,
+        ServerRecord::at_address(ServerId(2), "host:2".into()),
+    ];
+    for (level, is_refused) in [(0, true), (1, true), (2, false), (3, false)] {
+        let checked = place::check_program(&known, &program(level));
+        assert_eq!(checked.is_err(), is_refused, "{level}");
+    }
+    assert!(place::check_program(&[], &program(0)).is_ok());
 }

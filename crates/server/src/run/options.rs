@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use areo_core::message::Program;
 use areo_net::outside::DecideOutside;
 use areo_telemetry::Recorder;
 use areo_trust::token::JoinToken;
@@ -81,6 +82,8 @@ impl Eq for KeepAdministrator {}
 pub struct Options {
     /// Path of the data directory.
     pub data: PathBuf,
+    /// The program that runs the server.
+    pub program: Program,
     /// The host and port to listen on.
     pub listen: String,
     /// The address that is advertised to others, if it is another one than `listen`.

@@ -2,7 +2,7 @@ use super::*;
 use crate::identity::root_configuration;
 use areo_core::config::{Configuration, ServerId};
 use areo_core::limits;
-use areo_core::message::ServerRecord;
+use areo_core::message::{Levels, Program, ServerRecord};
 use areo_core::server::Identity;
 use areo_store::records::{MemoryRecords, Records};
 use areo_store::{CommitError, Directory, LogOptions};
@@ -61,6 +61,8 @@ fn a_worker_whose_commit_failed_can_be_closed() {
             generation: None,
             leaving: 0,
             position: None,
+            program: Program::default(),
+            levels: Levels::default(),
         };
         worker.request(Request::Know(other), caller, None);
         drop(answer);

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
-use areo_server::{Durability, KeepAdministrator, Options, Start};
+use areo_server::{Durability, KeepAdministrator, Options, Program, Start};
 use areo_telemetry::{Limits, Recorder, Sampler};
 
 fn free_port() -> u16 {
@@ -21,12 +21,13 @@ pub(crate) fn init() -> Start {
     }
 }
 
-/// A server on a thread that ends with the process: where it listens, and its admin port.
-pub(crate) fn start(folder: &Path, name: &str, start: Start) -> (SocketAddr, SocketAddr) {
+/// The options of a server at free ports.
+pub(crate) fn options(folder: &Path, name: &str, start: Start) -> Options {
     let address = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
     let (listen, admin) = (address(free_port()), address(free_port()));
-    let options = Options {
+    Options {
         data: folder.join(name),
+        program: Program::default(),
         listen: listen.to_string(),
         advertise: None,
         admin: admin.to_string(),
@@ -42,7 +43,18 @@ pub(crate) fn start(folder: &Path, name: &str, start: Start) -> (SocketAddr, Soc
         seeds: Vec::new(),
         replaced_after: Duration::from_mins(1),
         decide_outside: None,
-    };
+    }
+}
+
+/// A server on a thread that ends with the process: where it listens, and its admin port.
+pub(crate) fn start(folder: &Path, name: &str, start: Start) -> (SocketAddr, SocketAddr) {
+    serve(options(folder, name, start))
+}
+
+/// Such a server with these options.
+pub(crate) fn serve(options: Options) -> (SocketAddr, SocketAddr) {
+    let address = |text: &str| text.parse::<SocketAddr>().unwrap();
+    let (listen, admin) = (address(&options.listen), address(&options.admin));
     std::thread::spawn(move || {
         areo_server::run(&options).expect("it serves until the process ends");
     });

@@ -7,7 +7,7 @@ use crate::checksum::crc32c;
 use areo_core::config::{Configuration, ConfigurationId, ServerId};
 use areo_core::element::{Element, Form};
 use areo_core::limits;
-use areo_core::message::{Ballot, ServerRecord};
+use areo_core::message::{Ballot, Levels, Program, ServerRecord};
 use areo_core::object::{DomainId, InvalidKey, Name};
 use areo_core::pointer::{Pointer, Status, Successors};
 use areo_core::tag::{ClientId, Tag, Writer};
@@ -324,11 +324,18 @@ const SERVER_GENERATION: u16 = MUST_UNDERSTAND | 8;
 /// Left out where it is 0.
 const SERVER_LEAVING: u16 = 10;
 const SERVER_POSITION: u16 = 9;
+/// Left out where it is empty.
+const SERVER_VERSION: u16 = 11;
+/// Left out where it is 0.
+const SERVER_LEVEL: u16 = 12;
+/// Left out where both are 0. A register that did not know it would register what must not start.
+const SERVER_LEVELS: u16 = MUST_UNDERSTAND | 13;
 
 /// A server's record, as fields.
 pub(crate) fn server_fields(server: &ServerRecord) -> BytesMut {
     let texts = server.name.len() + server.address.len() + server.admin.len();
-    let mut out = BytesMut::with_capacity(8 * 6 + 16 + 8 + 8 + 8 + 8 + texts);
+    let texts = texts + server.program.version.len();
+    let mut out = BytesMut::with_capacity(11 * 6 + 16 + 5 * 8 + 4 + 8 + texts);
     let mut field = |kind, value: &[u8]| tlv::put_field(&mut out, kind, value);
     field(SERVER_ID, &server.id.0.to_le_bytes());
     field(SERVER_INCARNATION, &server.incarnation.to_le_bytes());
@@ -348,6 +355,17 @@ pub(crate) fn server_fields(server: &ServerRecord) -> BytesMut {
     if let Some(position) = server.position {
         field(SERVER_POSITION, &position.to_le_bytes());
     }
+    let Program { version, level } = &server.program;
+    if !version.is_empty() {
+        field(SERVER_VERSION, version.as_bytes());
+    }
+    if *level != 0 {
+        field(SERVER_LEVEL, &level.to_le_bytes());
+    }
+    if server.levels != Levels::default() {
+        let levels = [server.levels.required, server.levels.finalized];
+        field(SERVER_LEVELS, levels.map(u32::to_le_bytes).as_flattened());
+    }
     out
 }
 
@@ -356,6 +374,7 @@ pub(crate) fn server(fields: &Bytes) -> Result<ServerRecord, DecodeError> {
     let (mut id, mut incarnation, mut start, mut address) = (None, None, None, None);
     let (mut name, mut admin, mut resumed) = (String::new(), String::new(), false);
     let (mut generation, mut leaving, mut position) = (None, 0, None);
+    let (mut program, mut levels) = (Program::default(), Levels::default());
     for field in tlv::fields(fields) {
         let (kind, value) = field.map_err(DecodeError::Fields)?;
         match kind {
@@ -369,6 +388,12 @@ pub(crate) fn server(fields: &Bytes) -> Result<ServerRecord, DecodeError> {
             SERVER_GENERATION => generation = Some(u64::from_le_bytes(number(kind, value)?)),
             SERVER_LEAVING => leaving = u64::from_le_bytes(number(kind, value)?),
             SERVER_POSITION => position = Some(u64::from_le_bytes(number(kind, value)?)),
+            SERVER_VERSION => program.version = server_text("version of a server", kind, value)?,
+            SERVER_LEVEL => program.level = u32::from_le_bytes(number(kind, value)?),
+            SERVER_LEVELS => {
+                let both = u64::from_le_bytes(number(kind, value)?);
+                (levels.required, levels.finalized) = (both as u32, (both >> 32) as u32);
+            }
             _ => tlv::unknown(kind).map_err(DecodeError::Fields)?,
         }
     }
@@ -384,6 +409,8 @@ pub(crate) fn server(fields: &Bytes) -> Result<ServerRecord, DecodeError> {
         generation,
         leaving,
         position,
+        program,
+        levels,
     })
 }
 

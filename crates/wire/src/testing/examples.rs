@@ -4,7 +4,7 @@
 use crate::checksum::crc32c;
 use areo_core::config::{ConfigurationId, ServerId};
 use areo_core::element::{Element, Form};
-use areo_core::message::{Ballot, Gossip, GossipMarks, Note, ServerRecord};
+use areo_core::message::{Ballot, Gossip, GossipMarks, Levels, Note, Program, ServerRecord};
 use areo_core::object::{Blocks, Etag, Metadata, Name, Part};
 use areo_core::pointer::Pointer;
 use areo_core::tag::{ClientId, Tag, Writer};
@@ -142,6 +142,8 @@ fn server(id: u128) -> ServerRecord {
         generation: None,
         leaving: 0,
         position: None,
+        program: Program::default(),
+        levels: Levels::default(),
     }
 }
 
@@ -149,6 +151,21 @@ fn server(id: u128) -> ServerRecord {
 fn leaving() -> ServerRecord {
     ServerRecord {
         leaving: 3,
+        ..server(2)
+    }
+}
+
+/// A server of a cluster that is being finalized.
+fn levelled() -> ServerRecord {
+    ServerRecord {
+        program: Program {
+            version: "1.2.3".into(),
+            level: 0x0708,
+        },
+        levels: Levels {
+            required: 0x0708,
+            finalized: 0x0605,
+        },
         ..server(2)
     }
 }

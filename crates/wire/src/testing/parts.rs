@@ -8,7 +8,7 @@ use areo_core::config::{
 };
 use areo_core::element::{Element, Form};
 use areo_core::limits;
-use areo_core::message::{Ballot, Enrolment, ServerRecord};
+use areo_core::message::{Ballot, Enrolment, Levels, Program, ServerRecord};
 use areo_core::object::{DomainId, Kind, Name};
 use areo_core::pointer::{Pointer, Successors};
 use areo_core::tag::{ClientId, Tag, Writer};
@@ -181,8 +181,19 @@ pub(super) fn enrolment() -> impl Strategy<Value = Enrolment> {
 pub(super) fn server() -> impl Strategy<Value = ServerRecord> {
     let texts = (text(0..40), text(0..40), text(0..40));
     let numbers = any::<(u128, u64, u64, bool, Option<u64>, u64, Option<u64>)>();
-    (numbers, texts).prop_map(
-        |((id, incarnation, start, resumed, generation, leaving, position), texts)| {
+    let program = (text(0..20), any::<u32>());
+    let program = program.prop_map(|(version, level)| Program { version, level });
+    let levels = any::<(u32, u32)>().prop_map(|(required, finalized)| Levels {
+        required,
+        finalized,
+    });
+    (numbers, texts, program, levels).prop_map(
+        |(
+            (id, incarnation, start, resumed, generation, leaving, position),
+            texts,
+            program,
+            levels,
+        )| {
             let (name, address, admin) = texts;
             ServerRecord {
                 id: ServerId(id),
@@ -195,6 +206,8 @@ pub(super) fn server() -> impl Strategy<Value = ServerRecord> {
                 generation,
                 leaving,
                 position,
+                program,
+                levels,
             }
         },
     )

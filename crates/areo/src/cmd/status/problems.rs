@@ -209,4 +209,4 @@ fn tolerance(status: &ClusterStatus, domain: &DomainInfo) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -2,8 +2,8 @@
 
 use super::super::ranked;
 use super::{
-    ballot, cell, configuration, fragment, id, in_memory, leaving, manifest, metadata, name, next,
-    positioned, server, tag, value,
+    ballot, cell, configuration, fragment, id, in_memory, leaving, levelled, manifest, metadata,
+    name, next, positioned, server, tag, value,
 };
 use areo_core::config::{ConfigurationId, Membership, ServerId};
 use areo_core::consensus::paxos::Acceptor;
@@ -107,6 +107,7 @@ pub fn headers() -> Vec<Header> {
         first(key),
         Header::Registry(leaving()),
         ranked::floor_header(),
+        Header::Registry(levelled()),
     ]
 }
 

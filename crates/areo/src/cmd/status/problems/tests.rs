@@ -4,7 +4,12 @@ use crate::cmd::domain::tests::domain;
 use areo_client::{ClusterId, Dap, Health, ServerHealth, ServerInfo, ServerStatus};
 
 /// Servers s1 to sN; of these the ones serve, and the others are full.
-fn cluster(n: u128, serving: &[u128], full: &[u128], domains: Vec<DomainInfo>) -> ClusterStatus {
+pub(in super::super) fn cluster(
+    n: u128,
+    serving: &[u128],
+    full: &[u128],
+    domains: Vec<DomainInfo>,
+) -> ClusterStatus {
     let server = |number: u128| {
         let status = ServerStatus {
             serving: true,
@@ -22,6 +27,8 @@ fn cluster(n: u128, serving: &[u128], full: &[u128], domains: Vec<DomainInfo>) -
                 admin: String::new(),
                 incarnation: 1,
                 leaving: false,
+                version: "0.1.0".into(),
+                level: 0,
             },
             status: match serving.contains(&number) {
                 true => Health::Answered(status),
@@ -34,6 +41,7 @@ fn cluster(n: u128, serving: &[u128], full: &[u128], domains: Vec<DomainInfo>) -
         cluster: ClusterId(1),
         root: domain(ROOT_DOMAIN, Dap::Abd, n),
         root_warning: None,
+        level: 0,
         servers: (1..=n).map(server).collect(),
         domains: Ok(domains),
     }
