@@ -46,7 +46,7 @@ pub struct Redundancy {
 /// An object that is not known to be at every member.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct BelowRedundancy {
-    /// Key of the object, or the name that stands for the key of a block.
+    /// Key of the object or file. A block has no key: this text names it, and [`Domain::repair_object`] takes it.
     pub key: String,
     /// `object`, `block`, `file`, or `system` for the domain's own objects.
     pub kind: &'static str,

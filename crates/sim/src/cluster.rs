@@ -19,7 +19,7 @@ pub(crate) struct Cluster {
     grows: bool,
 }
 
-/// Salt of the draw whether a cluster grows: it does not change other draws.
+/// Salt of the draw whether a cluster grows. A salt of its own leaves all other draws as they are.
 const GROWS: u64 = 0x6807;
 
 impl Cluster {

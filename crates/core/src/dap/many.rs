@@ -136,8 +136,9 @@ async fn finalize_round<E: Env>(
     Ok(())
 }
 
-/// Asks each member to copy these versions from its earlier configurations (`[X-17 adopted-elements]`). Returns, per
-/// version, which members acknowledged it, as they would a put.
+/// Asks each member to take its elements of these versions over from earlier configurations of which it was a member
+/// (`[X-17 adopted-elements]`). Returns, per version, which members have their element now: an acknowledgement counts
+/// as that of a put.
 ///
 /// # Errors
 /// [`CallError`].

@@ -224,9 +224,10 @@ impl ConfiguredTally for Store {
         self.evaluate()
     }
 
-    /// The time after which the put stops waiting for further members. A put that only repairs members, because a
-    /// quorum held the version from the start, stops early. So does a put that some member refuses until a version is
-    /// decided or room is made: it does not wait for members that may be down.
+    /// The further time for which the put waits for members that have not answered; `None`: until its deadline. The
+    /// time is short for a put that only repairs members, because a quorum held the version from the start. It is short
+    /// as well where a member refuses for now, because another version must be decided or room must be made first: that
+    /// is not delayed by members that may be down.
     fn patience(&self) -> Option<Duration> {
         if self.completes {
             return Some(timing::COMPLETION_PATIENCE);

@@ -204,9 +204,9 @@ impl<E: Env> Domain<E> {
         decide(proposer.of_upload(upload)).await
     }
 
-    /// Re-proposes the current version at a new ballot, so that no earlier proposal can win any more
-    /// (`[W-11 given-up]`). Returns its tag. An object that was never written gets a tombstone, because no version
-    /// can be proposed again. `None`: the domain has ceased to be conditional.
+    /// Proposes the current version once more at a higher ballot, so that no proposal at a lower one can be decided
+    /// any more (`[W-11 given-up]`). Returns the tag of that version. An object that was never written has no version
+    /// to be proposed: it gets a tombstone, whose tag is returned. `None`: the domain has ceased to be conditional.
     pub(super) async fn shut_out_earlier(&self, name: &Name) -> Result<Option<Tag>, Unavailable> {
         let Some(chosen) = self.choose_again(name).await? else {
             return Ok(None);

@@ -10,8 +10,8 @@ pub struct ListRequest {
     pub kind: Kind,
     /// Only keys with this prefix.
     pub prefix: String,
-    /// List keys greater than this one. If it is a common prefix it stands for all its keys: list keys greater than
-    /// those.
+    /// Only keys greater than this one; empty: from the first. After a common prefix
+    /// ([`ListRequest::common_prefix`]), only keys greater than all that begin with it.
     pub after: String,
     /// Keys that have this in common up to its first occurrence behind the prefix are listed as one ([`ListRequest::common_prefix`]);
     /// empty: each is listed.

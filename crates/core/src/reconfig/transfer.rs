@@ -283,8 +283,11 @@ async fn everything_else<'a, E: Env>(
     Ok(())
 }
 
-/// Position of a final configuration among the sources. Earlier sources need not be read: it has their state, and
-/// pairs that were already moved do no harm. Stops if it comes after all sources.
+/// Position of the first source that is not before `later`, a final configuration, at which the transfer goes on.
+/// `later` has the state of the sources before it, and moving an object twice does no harm.
+///
+/// # Errors
+/// [`Stop::Final`] if all sources come before `later`.
 fn place(sources: &[Arc<Configuration>], later: Arc<Configuration>) -> Result<usize, Stop> {
     let is_later = |c: &Arc<Configuration>| c.is_at_least(&later);
     let found = sources.iter().position(is_later);

@@ -83,7 +83,7 @@ impl Words {
         self.messages.get(number).is_question
     }
 
-    /// True if this message may later lose its effect, so that it may be dropped.
+    /// True if the message is a proposal: the explorer drops one when it cannot change anything any more.
     pub(super) fn may_be_spent(&self, number: u32) -> bool {
         self.messages.get(number).is_proposal
     }
