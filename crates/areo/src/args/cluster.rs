@@ -16,7 +16,7 @@ pub(crate) struct Status {
 pub(crate) enum Cluster {
     /// Finalize an upgrade: use what is new, and start no older program any more
     ///
-    /// Every server that is not forgotten must have been started with the new program; otherwise nothing changes, and it ends with 4. There is no way
-    /// back to the program of before. `areo status` shows the versions of servers; *Upgrade* in `docs/operations.md` says what is promised between versions.
+    /// Every server that is not forgotten must have been started with the new program; otherwise it ends with 4. Once it has begun there may be no way
+    /// back to the program of before, also if it is interrupted: run it again then. `areo status` shows the versions of servers; *Upgrade* in `docs/operations.md` says what is promised between versions.
     Finalize,
 }

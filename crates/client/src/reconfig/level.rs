@@ -61,7 +61,8 @@ pub(crate) async fn finalize(context: &Context) -> Result<LevelChange, FinalizeE
     context.find_root().await;
     let finalized = context.root_handle().finalize().await;
     let finalized = finalized.map_err(|failed| other(context.unknown(&failed)))?;
-    context.servers().await.map_err(other)?;
+    // The outcome stands, also if the register cannot be read again.
+    drop(context.servers().await);
     match finalized {
         Finalization::Finalized { level, before } => Ok(LevelChange { level, before }),
         Finalization::Behind {

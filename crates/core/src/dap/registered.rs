@@ -5,7 +5,7 @@ use crate::config::{Configuration, ServerId};
 use crate::env::Env;
 use crate::error::CallError;
 use crate::gather::{self, ConfiguredTally, Decision, Event, Fold, Quorum, Visit};
-use crate::message::{Body, Enrolment, Reply, ServerRecord};
+use crate::message::{Body, Enrolment, Levels, Reply, ServerRecord};
 use crate::timing;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -41,16 +41,19 @@ pub fn merge(known: &mut BTreeMap<ServerId, ServerRecord>, mut record: ServerRec
     }
 }
 
-/// The servers that a quorum knows, by id; of each the latest record. A server in memory that was replaced is none.
+/// The servers that a quorum knows, by id; of each the latest record. A server in memory that was replaced is none. Each member
+/// of the quorum requires this level or a higher one, so that it registers no start of an older program after its answer
+/// (`[X-46 cluster-level]`).
 ///
 /// # Errors
 /// [`CallError`].
 pub async fn list<E: Env>(
     env: &E,
     at: &Visit,
+    required: u32,
 ) -> Result<BTreeMap<ServerId, ServerRecord>, CallError> {
-    let fold = |known: &mut BTreeMap<_, _>, _from: usize, reply: Reply| match reply {
-        Reply::Servers(records) => {
+    let fold = move |known: &mut BTreeMap<_, _>, _from: usize, reply: Reply| match reply {
+        Reply::Servers(records) if Levels::of(&records).required >= required => {
             for record in records {
                 merge(known, record);
             }

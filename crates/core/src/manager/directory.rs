@@ -119,9 +119,20 @@ impl<E: Env> Root<E> {
     /// # Errors
     /// [`Unavailable`] without a quorum in time.
     pub async fn servers(&self) -> Result<BTreeMap<ServerId, ServerRecord>, Unavailable> {
+        self.servers_requiring(0).await
+    }
+
+    /// The servers of the cluster, as [`Root::servers`] lists them, by members of the root domain alone that require this level.
+    ///
+    /// # Errors
+    /// [`Unavailable`] without a quorum of such members in time.
+    pub(super) async fn servers_requiring(
+        &self,
+        required: u32,
+    ) -> Result<BTreeMap<ServerId, ServerRecord>, Unavailable> {
         let mut known = BTreeMap::new();
         let list = async |at: &Visit| {
-            let records = registered::list(&self.domain.client.env, at)
+            let records = registered::list(&self.domain.client.env, at, required)
                 .await?
                 .into_values();
             records.for_each(|record| registered::merge(&mut known, record));

@@ -51,7 +51,8 @@ impl<E: Env> Root<E> {
             finalized,
         };
         self.raise(&servers, required).await?;
-        let servers = self.servers().await?;
+        // A member without the mark may register an older program after it has answered.
+        let servers = self.servers_requiring(level).await?;
         if let Some(behind) = behind(&servers, level, level) {
             return Ok(behind);
         }

@@ -379,7 +379,7 @@ impl<E: Env> Source<'_, E> {
     /// Moves the registered servers, if this is the root domain.
     async fn servers(&self) -> Result<(), Stop> {
         let at = self.closed();
-        let listed = registered::list(self.env, &at).await;
+        let listed = registered::list(self.env, &at, 0).await;
         let records = listed.map_err(|failed| stop(failed, &at))?;
         let register = records.into_values().map(|record| async move {
             let to = Visit::new(self.target);

@@ -123,12 +123,11 @@ impl Registry {
                 return Ok(outdated(known));
             }
         }
-        // A server confirms its start again every few seconds.
-        let known = self.servers.get(&record.key());
-        if known.is_none_or(|(known, _)| known.rank() < record.rank()) {
-            self.check_program(&record)?;
-        }
-        self.know(record, ledger)
+        // A known start is no exception: it may have been handed on, and never been at a quorum.
+        self.check_program(&record)?;
+        // Levels are raised by those who may reconfigure.
+        let levels = Levels::default();
+        self.know(ServerRecord { levels, ..record }, ledger)
     }
 
     /// Joins the record with the known one.

@@ -123,9 +123,10 @@ fn a_server_that_was_faster_keeps_a_level_from_being_final() {
         world.release();
         let outcome = world.finish(&finalizing);
         assert_behind(outcome.expect("a quorum answers"), &[4], true);
-        // The start that is registered is confirmed again and again.
-        assert_eq!(actor.register(start(4, 1, 0)), Registration::Registered);
-        assert_refused(&world, &actor, start(4, 2, 0));
+        // Neither is it confirmed again, nor does it start again.
+        for incarnation in [1, 2] {
+            assert_refused(&world, &actor, start(4, incarnation, 0));
+        }
         let levels = Levels::of(servers(&world, &actor).values());
         assert_eq!((levels.required, levels.finalized), (1, 0), "not used");
         assert_eq!(actor.register(start(4, 2, 1)), Registration::Registered);
@@ -135,6 +136,78 @@ fn a_server_that_was_faster_keeps_a_level_from_being_final() {
         };
         assert_eq!(finalize(&world, &actor), done);
     }
+}
+
+/// A server registers at one member before that has the mark, and would at another one, which never hears of it: the look after the mark
+/// counts members alone that have it.
+#[test]
+fn a_member_without_the_mark_does_not_say_which_servers_there_are() {
+    let (world, actor) = cluster([1, 1, 1]);
+    let (client, root) = (actor.client(), actor.c.clone());
+    world.hold(|message| message.is_registration() && message.at(&[0, 2]));
+    let starting = world.spawn(actor.registering(start(4, 1, 0)));
+    world.settle();
+    world.hold(|message| message.is_hand_on() && message.at(&[0]));
+    world.hold(|message| message.asks_for_servers() && message.at(&[1]));
+    let finalizing = world.spawn(async move { client.root(&root).finalize().await });
+    world.settle();
+    // The member that it is registered at, and the one without the mark.
+    world.release();
+    world.hold(|message| message.is_hand_on() && message.at(&[0]));
+    world.settle();
+    world.release();
+    let outcome = world.finish(&finalizing);
+    let registered = world.finish(&starting);
+    let is_final = matches!(outcome, Ok(Finalization::Finalized { .. }));
+    assert!(
+        !is_final || registered.is_err(),
+        "{outcome:?}, {registered:?}"
+    );
+    assert_behind(outcome.expect("a quorum answers"), &[4], true);
+}
+
+/// A start that reached one member before the mark is known to the next members of the root domain, because all records move. It is
+/// registered at none of them.
+#[test]
+fn a_start_that_was_handed_on_is_not_registered() {
+    let (world, actor) = cluster([1, 1, 1]);
+    let (client, root) = (actor.client(), actor.c.clone());
+    world.hold(|message| message.is_registration() && message.at(&[1, 2]));
+    let starting = world.spawn(actor.registering(start(4, 1, 0)));
+    world.settle();
+    world.hold(|message| message.at(&[0]));
+    let finalized = world.run(async move { client.root(&root).finalize().await });
+    let done = Finalization::Finalized {
+        level: 1,
+        before: 0,
+    };
+    assert_eq!(finalized, Ok(done));
+    drop(starting);
+    world.crash(1);
+    world.release();
+    let next = successor(&actor.c, 3, 3, Dap::Abd);
+    move_with_directory(&world, &actor, &next);
+    world.settle();
+    let late = world.actor(&next);
+    assert!(servers(&world, &late).contains_key(&server(4)), "it moved");
+    assert_refused(&world, &late, start(4, 1, 0));
+}
+
+/// A start raises no level, so that no server with a token alone keeps all programs from starting.
+#[test]
+fn levels_of_a_start_do_not_count() {
+    let (world, actor) = cluster([0, 0, 0]);
+    let raising = ServerRecord {
+        levels: Levels {
+            required: 9,
+            finalized: 9,
+        },
+        ..start(4, 1, 9)
+    };
+    assert_eq!(actor.register(raising), Registration::Registered);
+    assert_eq!(actor.register(start(0, 2, 0)), Registration::Registered);
+    let levels = Levels::of(servers(&world, &actor).values());
+    assert_eq!(levels, Levels::default());
 }
 
 /// A server that is forgotten holds no others up, and is forgotten although its program is too old to start.

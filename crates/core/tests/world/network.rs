@@ -132,10 +132,27 @@ impl Message {
 
     /// It makes a record of a server known to a member that has not registered it.
     pub fn is_hand_on(&self) -> bool {
+        self.is_enrolment(Enrolment::HandOn)
+    }
+
+    /// It registers a start.
+    pub fn is_registration(&self) -> bool {
+        self.is_enrolment(Enrolment::Register)
+    }
+
+    fn is_enrolment(&self, wanted: Enrolment) -> bool {
         let Content::Request(_, Request::Configured { body, .. }) = &self.content else {
             return false;
         };
-        matches!(body, Body::Register { step, .. } if *step == Enrolment::HandOn)
+        matches!(body, Body::Register { step, .. } if *step == wanted)
+    }
+
+    /// It asks which servers are registered.
+    pub fn asks_for_servers(&self) -> bool {
+        let Content::Request(_, Request::Configured { body, .. }) = &self.content else {
+            return false;
+        };
+        matches!(body, Body::Servers)
     }
 
     /// It asks what comes next, or answers that.
