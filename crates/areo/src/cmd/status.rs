@@ -472,6 +472,7 @@ mod tests {
             serde_json::json!({
                 "server": "s1", "id": "00000000000000000000000000000001", "address": "127.0.0.1:7400",
                 "admin": "127.0.0.1:7490", "state": "serving", "incarnation": 4, "durable": false,
+                "version": "0.1.0", "level": 0,
                 "objects": 7, "damaged": 0, "lacking": 0, "proven_seconds": null, "element_bytes": 2048, "stored_bytes": 4096,
                 "tombstones": 0, "full": false, "leaving": false,
                 "domains": 2,
