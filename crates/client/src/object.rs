@@ -49,7 +49,7 @@ impl Default for PutOptions {
 pub struct Object {
     /// The version that was read.
     pub version: Version,
-    /// Content type, user pairs and times.
+    /// Content type, entity tag, checksum, user pairs and time of the write.
     pub metadata: Metadata,
     /// The length of the value in bytes.
     pub length: u64,
@@ -96,7 +96,7 @@ pub struct ObjectInfo {
     /// The length of the value in bytes.
     #[serde(rename = "bytes")]
     pub length: u64,
-    /// Content type, user pairs and times.
+    /// Content type, entity tag, checksum, user pairs and time of the write.
     #[serde(flatten, serialize_with = "metadata")]
     pub metadata: Metadata,
     /// Index of the configuration that holds it.

@@ -61,7 +61,7 @@ pub struct Quorum<S, F> {
     needed: usize,
     /// Counted already; the member is not asked.
     counted: Vec<bool>,
-    /// For each member whether it refused and cannot count any more.
+    /// For each member whether it refused, and has given no reply that counts since.
     refused: Vec<bool>,
     state: Option<S>,
     fold: F,

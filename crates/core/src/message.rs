@@ -104,7 +104,8 @@ pub enum Want {
 /// Data access to one object: the requests that data access primitives consist of.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Access {
-    /// Asks for the object's tags (QUERY, QUERY-TAG, QUERY-LIST).
+    /// Asks for the held versions of the object: their tags, and the wanted part of the newest element (QUERY,
+    /// QUERY-TAG, QUERY-LIST).
     Query {
         /// The wanted part of the newest element.
         want: Want,
@@ -120,7 +121,7 @@ pub enum Access {
         /// False: its metadata is enough.
         payload: bool,
     },
-    /// Stores an element of a new version.
+    /// Stores an element of a version: a new one, or one that a reader writes back.
     Put {
         tag: Tag,
         /// The receiver's element of the version.
@@ -312,7 +313,7 @@ impl Reply {
 pub enum Answer {
     /// Answer to a query.
     Held(HeldVersions),
-    /// The element. Answer to a fetch, and to a durable FIN.
+    /// The element. Answer to a fetch; or to a FIN, whose mark is durable.
     Fetched(ReplyElement),
     /// The element is not held (any more), which says nothing about the tag. Answer to a fetch.
     Evicted,

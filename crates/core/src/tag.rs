@@ -27,8 +27,8 @@ pub struct Writer {
 const UPLOAD: u64 = 1 << 63;
 
 impl Writer {
-    /// Marks the writer as one of a value in blocks: the version's tag shows the next writer that the version has
-    /// blocks.
+    /// The same writer, marked as the writer of a value in blocks. The mark is in the tag of the version, so that the
+    /// next writer sees that the version has blocks to remove.
     #[must_use]
     pub fn as_upload(self) -> Writer {
         assert!(self.counter > 0, "writers count their writes from 1");

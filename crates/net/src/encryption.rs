@@ -71,7 +71,8 @@ impl Current {
         }
     }
 
-    /// The clock of this end; 1970 if the system has none, so that certificates with a begin do not count.
+    /// Seconds since 1970 by the clock of this end; 0 if the system has no clock, so that no certificate with a first
+    /// second counts yet.
     fn now_seconds(&self) -> u64 {
         let now = self.known.clock().current_time();
         now.map_or(0, |now| now.as_secs())

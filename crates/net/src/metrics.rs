@@ -1,4 +1,5 @@
-//! The costs of operations, as Prometheus reads it: counters of a whole process, where `Meter` has those of one operation.
+//! The costs of operations, as Prometheus reads them: counters of the whole process. `Meter` has the costs of one
+//! operation.
 //!
 //! The owner of a registry makes its counters with [`Adding`], and has those of its calls counted by a [`Calls`] of them
 //! ([`crate::network::Network::count`]). Counting is adding to atomics that are found without looking anything up.

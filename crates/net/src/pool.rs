@@ -22,7 +22,7 @@ pub const MAX_POOLED_BYTES: usize = 64 << 20;
 /// Bytes that a process keeps for reuse at most. A server at `[5,3]` that is sent values of 64 MiB, one after the other,
 /// frees and needs half of it within a second.
 pub const IDLE_BYTES: usize = 256 << 20;
-/// The time for which an unneeded buffer is kept, at least; it is freed after twice this time.
+/// The least time for which an unneeded buffer is kept. It is freed after twice this time at the latest.
 pub const KEEP_PERIOD: Duration = Duration::from_secs(5);
 /// The unit in which shelves are counted, in bytes.
 const UNIT_BYTES: usize = 1024;

@@ -1,6 +1,7 @@
 //! The metrics of a server, as Prometheus reads them. Names, units and meanings stand in `docs/metrics.md`.
 //!
-//! Nothing here names a key, an object or a writer: labels are of closed lists, or name a server or a domain. So the number of series is bounded.
+//! Nothing here names a key, an object or a writer: labels are of closed lists, or name a server or a domain. So the
+//! number of series grows with the servers and domains, and not with the stored objects.
 
 mod connections;
 mod domains;

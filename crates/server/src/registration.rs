@@ -151,8 +151,8 @@ impl Registrar {
         &self.access.network
     }
 
-    /// Takes the process to a confirmed start, however long that takes: the others may still be down. `write` makes
-    /// the directory's content durable. A server that `abstains` anyway may have a log that is behind.
+    /// Takes the process to a confirmed start, however long that takes: the others may still be down. `write` writes
+    /// these starts into the directory, durably. A server that `abstains` anyway may have a log that is behind.
     pub(crate) async fn start(
         &self,
         identity: &Identity,
@@ -252,7 +252,8 @@ impl Registrar {
         self.network().env(cluster::PATIENCE)
     }
 
-    /// Looks at the cluster now and then, counts its findings, and logs the parts that do not work. Never returns.
+    /// Looks at the cluster now and then, shows its findings in the metrics, and logs whether disks have room for
+    /// writes. Never returns.
     pub(crate) async fn watch_domains(&self, metrics: &Metrics, worker: &Worker) -> Infallible {
         let (mut known, mut room) = (Vec::new(), Room::default());
         loop {
@@ -331,8 +332,8 @@ impl Registrar {
         Ok(unheard)
     }
 
-    /// Fetches the root domain's records of the other servers, so that this one can tell clients; and the place of
-    /// that domain.
+    /// Fetches the root domain's records of the other servers, so that this server can give them to clients. The node
+    /// also takes in the latest configuration of the root domain.
     pub(crate) async fn learn_servers(&self, worker: &Rc<Worker>) {
         match self.access.within(ATTEMPT).servers().await {
             Ok(servers) => {

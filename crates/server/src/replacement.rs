@@ -266,7 +266,7 @@ trait PlaceTaking {
     async fn forget(&self, old: ServerId) -> Result<(), String>;
 }
 
-/// Does the steps that the directory lists.
+/// Takes the places of all servers that the directory lists as replaced, and removes their logs.
 async fn take_all(cluster: &impl PlaceTaking, directory: &Directory) -> Result<(), String> {
     let failed = |error: ServeError| error.to_string();
     loop {

@@ -45,7 +45,7 @@ pub(crate) enum SlotState {
     Live,
     /// Found damaged: it is not copied, and its segment stays until it is freed.
     Damaged,
-    /// Freed, but the record that replaces it is not durable yet.
+    /// Freed, but the records for which it was freed are not durable yet.
     Freed,
     FreedDamaged,
 }

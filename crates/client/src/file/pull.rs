@@ -53,8 +53,8 @@ type BoxedSink = Box<dyn FnMut(&Bytes) -> io::Result<()> + Send>;
 
 impl File {
     /// Makes the local file equal to the file, as a [`Place`] does: it appears complete or not at all, and keeps its
-    /// owner and mode. A pipe, a device or a descriptor gets the whole content. `base`: the version that the local
-    /// file is based on; blocks that have not changed since are taken from it.
+    /// mode, its owner, its other names and its mounts. A pipe, a device or a descriptor gets the whole content.
+    /// `base`: the version that the local file is based on; blocks that have not changed since are taken from it.
     ///
     /// # Errors
     /// [`FileError`]; then the local file is as it was.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub enum DapKind {
     /// Replication: every server holds a copy.
     Abd,
-    /// Erasure coding: every server holds a fragment.
+    /// Erasure coding: every server holds a fragment of a large value, and a copy of a small one.
     Ec,
     /// Ranked registers: conditional writes have one winner.
     Conditional,

@@ -29,7 +29,7 @@ pub enum Decider {
     /// they meet.
     Leader {
         /// The proposer of this configuration. It alone may propose a successor at ballot 0 (`[R-11 owned-ballot]`).
-        /// The initial writer in the first configuration, where no proposer may.
+        /// In the first configuration this is the initial writer: no proposer may use ballot 0 there.
         owner: Writer,
     },
 }
@@ -45,8 +45,8 @@ impl Decider {
         *self == Decider::Snapshot
     }
 
-    /// The writer that may propose a successor at ballot 0, where a leader decides; the initial writer: no writer
-    /// may.
+    /// The writer that may propose a successor at ballot 0. The initial writer stands for no writer. `None`: no
+    /// leader decides.
     pub fn owner(&self) -> Option<Writer> {
         match self {
             Decider::Leader { owner } => Some(*owner),

@@ -51,6 +51,7 @@ const _: () = assert!(
 pub enum Fate {
     /// Members take it in.
     Kept,
+    /// Members evict it.
     Dropped,
 }
 

@@ -35,7 +35,8 @@ pub async fn read<E: Env>(env: &E, at: &Visit) -> Result<Option<Membership>, Cal
     }
 }
 
-/// Brings the result of reading an earlier configuration into all later decisions here (`[R-16 agreement-moves]`).
+/// Brings the result of reading an earlier configuration into the decisions of all proposers that begin here afterwards
+/// (`[R-16 agreement-moves]`).
 ///
 /// # Errors
 /// [`CallError`] without a quorum in time.

@@ -78,8 +78,8 @@ pub async fn propose_from<E: Env>(
     unreachable!("there are fewer rounds than numbers")
 }
 
-/// Proposes a membership in a round. Returns the join of the memberships that a quorum was sent in it, and whether it
-/// is marked: others sent another membership.
+/// Proposes a membership in a round. Returns the join of the memberships that the members of a quorum received in this
+/// round. The join is marked if these memberships differ.
 ///
 /// # Errors
 /// [`CallError`] without a quorum in time.

@@ -101,8 +101,8 @@ impl Kind for CasSs {
     }
 
     /// Trims versions (`[CASSS-3 bounded-versions]`): of the complete versions the `delta + 1` largest elements stay,
-    /// and of a quiet object one. Above them every version stays that its writer may still finalize, and the largest
-    /// of the rest.
+    /// and of a quiet object one. Above them every version stays that its writer may still finalize, and any other
+    /// version among the [`limits::UNCONFIRMED_ELEMENTS`] largest.
     fn trim(
         versions: &mut Versions,
         delta: u16,

@@ -58,8 +58,8 @@ pub(super) struct CollectedVersion {
     /// Enough elements of the version, each from another member; none if the caller has the value or wants none, or it is the
     /// initial one.
     pub(super) elements: Vec<Element>,
-    /// Positions of the members that sent these elements, if the elements are too few and the caller needs more. The
-    /// round that finalizes the version brings the others ([`super::cas`]).
+    /// If the elements are too few and the caller needs more: for each member whether it sent one of them. The round
+    /// that finalizes the version brings the other elements ([`super::cas`]).
     pub(super) lacking: Option<Vec<bool>>,
     /// The loss of the version, if by these answers there are not enough elsewhere either.
     pub(super) loss: Option<Box<Loss>>,
@@ -185,7 +185,7 @@ impl Collect {
         awaited.any(|member| may_answer(member) && member.patience > 0)
     }
 
-    /// Decides if it can. Asks for a part that is known to be missing.
+    /// Decides if it can. Asks for elements that are known to be missing.
     fn evaluate(&mut self) -> Decision<Outcome> {
         let replies = self
             .members
@@ -476,7 +476,8 @@ impl ConfiguredTally for Collect {
         }
     }
 
-    /// The hedge: members that have not answered by now are no longer waited for.
+    /// The hedge: takes one tick from the patience with each member that owes an answer. A member without patience left
+    /// is late, and no longer waited for.
     fn tick(&mut self) -> Decision<Outcome> {
         self.ticks = self.ticks.saturating_add(1);
         for member in &mut self.members {

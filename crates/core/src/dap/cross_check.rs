@@ -13,7 +13,7 @@ use crate::object::Name;
 pub enum CrossCheck {
     /// The element and enough others belong to one value: together they are more than the value needs.
     Sound,
-    /// The element belongs to no value, or to another one than the others, which are more than a value needs.
+    /// The other elements belong to one value, and are more than it needs; this element does not belong to it.
     Differs,
     /// No value explains more elements than make one, although there are more: which of them are wrong is not known.
     Contradicting,

@@ -148,8 +148,9 @@ impl Kind for Ec {
     // ---- server half ----
 
     /// Judges a PUT: a version that is held already is acknowledged (`[X-1 support-threshold]`); a version that
-    /// trimming would evict at once only raises the floor. Below a fence a version is refused unless it is decided to
-    /// be kept. Too many unconfirmed versions are refused until one is completed and confirmed, or some are dropped
+    /// trimming would evict at once only raises the floor. Up to a fence an unconfirmed version is refused, except the
+    /// spared one and those that are decided to be kept. If too many versions are unconfirmed, a new one is refused
+    /// until one of them is completed and confirmed, or some are dropped
     /// (`[X-3 unconfirmed-cap]`); the write-back of a read is never refused for that.
     fn admit(versions: &Versions, tag: Tag, arrival: Arrival, bounds: Bounds) -> Admission {
         let kept = usize::from(bounds.delta) + 1;

@@ -14,8 +14,8 @@ use crate::gather::{self, Batch, Visit};
 use crate::object::Name;
 use crate::tag::Tag;
 
-/// Runs [`super::get_data`] for each object, in one quorum call. `None`: the answers do not decide the object, which
-/// is read by itself.
+/// Runs [`super::get_data`] for all objects in one quorum call. `None`: the call does not decide the object, and the
+/// caller must read it by itself. Without a call, all are `None` for a kind whose lists may be too long for one reply.
 ///
 /// # Errors
 /// [`CallError`].
@@ -137,8 +137,8 @@ async fn finalize_round<E: Env>(
 }
 
 /// Asks each member to take its elements of these versions over from earlier configurations of which it was a member
-/// (`[X-17 adopted-elements]`). Returns, per version, which members have their element now: an acknowledgement counts
-/// as that of a put.
+/// (`[X-17 adopted-elements]`). Returns, per version, which members acknowledged it: an acknowledgement counts as that
+/// of a put, and `false` says nothing about the member.
 ///
 /// # Errors
 /// [`CallError`].

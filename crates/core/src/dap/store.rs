@@ -225,9 +225,9 @@ impl ConfiguredTally for Store {
     }
 
     /// The further time for which the put waits for members that have not answered; `None`: until its deadline. The
-    /// time is short for a put that only repairs members, because a quorum held the version from the start. It is short
-    /// as well where a member refuses for now, because another version must be decided or room must be made first: that
-    /// is not delayed by members that may be down.
+    /// time is short for a put that only repairs members, because a quorum holds the version already. It is also short
+    /// if a member refuses until another version is decided, or room is made: members that may be down must not delay
+    /// these two.
     fn patience(&self) -> Option<Duration> {
         if self.completes {
             return Some(timing::COMPLETION_PATIENCE);

@@ -323,8 +323,9 @@ impl Versions {
         before.map(|marks| marks.record)
     }
 
-    /// An element's record says the floor. Returns the record that did so before, unless it says more. Without it an older
-    /// record of a fence that is confirmed by now may come back, and nothing would say that the fence holds nothing back.
+    /// Returns the record of the marks if it has only the floor, which an element's record has now. A record with other
+    /// marks stays: without it an older record of a fence that is confirmed by now could come back, and no record would
+    /// show that the fence holds no version back.
     #[must_use = "the record is to be freed"]
     pub fn unmark(&mut self) -> Option<Handle> {
         let marks = self.marks.take_if(|marks| marks.only_floor);

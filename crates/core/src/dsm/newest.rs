@@ -16,7 +16,7 @@ pub(super) struct Newest {
     pub(super) found: FoundVersion,
     /// The configuration where the sequence ended.
     pub(super) last: Visit,
-    /// Some server holds it, or it is the initial one; and not only the caller claims to have it.
+    /// True if a server holds the version, or it is the initial one; false if only the caller claims to have it.
     pub(super) exists: bool,
     /// True if `found` was found in the last configuration itself: its holders are members of that configuration.
     pub(super) in_last: bool,
@@ -75,7 +75,7 @@ impl Newest {
 impl<E: Env> Domain<E> {
     /// A regular read (`[R-28 regular-reads]`): the newest version that a quorum holds. It may not be at a quorum
     /// itself, so that a later read may find an older one. Nothing is written back, because a full disk may have no
-    /// room. The same is true for a part that is equal in all versions.
+    /// room. Callers also read with it a part that is equal in all versions.
     ///
     /// # Errors
     /// [`Unavailable`].

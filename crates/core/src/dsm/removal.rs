@@ -36,8 +36,8 @@ impl<E: Env> Domain<E> {
         let _ = self.remove_blocks(upload, blocks).await;
     }
 
-    /// Removes the blocks of a publication that its writer gives up: of a value of one writer all, of an upload in
-    /// parts the list, since another publication may have the parts.
+    /// Removes the blocks of a publication that its writer gives up. A value of one writer loses all of its blocks. An
+    /// upload in parts loses only the list, because another publication may have the parts.
     pub(super) async fn remove_own(&self, manifest: &Manifest) {
         match manifest {
             Manifest::Parts(blocks) => {

@@ -47,8 +47,8 @@ pub struct Ages {
     /// Age after which undecided uploads without a new block are removed, by the servers' clocks; `None`: they are
     /// only counted.
     pub unfinished_ms: Option<u64>,
-    /// Age after which uploads are removed whose object was overwritten or deleted, and aborted uploads; `None`: they
-    /// are only counted.
+    /// Age after which uploads are removed whose object was overwritten or deleted. Aborted uploads are removed at any
+    /// age. `None`: both are only counted.
     pub replaced_ms: Option<u64>,
 }
 
@@ -183,8 +183,8 @@ impl<E: Env> Domain<E> {
 
     /// Forgets cells that were left when the blocks of their uploads were removed, if the upload was committed and is
     /// overwritten. The cell of an aborted upload stays: its writer may be slow, and must never hear another
-    /// decision. A cell without a decision, whose upload has no blocks, was forgotten before, and came back with a
-    /// late message (decision record 0021).
+    /// decision. A cell without a decision, whose upload had its blocks removed, was forgotten before, and came back
+    /// with a late message (decision record 0021).
     async fn forget_cells(&self, with_blocks: &BTreeSet<Bytes>) -> Result<(), Unavailable> {
         let (prefix, mut after) = (Bytes::from_static(large::PREFIX.as_bytes()), Bytes::new());
         loop {

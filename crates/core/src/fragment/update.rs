@@ -183,8 +183,8 @@ impl<E: Env> FragmentedObject<E> {
     }
 }
 
-/// True if the blocks that were created for a failed write should be removed. If no quorum answers, the removal would
-/// only wait a second time.
+/// True if the blocks that were created for a failed write should be removed. If servers are
+/// silent and none has refused the write, the removal would only wait a second time.
 fn is_worth_it<S>(error: &UpdateError<S>) -> bool {
     match error {
         UpdateError::Source(_) => true,

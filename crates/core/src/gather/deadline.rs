@@ -27,7 +27,8 @@ pub struct Deadline {
 enum Limit {
     /// A limit on the whole operation.
     Total(Duration),
-    /// No fixed end: the operation ends if one of its calls waits for this time, or if its calls make no progress.
+    /// No fixed end: the operation ends if one of its calls waits for this time, or if it makes no progress for
+    /// [`STALLS`] times this time.
     Idle(Duration),
 }
 
@@ -49,8 +50,8 @@ impl Deadline {
         Deadline::new(now, Limit::Total(time))
     }
 
-    /// An operation that may take any time as long as it gets on: it gives up when none of its calls was decided for so long, or when it
-    /// made no progress for [`STALLS`] times as long.
+    /// An operation that may take any time while it makes progress: it gives up when none of its calls was decided for
+    /// `time`, or when it made no progress for [`STALLS`] times `time`.
     pub fn idle(now: Instant, time: Duration) -> Deadline {
         Deadline::new(now, Limit::Idle(time))
     }

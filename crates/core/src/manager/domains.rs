@@ -35,7 +35,7 @@ impl std::error::Error for InvalidDomainName {}
 /// A domain that could not be looked up or created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DomainError {
-    /// The name is none.
+    /// The name is invalid.
     Name(InvalidDomainName),
     /// No quorum of the root domain in time. A creation may have taken effect.
     Unavailable(Unavailable),

@@ -22,7 +22,8 @@ pub trait LeaderHost {
     /// The changes posted in the configurations that this server leads.
     fn posted(&self) -> Vec<PostedChanges>;
 
-    /// Reports the progress of the leader in this domain. `None`: it has made the posted changes, or begins again.
+    /// Reports the next step of the leader in this domain: what was moved since the last report is added. `None`: the
+    /// leader has made the posted changes, or begins again.
     fn progress(&self, domain: DomainId, step: Option<Progress>);
 }
 

@@ -125,8 +125,8 @@ impl Round {
         self.domains.iter().map(|domain| domain.lacking).sum()
     }
 
-    /// The round in the server's status. `proven_ms` is `None` for a domain in which the server did not answer
-    /// itself, because its holdings are unknown.
+    /// The round in the server's status. `proven_ms` is `None` for a domain whose round ended early, or in which the
+    /// server did not answer itself for some object, so that its holdings are unknown.
     pub fn standings(&self) -> Vec<DomainStanding> {
         let standing = |it: &DomainRound| DomainStanding {
             domain: it.id,

@@ -183,7 +183,7 @@ impl ServerRecord {
 
     /// Joins two records of a server, or of an address: the larger rank stays. Two different starts of one
     /// incarnation exclude each other: none is admitted any more. Of one start the larger log position stays. Of one
-    /// process the larger `leaving` stays, and of both records the larger levels of the cluster.
+    /// server, over all of its starts, the larger `leaving` stays. The larger levels of the cluster stay in any case.
     pub fn join(&mut self, other: ServerRecord) {
         let is_one = self.id == other.id || self.displaces(&other);
         assert!(is_one, "records of one server or of one address");

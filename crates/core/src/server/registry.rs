@@ -39,9 +39,9 @@ impl Registry {
         std::mem::take(&mut self.news)
     }
 
-    /// The server's own record, for servers that it has met since the last call, and for all known servers once the
-    /// record has changed. Only a server that serves since this start sends it: before, it does not know its
-    /// registered record.
+    /// Notes with the server's own record, each with its receiver: servers that were met since the last call, and all
+    /// known servers once the record has changed. There are none before this start is registered, because the server
+    /// does not know its registered record before.
     pub(super) fn introduce(&mut self, own: ServerId, incarnation: u64) -> Vec<(ServerId, Note)> {
         if self.met.is_empty() {
             return Vec::new();

@@ -296,8 +296,8 @@ mod tests {
         (from, (from + 1 + draw(state, n - 1)) % n)
     }
 
-    /// Draws 2 to 4 members, the notes that they have heard, and the order of further notes: all members are idle
-    /// soon.
+    /// From random states of 2 to 4 members, with random stances that they have heard, and notes in a random order:
+    /// all members are idle soon.
     #[test]
     fn members_are_idle_soon_from_drawn_states_in_drawn_orders() {
         let (sayings, mut state) = (sayings(), 0x5eed);

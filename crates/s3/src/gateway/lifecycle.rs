@@ -193,7 +193,7 @@ impl Pass<'_> {
         Ok(kept.is_some_and(|kept| kept.version == self.rules))
     }
 
-    /// Aborts uploads that were begun `days` days ago or earlier.
+    /// Aborts uploads that were begun at least `days` days ago, counted to the next midnight UTC ([`days_after_ms`]).
     async fn abort(&self, prefix: &str, days: u32) -> Result<(), S3Error> {
         let mut after = None::<RecordName>;
         loop {

@@ -106,7 +106,7 @@ pub enum Operation {
         prefix: String,
         /// Keys with this behind the prefix are listed once.
         delimiter: String,
-        /// Only keys greater than this one are listed.
+        /// Only keys greater than this one are listed, and with `upload_id_marker` later uploads of this key.
         key_marker: String,
         /// Uploads of the key `key_marker` are listed behind this one.
         upload_id_marker: String,

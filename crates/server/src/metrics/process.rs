@@ -1,5 +1,5 @@
-//! The resources that the process uses, in the names that programs everywhere have for it. Read from `/proc` when somebody
-//! looks.
+//! The resources that the process uses, under the usual names of Prometheus. They are read from `/proc` when the
+//! metrics are read.
 
 use std::fs;
 use std::path::{Path, PathBuf};

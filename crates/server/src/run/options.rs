@@ -51,7 +51,7 @@ pub struct KeepAdministrator(Arc<KeepingAdministrator>);
 type KeepingAdministrator = dyn Fn(&ClusterIdentity) -> Result<(), String> + Send + Sync;
 
 impl KeepAdministrator {
-    /// Keeps the administrator's key of a new cluster with this function.
+    /// Keeps everything by which the administrator of a new cluster proves itself with this function.
     pub fn new(
         keep: impl Fn(&ClusterIdentity) -> Result<(), String> + Send + Sync + 'static,
     ) -> KeepAdministrator {

@@ -22,8 +22,8 @@ pub(crate) enum Standing<'a> {
     Stranger,
     /// A server, by its certificate.
     Server(ServerId),
-    /// A server by its certificate that no one has registered, as far as is known here: it may send what registration
-    /// needs.
+    /// A server, by its certificate, that is not registered as far as this server knows: it may send the messages of
+    /// a registration.
     Unregistered(ServerId),
     /// A server that was forgotten: it may ask for its own start, and hears that it was.
     Forgotten(ServerId),
@@ -38,8 +38,8 @@ pub(crate) enum Verdict {
     Allowed,
     /// The caller lacks a right.
     Lacking(Lacking),
-    /// It may read, and not complete a version that it read: the server does that itself. Of a cell it may not hold
-    /// the value that it asks for, if nothing was accepted there.
+    /// The caller may read, but not complete a version that it read: the server does that itself. If nothing was
+    /// accepted in a cell there is nothing to complete, and the caller lacks the right for its step.
     Completed,
     /// It depends on the name of a domain that is not known here.
     Unnamed,

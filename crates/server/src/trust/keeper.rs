@@ -165,7 +165,8 @@ impl TrustKeeper {
         confirmed.map_err(LookError::Distrusted)
     }
 
-    /// Writes down the first keys of the cluster, if this server still has to do that.
+    /// Writes the foundation of the cluster to the log of trust, its first CA and the key of its first administrator,
+    /// if this server still has to do that.
     async fn found(&self, root: &Root<NetEnv>) -> Result<(), String> {
         let foundation = self.trust.borrow().foundation.clone();
         let Some(foundation) = foundation else {

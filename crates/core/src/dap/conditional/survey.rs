@@ -76,9 +76,9 @@ pub struct Answers {
     pub(super) attempt: u32,
     /// No further answer makes another version current, so that this one may be lost (`[W-18 lost-version]`).
     pub(super) is_certain: bool,
-    /// Elements of the current version that came with the answers: with their payload, or for their metadata.
+    /// True if `elements` came with their payload; otherwise they are for their metadata only.
     pub(super) has_payload: bool,
-    /// The elements that `has_payload` is about.
+    /// The elements of the current version that came with the answers.
     pub(super) elements: Vec<Element>,
 }
 

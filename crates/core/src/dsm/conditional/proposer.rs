@@ -235,7 +235,8 @@ impl<'a, E: Env> Proposer<'a, E> {
         }
     }
 
-    /// Notes a ballot of another proposer, or the ballot with an equal place among those that do not close.
+    /// Notes the place of another proposer's ballot, so that the next own ballot is above it. A closing ballot counts
+    /// as the ordinary one with the same place.
     fn hear_of(&mut self, by: Ballot) {
         self.heard = self.heard.max(by.place());
         self.domain.client.remember_ballot(by.place());
@@ -341,8 +342,8 @@ impl<'a, E: Env> Proposer<'a, E> {
         self.write(at, ballot, &base.current, wish).await
     }
 
-    /// True if the blocks of its value stay, if it has some (`[W-11 given-up]`). It must ask with the promises for a
-    /// proposal, before it proposes: a client that gives the upload up then makes a later proposal.
+    /// True if the value has no blocks, or its blocks stay (`[W-11 given-up]`). To be called between the promises of a
+    /// quorum and the proposal: a client that gives the upload up afterwards then makes a later proposal.
     async fn keeps_blocks(&mut self) -> Result<bool, Unavailable> {
         match &mut self.upload {
             None => Ok(true),

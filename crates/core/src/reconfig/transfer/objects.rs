@@ -222,7 +222,8 @@ impl<E: Env> Source<'_, E> {
         found.map_err(|failed| stop(failed, &at))
     }
 
-    /// Brings each version to the servers of the target that do not hold it. Returns the resulting holders.
+    /// Brings each version to the servers of the target that do not hold it. Returns the objects whose version is at a
+    /// quorum of the target then; the others are held back by a fence.
     async fn send<'a>(
         &self,
         to: &Visit,

@@ -33,7 +33,7 @@ struct RecordedFloor {
     record: Option<Handle>,
 }
 
-/// The bucket of a name. Buckets are stored, and never change.
+/// The bucket of a name. Records contain bucket numbers, so that this function must never change.
 fn bucket(name: &[u8]) -> u8 {
     let bucket = stable_hash(name) % limits::NAME_BUCKETS;
     u8::try_from(bucket).expect("there are 256")

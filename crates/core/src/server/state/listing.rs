@@ -85,8 +85,8 @@ impl ConfigurationState {
         listed.or_else(|| left.map(|block| (block.tag, Some(block))))
     }
 
-    /// The object that represents all keys with this common prefix in a listing: the first one that exists. `first`
-    /// is the first key with the prefix.
+    /// The object that represents all keys with this common prefix in a listing: the first existing one among the
+    /// first [`LOOKED_AT`]; otherwise `first`, the object of the first key with the prefix.
     fn witness<'a>(
         &'a self,
         first: (&'a Bytes, &'a Versions),

@@ -47,7 +47,7 @@ pub struct LifecycleFilter {
 /// The time after which an object is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expiration {
-    /// A number of days after the write, 1 or more, counted to the next midnight UTC.
+    /// The first midnight UTC after this number of days since the write; 1 or more.
     Days(u32),
     /// A midnight UTC, in milliseconds since 1970.
     Date(i64),
