@@ -27,7 +27,7 @@ pub struct Writer {
 const UPLOAD: u64 = 1 << 63;
 
 impl Writer {
-    /// The same writer, marked as the writer of a value in blocks. The mark is in the tag of the version, so that the
+    /// This writer, marked as the writer of a value in blocks. The mark is in the tag of the version, so that the
     /// next writer sees that the version has blocks to remove.
     #[must_use]
     pub fn as_upload(self) -> Writer {

@@ -308,7 +308,7 @@ impl Plan {
         }
     }
 
-    /// Stops all faults.
+    /// Stops all faults: no rate is above zero any more.
     pub(crate) fn end(&self) {
         self.rates.borrow_mut().fill(0);
     }

@@ -65,7 +65,7 @@ pub enum Work {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     pub first_seed: u64,
-    /// Number of seeds.
+    /// Number of seeds that are run, one after the other.
     pub seeds: u64,
     /// Operations of each, before everything is mended.
     pub operations: u64,

@@ -27,7 +27,7 @@ const MEASURES: &[Measure] = &[
     Measure {
         what: "has three words or fewer",
         is_bad: |comment| comment.split_whitespace().count() <= 3,
-        most: 80,
+        most: 77,
     },
 ];
 /// First words after which a comment does not name its item.
@@ -49,18 +49,17 @@ pub(crate) fn worse(tree: &Tree) -> Vec<Finding> {
         let bad = comments.iter().filter(|(.., comment)| is_bad(comment));
         let found = bad.clone().count();
         match found.cmp(most) {
-            Ordering::Greater if *most == 0 => findings.extend(bad.map(|(path, line, _)| {
-                let message = format!("the comment {what}: name the item (docs/style.md)");
+            Ordering::Greater => findings.extend(bad.map(|(path, line, _)| {
+                let message = format!(
+                    "the comment {what}, as {found} do where {most} may: say more in a new one (docs/style.md)"
+                );
                 Finding::new(path, *line, message)
             })),
-            Ordering::Greater => {
-                let message = format!("{found} doc comments, not {most}: one more {what}");
-                findings.push(Finding::new(ABOUT, 1, message));
-            }
             // The tree of a test does not have them all.
             Ordering::Less if tree.exists(ABOUT) => {
-                let message =
-                    format!("{found} doc comments, not {most}: one {what} less, lower its number");
+                let message = format!(
+                    "{found} doc comments, not {most}, each of which {what}: lower `most` to {found}"
+                );
                 findings.push(Finding::new(ABOUT, 1, message));
             }
             Ordering::Less | Ordering::Equal => {}

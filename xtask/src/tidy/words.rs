@@ -10,7 +10,7 @@ const WORDS: &[(&str, usize)] = &[
     ("whoever", 32),
     ("whatever", 38),
     ("nobody", 36),
-    ("somebody", 13),
+    ("somebody", 12),
     ("everybody", 7),
     ("anybody", 6),
     ("be it", 0),

@@ -296,8 +296,8 @@ mod tests {
         (from, (from + 1 + draw(state, n - 1)) % n)
     }
 
-    /// From random states of 2 to 4 members, with random stances that they have heard, and notes in a random order:
-    /// all members are idle soon.
+    /// All of 2 to 4 members are idle soon, for random stances that they have heard of each other, and notes in a random
+    /// order.
     #[test]
     fn members_are_idle_soon_from_drawn_states_in_drawn_orders() {
         let (sayings, mut state) = (sayings(), 0x5eed);

@@ -138,7 +138,7 @@ pub enum Operation {
     PutObject(PutHeaders),
     /// `PUT /BUCKET/KEY` with `x-amz-copy-source`.
     CopyObject {
-        /// The object to copy.
+        /// The object that is copied, of any bucket.
         source: CopySource,
         /// True if content headers and metadata are those of the request, and not of the source.
         replaces_metadata: bool,
@@ -174,7 +174,7 @@ pub enum Operation {
         upload_id: String,
         /// 1 to 10 000.
         part: u16,
-        /// The object to copy.
+        /// The object that is copied, of any bucket.
         source: CopySource,
         /// Bytes of it; all if absent.
         range: Option<ByteRange>,

@@ -26,7 +26,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Makes the case.
+    /// Makes the case, with its clients and their operations.
     pub fn case(&self) -> Case {
         Case {
             name: self.name,

@@ -23,7 +23,7 @@ pub type Leaf = Vec<(Outcome, Vec<usize>)>;
 pub struct Exploration {
     /// Number of different moments.
     pub states: usize,
-    /// Different final results.
+    /// Final results that differ from each other.
     pub leaves: Vec<Leaf>,
     /// Violations that the judge found in the results of the clients.
     pub broken: BTreeSet<String>,
