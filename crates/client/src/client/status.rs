@@ -44,6 +44,7 @@ pub(super) async fn status(context: &Context, patience: Duration) -> ClusterStat
         root: names.domain(ROOT_DOMAIN, &context.latest()),
         root_warning: root_warning(context),
         level: names.levels().finalized,
+        required_level: names.levels().required,
         servers,
         domains,
     };

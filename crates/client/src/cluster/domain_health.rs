@@ -127,6 +127,7 @@ mod tests {
             root: names.domain("@root", &c),
             root_warning: None,
             level: 0,
+            required_level: 0,
             servers: servers.map(health).collect(),
             domains: Ok(Vec::new()),
         };

@@ -18,6 +18,8 @@ pub struct ClusterStatus {
     pub root_warning: Option<String>,
     /// The level up to which the cluster is finalized ([`crate::Client::finalize`]).
     pub level: u32,
+    /// The level that a program must know for a server of it to be started. Above `level`: finalizing was begun, and did not come to its end.
+    pub required_level: u32,
     /// The servers, in order of their names.
     pub servers: Vec<ServerHealth>,
     /// The domains, by name; or why they cannot be listed. Bytes stored per byte written are those of their shapes.
@@ -36,6 +38,8 @@ pub struct ClusterSummary {
     pub serving: usize,
     /// The level up to which the cluster is finalized.
     pub level: u32,
+    /// The level that a program must know for a server of it to be started.
+    pub required_level: u32,
     /// Answers that an operation on domains and servers needs.
     pub root_quorum: usize,
     /// The root domain tolerates no crash: one sentence, with the remedy.
@@ -83,6 +87,7 @@ impl ClusterStatus {
             servers: self.servers.len(),
             serving: self.serving(),
             level: self.level,
+            required_level: self.required_level,
             root_quorum: self.root.configuration.shape.quorum(),
             root_warning: self.root_warning.clone(),
             element_bytes: self.element_bytes(),

@@ -12,7 +12,7 @@ use crate::env::Env;
 use crate::error::{CallError, Unavailable};
 use crate::gather::{Fold, Servers, Visit};
 use crate::limits;
-use crate::message::{Enrolment, Reply, Request, ServerRecord};
+use crate::message::{Enrolment, Levels, Reply, Request, ServerRecord};
 use crate::starts::{AgreedStep, StartPhase, Starts};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -212,7 +212,11 @@ impl<E: Env> Root<E> {
         server: &ServerRecord,
         is_leaving: bool,
     ) -> Result<(), Unavailable> {
-        let marked = server.with_leaving(is_leaving);
+        // Levels are raised by `Root::finalize` alone, and a quorum keeps those that it has.
+        let marked = ServerRecord {
+            levels: Levels::default(),
+            ..server.with_leaving(is_leaving)
+        };
         assert_eq!(
             marked.is_leaving(),
             is_leaving,

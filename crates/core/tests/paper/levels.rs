@@ -5,7 +5,7 @@ use super::reconfiguration::root::move_with_directory;
 use crate::world::{Actor, Message, World, configuration, server, successor};
 use areo_core::config::{Dap, ServerId};
 use areo_core::manager::{Finalization, Registration, merge_record};
-use areo_core::message::{Levels, Program, ServerRecord};
+use areo_core::message::{Body, Enrolment, Levels, Program, ServerRecord};
 use std::collections::BTreeMap;
 
 /// A start of a program that knows this level.
@@ -247,10 +247,12 @@ fn a_server_in_memory_that_is_replaced_leaves_the_levels() {
         let mut known = BTreeMap::new();
         for at in order {
             merge_record(&mut known, records[at].clone());
-            let (client, root, record) = (actor.client(), actor.c.clone(), records[at].clone());
-            world
-                .run(async move { client.root(&root).mark_leaving(&record, true).await })
-                .expect("a quorum answers");
+            for member in 0..3 {
+                let record = Box::new(records[at].clone());
+                let step = Enrolment::HandOn;
+                let known = world.ask_configured(member, Body::Register { step, record });
+                known.expect("it is up");
+            }
         }
         assert_eq!(Levels::of(known.values()).required, 3, "{order:?}");
         let kept = servers(&world, &actor);

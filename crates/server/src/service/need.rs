@@ -20,7 +20,7 @@ use areo_core::manager::chains::CHAIN_CELLS;
 use areo_core::manager::domains::{DOMAIN_CELLS, domain_of_cell};
 use areo_core::manager::names::SERVER_CELLS;
 use areo_core::message::{
-    Access, Body, CellRequest, Enrolment, ListRequest, Note, Proposal, Request, Want,
+    Access, Body, CellRequest, Enrolment, Levels, ListRequest, Note, Proposal, Request, Want,
 };
 use areo_core::object::{DomainId, Kind, Name, UPLOAD_PREFIX, key_of_record};
 use areo_core::pointer::Successors;
@@ -151,7 +151,10 @@ impl Table {
                     or_reconfig: false,
                 },
                 // A server that takes the place of another one marks that as one that is to go, before it registers.
-                Enrolment::HandOn if record.is_leaving() => Need::Newcomer,
+                // Levels of a cluster are raised by those who may reconfigure (`[X-46 cluster-level]`).
+                Enrolment::HandOn if record.is_leaving() && record.levels == Levels::default() => {
+                    Need::Newcomer
+                }
                 // A change of the root domain moves all records.
                 Enrolment::HandOn => Need::Server {
                     id: None,

@@ -340,6 +340,10 @@ fn lists_and_cells() -> Vec<Row> {
 fn of_servers() -> Vec<Row> {
     let record = ServerRecord::at_address(OWN, "host:1".into());
     let leaving = record.with_leaving(true);
+    let levels = Levels {
+        required: 9,
+        finalized: 0,
+    };
     vec![
         row(Request::Directory, &[Need::Nothing]),
         row(Request::Status, &[Need::Cluster(Verb::Status)]),
@@ -365,7 +369,14 @@ fn of_servers() -> Vec<Row> {
             register(Enrolment::Register, record.forgotten()),
             &[server(Some(OWN), true)],
         ),
-        row(register(Enrolment::HandOn, leaving), &[Need::Newcomer]),
+        row(
+            register(Enrolment::HandOn, leaving.clone()),
+            &[Need::Newcomer],
+        ),
+        row(
+            register(Enrolment::HandOn, ServerRecord { levels, ..leaving }),
+            &[server(None, true)],
+        ),
         row(
             register(Enrolment::HandOn, record.clone()),
             &[server(None, true)],

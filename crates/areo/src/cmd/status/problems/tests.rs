@@ -42,6 +42,7 @@ pub(in super::super) fn cluster(
         root: domain(ROOT_DOMAIN, Dap::Abd, n),
         root_warning: None,
         level: 0,
+        required_level: 0,
         servers: (1..=n).map(server).collect(),
         domains: Ok(domains),
     }
