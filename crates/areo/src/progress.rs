@@ -2,8 +2,9 @@
 
 use crate::output::{Output, visible};
 use areo_client::Client;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::convert::Infallible;
+use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -41,8 +42,8 @@ pub fn count(out: Output, what: &str, total: u64) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let template = match out.colour {
-        true => "{msg} {bar:30.cyan/dim} {pos}/{len} {eta:.dim} left{prefix}",
-        false => "{msg} {bar:30} {pos}/{len} {eta} left{prefix}",
+        true => "{msg} {bar:30.cyan/dim} {pos}/{len} {left:.dim}{prefix}",
+        false => "{msg} {bar:30} {pos}/{len} {left}{prefix}",
     };
     shown(total.into(), style(template), what)
 }
@@ -187,16 +188,25 @@ fn advance(bar: &ProgressBar, sent: u64, expected: u64) {
 fn bar_template(out: Output) -> &'static str {
     match out.colour {
         true => {
-            "{msg} {bar:30.cyan/dim} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec} {eta:.dim} left{prefix}"
+            "{msg} {bar:30.cyan/dim} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec} {left:.dim}{prefix}"
         }
         false => {
-            "{msg} {bar:30} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec} {eta} left{prefix}"
+            "{msg} {bar:30} {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec} {left}{prefix}"
         }
     }
 }
 
 fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).expect("our own templates are well formed")
+    let style = ProgressStyle::with_template(template).expect("our own templates are well formed");
+    style.with_key("left", left)
+}
+
+/// The time that is left; nothing before something has moved, because no rate is known then.
+fn left(state: &ProgressState, out: &mut dyn fmt::Write) {
+    if state.per_sec() > 0.0 {
+        // A bar that cannot be written is not shown.
+        let _ = write!(out, "{:#} left", HumanDuration(state.eta()));
+    }
 }
 
 fn shown(length: Option<u64>, style: ProgressStyle, what: &str) -> ProgressBar {

@@ -349,6 +349,8 @@ fn two_traces_are_drawn_on_one_axis_with_their_difference() {
     let drawn = html(&report);
     assert_eq!(drawn.matches("<svg").count(), 1, "one picture of both");
     assert_eq!(drawn.matches("rx=\"2\"").count(), put.len() + get.len());
+    let titled = drawn.matches("<g><title>").count();
+    assert_eq!(titled, put.len() + get.len(), "each bar has its attributes");
     for part in [
         "A: areo.write · ",
         "B: areo.read · ",

@@ -115,9 +115,11 @@ pub(crate) fn of_this_process(session: &Session, recorder: &Recorder) {
     }
 }
 
-/// The names of domains by their ids, as far as this caller may know them: a page shows the ids of the others.
+/// The names of domains by their ids, as far as this caller may know them and the cluster says them: a page shows the ids of the others.
 async fn domain_names(session: &Session) -> Outcome<DomainNames> {
-    let client = session.connect().await?;
+    let Ok(client) = session.connect().await else {
+        return Ok(DomainNames::new());
+    };
     let domains = progress::late(session.out, &client, client.domains()).await;
     client.close().await;
     let named = domains.unwrap_or_default().into_iter();

@@ -61,6 +61,13 @@ function timeAxis(top, bottom, took, across, columns) {
   return ticks.join('') + heads.join('');
 }
 
+/** What is drawn of a span, with its name, its process, its time and its attributes where a mouse rests on it. */
+function titled(span, drawn) {
+  const known = Object.entries(span.attributes ?? {}).map(([name, value]) => `${name} ${value}`);
+  const all = [span.name, span.process, duration(span.duration_ns), ...known].join(' · ');
+  return `<g><title>${escape(all)}</title>\n${drawn}</g>\n`;
+}
+
 const RIGHT = 'text-anchor="end"';
 /** From 0 to so many nanoseconds, right of the columns. */
 const axis = (from, took) => (ns) => from + Math.min(Math.max(ns, 0) / Math.max(took, 1), 1) * (WIDE - from - 30);
@@ -71,11 +78,9 @@ function waterfall({ rows, start, took }) {
   const across = axis(440, took);
   const bars = rows.map((span, row) => {
     const y = top + ROW * row, from = across(span.start_ns - start), to = across(span.start_ns - start + span.duration_ns);
-    const known = Object.entries(span.attributes ?? {}).map(([name, value]) => `${name} ${value}`);
-    const all = [span.name, span.process, duration(span.duration_ns), ...known].join(' · ');
-    return `<g><title>${escape(all)}</title>\n` + text(12 + 12 * span.depth, y + 15, span.name) + text(270, y + 15, span.process) +
+    return titled(span, text(12 + 12 * span.depth, y + 15, span.name) + text(270, y + 15, span.process) +
       text(420, y + 15, duration(span.duration_ns), RIGHT) +
-      rect(from, y + 4, Math.max(to - from, 1.5), 15, `rx="2" fill="${kind(span)[1]}"`) + '</g>\n';
+      rect(from, y + 4, Math.max(to - from, 1.5), 15, `rx="2" fill="${kind(span)[1]}"`));
   });
   const kinds = SPANS.filter((one) => rows.some((span) => kind(span) === one));
   return svg(WIDE, bottom, legend(20, kinds.map(([, fill, name]) => [fill, name])) +
@@ -118,8 +123,8 @@ function beside(traces) {
     const bars = pair.map((span, which) => {
       if (!span) return '';
       const from = across(span.start_ns - traces[which].start), to = across(span.start_ns - traces[which].start + span.duration_ns);
-      return text(410 + 75 * which, y + 20, duration(span.duration_ns), RIGHT) +
-        rect(from, y + 5 + 13 * which, Math.max(to - from, 1.5), 11, `rx="2" fill="${fills[which]}"`);
+      return titled(span, text(410 + 75 * which, y + 20, duration(span.duration_ns), RIGHT) +
+        rect(from, y + 5 + 13 * which, Math.max(to - from, 1.5), 11, `rx="2" fill="${fills[which]}"`));
     });
     const more = first && second ? text(550, y + 20, difference(first.duration_ns, second.duration_ns), RIGHT) : '';
     return text(12 + 12 * depth, y + 20, called) + text(270, y + 20, span.process) + bars.join('') + more;
