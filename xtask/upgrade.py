@@ -32,6 +32,8 @@ environment["XDG_STATE_HOME"] = scratch
 # Of commands, once there is a key.
 with_key = dict(environment)
 servers = {}
+# Everything that was started.
+processes = []
 
 
 def run(program, *arguments, stdin=b""):
@@ -83,7 +85,18 @@ def address(number):
 def spawn(program, number, *more):
     log = open(os.path.join(scratch, f"s{number}.log"), "ab")
     command = [program, "server", "--data", os.path.join(scratch, f"s{number}"), "--listen", address(number), *more]
-    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)
+    log.close()
+    processes.append(process)
+    return process
+
+
+def code_of(process):
+    """The exit code of a process, once it has ended; `None` if it does not end."""
+    try:
+        return process.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        return None
 
 
 def status():
@@ -103,7 +116,7 @@ def are_whole():
 
 def stop(number):
     servers[number].send_signal(signal.SIGTERM)
-    check(servers.pop(number).wait(PATIENCE) == 0, f"s{number} did not stop in order")
+    check(code_of(servers.pop(number)) == 0, f"s{number} did not stop in order")
 
 
 def roll(program):
@@ -115,7 +128,7 @@ def roll(program):
 
 def is_refused(program, number, *more):
     """A start of this program ends at once, with one sentence."""
-    ended = spawn(program, number, *more).wait(PATIENCE)
+    ended = code_of(spawn(program, number, *more))
     with open(os.path.join(scratch, f"s{number}.log"), encoding="utf-8") as log:
         last = log.read().splitlines()[-1]
     check(ended == 1 and REFUSED in last, f"s{number} ended with {ended}: {last}")
@@ -128,9 +141,16 @@ class Load:
         self.lock, self.ended, self.failed, self.increments = threading.Lock(), 0, [], 0
         self.stopping = threading.Event()
         work = [self.objects, self.objects, self.counter, self.counter]
-        self.threads = [threading.Thread(target=it, args=(number,)) for number, it in enumerate(work)]
+        self.threads = [threading.Thread(target=self.worked, args=(it, number)) for number, it in enumerate(work)]
         for thread in self.threads:
             thread.start()
+
+    def worked(self, work, number):
+        """Works until the end; a client that ends before is a failure."""
+        try:
+            work(number)
+        except Exception as error:
+            self.differs(f"client {number} ended: {error!r}")
 
     def operate(self, program, *arguments, stdin=b"", expected=(0,)):
         code, out, err = run(program, *arguments, stdin=stdin)
@@ -177,12 +197,13 @@ class Load:
                 with self.lock:
                     self.increments += 1
 
-    def step(self, name):
+    def step(self, name, least=1):
         with self.lock:
             ended, self.ended = self.ended, 0
             failed = self.failed
         print(f"{name}: {ended} operations, {len(failed)} failed", flush=True)
         check(not failed, "; ".join(failed[:3]))
+        check(ended >= least, f"{name}: {ended} operations, so that nothing was loaded")
 
     def stop(self):
         self.stopping.set()
@@ -265,23 +286,29 @@ def main():
         load.step("finalized while a server was away, whose old program was refused")
     finally:
         load.stop()
-    load.step("the last of them")
+    load.step("the last of them", least=0)
     for number in list(servers):
         stop(number)
     old = {number: spawn(OLD, number) for number in range(1, SERVERS + 1)}
-    codes = [it.wait(PATIENCE) for it in old.values()]
+    codes = [code_of(it) for it in old.values()]
     check(codes == [1] * SERVERS, f"the old program of all servers at once ended with {codes}")
     for number in range(1, SERVERS + 1):
         servers[number] = spawn(NEW, number)
     wait_until("all serve", are_whole)
     counted = int(done(NEW, "--domain", "decided", "get", "counter"))
-    check(counted == load.increments, f"{load.increments} increments were acknowledged, and the counter is {counted}")
+    check(counted == load.increments > 0, f"{load.increments} increments were acknowledged, and the counter is {counted}")
     print(f"the old program of all servers at once was refused; the counter is {counted}, as was acknowledged")
 
 
+def ended_by_signal(*_):
+    raise SystemExit("FAILED: interrupted")
+
+
+signal.signal(signal.SIGTERM, ended_by_signal)
 try:
     main()
-    shutil.rmtree(scratch)
 finally:
-    for process in servers.values():
+    for process in processes:
         process.kill()
+        process.wait()
+shutil.rmtree(scratch)

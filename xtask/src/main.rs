@@ -8,7 +8,7 @@
 //! | `tidy` | house rules that no other tool checks | never |
 //! | `advisories` | known vulnerabilities of dependencies; fetches the list of them | never |
 //! | `mutants` | plants bugs in a copy of the tree: simulator or tests must catch each | never |
-//! | `dist` | archive and Debian package of a release, with manual pages, licences and a list of what it is built from | `target/dist` |
+//! | `dist` | archive and Debian package of a release, with manual pages, licences and a list of what it is built from | `target/dist-files` |
 //! | `deploy` | reads the files of `deploy/compose` and `deploy/kubernetes` by the tools that they are for | `target/deploy-tools` |
 //! | `clients` | runs real clients of S3 against a cluster on this machine | `clients/.venv-*` |
 //! | `python` | builds the package for Python, and tests it against a cluster on this machine | `target/python` |
@@ -48,7 +48,7 @@ Usage: cargo xtask <command>
            look for known vulnerabilities of dependencies; fetches the list of them
   mutants  plant bugs in a copy of the tree and require that simulator or tests catch each; takes long
            (--only NAME[,NAME]: those whose names contain one of these)
-  dist     build what is released into target/dist: archive, Debian package, checksums
+  dist     build what is released into target/dist-files: archive, Debian package, checksums
   deploy   read the files of deploy/compose and deploy/kubernetes by the tools that they are for; go and pip install those
   clients  run real clients of S3 against a cluster on this machine; pip installs them
            (--only NAME[,NAME]: these alone)

@@ -84,9 +84,11 @@ const STEPS: &[Step] = &[
         run: |workspace| {
             let client = ["clippy", "-p", "areo-client", "--no-default-features"];
             let judged = ["--profile", "verify", "--locked", "--", "-D", "warnings"];
-            workspace.cargo(&[client.as_slice(), &judged].concat(), &[])
+            workspace.cargo(&[client.as_slice(), &judged].concat(), &[])?;
+            let next = ["clippy", "--workspace", "--features", "areo/next-version"];
+            workspace.cargo(&[next.as_slice(), &judged].concat(), &[])
         },
-        advice: "the library must compile without its features: see `[features]` in crates/client/Cargo.toml",
+        advice: "the library must compile without its features, and the product as a next version: see `[features]` in crates/client/Cargo.toml and crates/areo/Cargo.toml",
     },
     Step {
         name: "test",
