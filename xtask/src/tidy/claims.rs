@@ -1,6 +1,6 @@
-//! The map from the papers to the code names things that exist.
+//! The pages that lead from the papers to the code name things that exist.
 //!
-//! In `docs/paper-map.md`, code in backticks that ends in `.rs` is a file; `file.rs::name` and `a::b::name` are an
+//! In [`MAPS`], code in backticks that ends in `.rs` is a file; `file.rs::name` and `a::b::name` are an
 //! item of it. Files are looked for from the root, from `crates`, and from `crates/core` with its `src`. Backticks
 //! around anything else (a name alone, a formula) are left in peace.
 
@@ -8,17 +8,22 @@ use crate::findings::Finding;
 use crate::source::{Source, find_word};
 use crate::tree::Tree;
 
-const MAP: &str = "docs/paper-map.md";
+/// The pages that are checked.
+const MAPS: [&str; 2] = ["docs/paper-map.md", "docs/claims.md"];
 
-/// Items of the map that do not resolve.
+/// Items of the pages that do not resolve.
 pub(crate) fn unresolved(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (index, line) in tree.text(MAP).unwrap_or_default().lines().enumerate() {
+    let lines = MAPS.iter().flat_map(|page| {
+        let lines = tree.text(page).unwrap_or_default().lines().enumerate();
+        lines.map(|(index, line)| (*page, index, line))
+    });
+    for (page, index, line) in lines {
         for claim in line.split('`').skip(1).step_by(2) {
             let claim = claim.trim_end_matches("()");
             if let Some(message) = what_is_wrong(tree, claim) {
                 findings.push(Finding::new(
-                    MAP,
+                    page,
                     index + 1,
                     format!("`{claim}`: {message}"),
                 ));
