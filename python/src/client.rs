@@ -1,5 +1,6 @@
 //! Clients and domains.
 
+use crate::ending::attached;
 use crate::failure::Failure;
 use crate::operation::Operation;
 use crate::process::OfProcess;
@@ -309,7 +310,7 @@ impl ToPython for Domain {
 
 /// The next value of an object, made by the caller's function.
 fn changed(change: &Py<PyAny>, object: Option<&Object>) -> PyResult<Option<Bytes>> {
-    Python::attach(|py| {
+    attached(|py| {
         let object = match object {
             Some(object) => Box::new(object.clone()).to_python(py)?,
             None => py.None(),

@@ -53,6 +53,15 @@ pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send)
     done
 }
 
+/// Does something with the interpreter's lock, within what is done without it.
+pub(crate) fn attached<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
+    come_back();
+    Python::attach(|py| {
+        COMING_BACK.fetch_sub(1, Ordering::SeqCst);
+        work(py)
+    })
+}
+
 /// Counts this thread as one that comes back; or stays here, if the interpreter ends on another thread.
 fn come_back() {
     COMING_BACK.fetch_add(1, Ordering::SeqCst);

@@ -75,11 +75,8 @@ impl Operation {
             wakes: wakes.0.clone(),
             token,
         }));
-        let polled = work
-            .get_mut()?
-            .as_mut()
-            .poll(&mut Context::from_waker(&waker));
-        match polled {
+        let future = work.get_mut()?.as_mut();
+        match detached(py, || future.poll(&mut Context::from_waker(&waker))) {
             Poll::Ready(answer) => Ok(Some((answer(py)?,))),
             Poll::Pending => {
                 *self.lock() = Some(work);

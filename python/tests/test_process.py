@@ -110,6 +110,27 @@ def test_an_interpreter_ends_while_threads_wait(silent: str) -> None:
     )
 
 
+def test_an_interpreter_ends_while_threads_update(cluster) -> None:
+    run(
+        """
+        import sys, threading, time, areo
+        class Ends:
+            def __del__(self, sleep=time.sleep):
+                sleep(0.3)
+        # Not a global of this module, which the frames of the threads keep.
+        sys.ends = Ends()
+        counters = areo.connect(sys.argv[1]).domain("counters")
+        def update(key):
+            while True:
+                counters.update(key, lambda found: b"x")
+        for number in range(4):
+            threading.Thread(target=update, args=(f"ends/{number}",), daemon=True).start()
+        time.sleep(0.3)
+        """,
+        cluster.file,
+    )
+
+
 def test_a_stream_is_of_one_caller_at_a_time(cluster, domain: areo.Domain) -> None:
     domain.put("shared/a", b"x" * 10_000_000)
     stream, pieces, refused = domain.stream("shared/a"), [], []
