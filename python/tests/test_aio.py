@@ -1,7 +1,9 @@
 """The interface for asyncio."""
 
 import asyncio
+import gc
 import io
+import os
 from collections.abc import AsyncIterator
 
 import pytest
@@ -164,6 +166,29 @@ def test_a_loop_that_is_closed_takes_no_wake(cluster, domain: areo.Domain) -> No
         domain.put("loops/c", str(number).encode())
     kept.clear()
     assert domain.get("loops/c").value == b"19"
+
+
+def test_a_loop_that_is_closed_is_not_kept(cluster) -> None:
+    client = asyncio.run(aio.connect(cluster.file))
+    handle = asyncio.run(client.domain())
+
+    def leave() -> None:
+        loop = asyncio.new_event_loop()
+        loop.set_exception_handler(lambda *_: None)
+        put = loop.create_task(handle.put("loops/left", LARGE))
+        loop.run_until_complete(asyncio.sleep(0))
+        assert not put.done()
+        loop.close()
+
+    def descriptors() -> int:
+        gc.collect()
+        return len(os.listdir("/proc/self/fd"))
+
+    before = descriptors()
+    for _ in range(50):
+        leave()
+    # Two descriptors per loop would be 100. The client may have made some connections.
+    assert descriptors() < before + 50
 
 
 def test_the_two_interfaces_have_the_same_names() -> None:

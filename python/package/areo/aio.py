@@ -20,7 +20,7 @@ import itertools
 import os
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
 from typing import Self, TypeVar
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from areo import _areo
 from areo._connect import TIMEOUT, connecting
@@ -45,7 +45,7 @@ __all__ = ["Client", "Domain", "Stream", "connect"]
 T = TypeVar("T")
 
 
-class _Waiting:
+class _LoopOperations:
     """The operations that tasks of one event loop wait for."""
 
     def __init__(self) -> None:
@@ -61,31 +61,33 @@ class _Waiting:
                 future.set_result(None)
 
 
-_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _Waiting] = WeakKeyDictionary()
+# The reader of a loop holds the operations. They hold futures, and these the loop: a strong reference here would keep a closed loop for ever.
+_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, ref[_LoopOperations]] = WeakKeyDictionary()
 
 
-def _waiting_in(loop: asyncio.AbstractEventLoop) -> _Waiting:
-    waiting = _loops.get(loop)
-    if waiting is None:
-        waiting = _Waiting()
-        loop.add_reader(waiting.wakes.fileno(), waiting.wake)
-        _loops[loop] = waiting
-    return waiting
+def _operations_of(loop: asyncio.AbstractEventLoop) -> _LoopOperations:
+    known = _loops.get(loop)
+    operations = known() if known is not None else None
+    if operations is None:
+        operations = _LoopOperations()
+        loop.add_reader(operations.wakes.fileno(), operations.wake)
+        _loops[loop] = ref(operations)
+    return operations
 
 
 async def _run(operation: "_areo.Operation[T]") -> T:
     """Waits for the end of the operation, which is given up if the task is cancelled."""
     loop = asyncio.get_running_loop()
-    waiting = _waiting_in(loop)
-    token = next(waiting.tokens)
+    operations = _operations_of(loop)
+    token = next(operations.tokens)
     try:
         # Wakes come between two turns of the loop: none is missed before there is a future for it.
-        while (ended := operation.poll(waiting.wakes, token)) is None:
-            future = waiting.futures[token] = loop.create_future()
+        while (ended := operation.poll(operations.wakes, token)) is None:
+            future = operations.futures[token] = loop.create_future()
             await future
         return ended[0]
     finally:
-        waiting.futures.pop(token, None)
+        operations.futures.pop(token, None)
         operation.cancel()
 
 
