@@ -88,6 +88,13 @@ impl Reader {
             Ok(piece)
         }))
     }
+
+    /// Gives up the rest of the value, in the process that reads it.
+    fn close(&self) {
+        if let Ok(slot) = self.stream.get() {
+            drop(slot.take());
+        }
+    }
 }
 
 impl ToPython for Reader {
@@ -152,7 +159,7 @@ impl Writer {
         }))
     }
 
-    /// Takes back what was sent.
+    /// Removes the sent blocks.
     fn abort(&self) -> PyResult<Operation> {
         let slot = self.0.get()?.clone();
         Ok(Operation::new(async move {

@@ -46,6 +46,9 @@ def test_a_source_that_raises_writes_nothing(domain: areo.Domain) -> None:
         domain.put_stream("source/raises", source())
     with pytest.raises(TypeError):
         domain.put_stream("source/raises", io.StringIO("text"))  # type: ignore[arg-type]
+    for wrong in ("text", b"", bytearray(b"x"), memoryview(b"x")):
+        with pytest.raises(TypeError, match="a source is"):
+            domain.put_stream("source/raises", wrong)  # type: ignore[arg-type]
     with pytest.raises(areo.NotFound):
         domain.get("source/raises")
 
@@ -77,6 +80,22 @@ def test_an_object_is_a_file(domain: areo.Domain) -> None:
         domain.open("file/a", "ab")  # type: ignore[call-overload]
     with pytest.raises(ValueError, match="closed"):
         file.write(b"late")
+
+
+def test_a_reader_is_closed(domain: areo.Domain) -> None:
+    domain.put("close/a", LARGE)
+    stream = domain.stream("close/a")
+    next(stream)
+    stream.close()
+    stream.close()
+    file = domain.open("close/a")
+    file.read(1)
+    file.close()
+    for closed in (stream, file.stream):
+        assert closed.length == len(LARGE)
+        with pytest.raises(areo.Invalid) as raised:
+            next(closed)
+        assert raised.value.kind == "given_up"
 
 
 def test_a_file_that_is_left_writes_nothing(domain: areo.Domain) -> None:

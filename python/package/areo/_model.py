@@ -112,6 +112,9 @@ def as_bytes(value: BytesLike) -> bytes:
 
 def pieces(source: Source) -> Iterator[BytesLike]:
     """The pieces of a source, read as they are taken."""
+    if isinstance(source, str | bytes | bytearray | memoryview):
+        sentence = f"a source is a binary file or an iterable of pieces, and not {type(source).__name__}: `put` writes a value that is in memory"
+        raise TypeError(sentence)
     read = getattr(source, "read", None)
     if read is None:
         return iter(source)

@@ -232,6 +232,10 @@ class Stream(Iterator[bytes]):
         """The metadata of the version."""
         return self._native.metadata()
 
+    def close(self) -> None:
+        """Gives up the rest of the value."""
+        self._native.close()
+
     def __next__(self) -> bytes:
         piece = self._native.next().wait()
         if piece is None:
@@ -257,6 +261,10 @@ class _Pieces(io.RawIOBase):
         room[:count] = self._piece[:count]
         self._piece = self._piece[count:]
         return count
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
 
 
 class ObjectReader(io.BufferedReader):

@@ -244,7 +244,8 @@ class Domain:
                 for piece in pieces(source):
                     await _run(writer.push(as_bytes(piece)))
             return await _run(writer.finish())
-        except Exception:
+        except (Exception, asyncio.CancelledError):
+            # Has nothing to remove if an operation of the writer failed or was given up.
             await _run(writer.abort())
             raise
 
@@ -269,6 +270,10 @@ class Stream(AsyncIterator[bytes]):
     def metadata(self) -> Metadata:
         """The metadata of the version."""
         return self._native.metadata()
+
+    def close(self) -> None:
+        """Gives up the rest of the value."""
+        self._native.close()
 
     async def __anext__(self) -> bytes:
         piece = await _run(self._native.next())
