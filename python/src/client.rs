@@ -16,6 +16,9 @@ use pyo3::pybacked::PyBackedBytes;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+/// The clock cannot add an arbitrary time to the present one.
+const LONGEST_TIMEOUT: Duration = Duration::from_hours(365 * 24);
+
 /// Connects to the cluster of a file, or that some addresses belong to. `key` comes before the key in the file.
 #[pyfunction]
 pub(crate) fn connect(
@@ -32,9 +35,12 @@ pub(crate) fn connect(
         return Err(Failure::invalid(sentence).into());
     }
     let timeout = Duration::try_from_secs_f64(timeout_seconds).ok();
-    options.timeout = timeout
-        .filter(|timeout| !timeout.is_zero())
-        .ok_or_else(|| Failure::invalid("a timeout is a number of seconds, more than 0"))?;
+    let is_allowed = |timeout: &Duration| !timeout.is_zero() && *timeout <= LONGEST_TIMEOUT;
+    options.timeout = timeout.filter(is_allowed).ok_or_else(|| {
+        Failure::invalid(
+            "a timeout is a number of seconds, more than 0 and at most a year (31536000)",
+        )
+    })?;
     if let Some(key) = key {
         let parsed = AccessKey::parse(key).map_err(|error| Failure::invalid(error.to_string()))?;
         options.access = Some(Access::Key(parsed));

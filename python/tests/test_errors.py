@@ -19,8 +19,8 @@ def test_a_wrong_cluster_or_key_is_one_sentence(tmp_path, monkeypatch) -> None:
         areo.connect(tmp_path / "foreign")
     with pytest.raises(areo.Invalid, match="key"):
         areo.connect("127.0.0.1:1", key="secret")
-    for timeout in (0, -1, float("nan")):
-        with pytest.raises(areo.Invalid, match="timeout"):
+    for timeout in (0, -1, float("nan"), float("inf"), 1e18, 365 * 86400 + 1):
+        with pytest.raises(areo.Invalid, match="at most a year"):
             areo.connect("127.0.0.1:1", timeout=timeout)
 
 
@@ -29,6 +29,8 @@ def test_no_server_is_named_with_the_reason(silent: str) -> None:
         areo.connect("127.0.0.1:1")
     with pytest.raises(areo.Unavailable, match="timed out"):
         areo.connect(silent, timeout=0.2)
+    with pytest.raises(areo.Unavailable, match="refused"):
+        areo.connect("127.0.0.1:1", timeout=365 * 86400)
 
 
 def test_a_cluster_is_found_as_the_command_line_does(cluster, monkeypatch, tmp_path) -> None:

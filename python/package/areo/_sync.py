@@ -36,7 +36,8 @@ def connect(
 ) -> "Client":
     """Connects to a cluster: a cluster file, or addresses of servers, `host:port,host:port`. By default it is the cluster that `areo` would use.
 
-    `timeout` is the longest time that connecting and each operation may take, in seconds. A stream may take any time: it ends when nothing of it gets on.
+    `timeout` is the longest time that connecting and each operation may take, in seconds; at most a year. A stream may take any time: it ends when it makes
+    no progress.
     """
     return Client(connecting(cluster, key, timeout).wait())
 
