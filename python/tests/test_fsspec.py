@@ -1,5 +1,7 @@
 """The filesystem."""
 
+import gc
+import os
 import pickle
 
 import fsspec
@@ -82,6 +84,139 @@ def test_text(fs) -> None:
         file.write("eins\nzwei\n")
     with fs.open("default/files/text", "r") as file:
         assert file.read() == "eins\nzwei\n"
+    with fs.open("default/files/text", "wt", encoding="utf-16", newline="\r\n") as file:
+        file.write("ä\n")
+    assert fs.cat("default/files/text").decode("utf-16") == "ä\r\n"
+
+
+def test_a_text_that_is_left_writes_nothing(fs) -> None:
+    for text in ("half", "half" * 5_000_000):
+        with pytest.raises(ZeroDivisionError):
+            with fs.open("default/left/text", "w") as file:
+                file.write(text)
+                raise ZeroDivisionError
+        assert file.closed
+        file = fs.open("default/left/text", "w")
+        file.write(text)
+        del file
+        gc.collect()
+        assert not fs.exists("default/left/text")
+
+
+def test_a_compression(fs, cluster) -> None:
+    with pytest.raises(NotImplementedError, match="fsspec.open"):
+        fs.open("default/files/packed", "wb", compression="gzip")
+    with fsspec.open("areo://default/files/packed", "wt", compression="gzip", cluster=cluster.file) as file:
+        file.write("text")
+    with fs.open("default/files/packed", "rt", compression="gzip") as file:
+        assert file.read() == "text"
+
+
+def test_keys_without_a_path(fs, domain: areo.Domain) -> None:
+    for key in ("marked/", "marked/a", "marked/b/", "marked//c", "marked/d//"):
+        domain.put(key, b"x")
+    assert fs.ls("default/marked", detail=False) == ["default/marked/a", "default/marked/b", "default/marked/d"]
+    assert fs.ls("default/marked/b") == [] and fs.isdir("default/marked/b")
+    assert fs.find("default/marked") == ["default/marked//c", "default/marked/a"]
+    assert fs.find("default/marked", maxdepth=2) == ["default/marked/a"]
+    assert fs.find("default/marked/b") == []
+    fs.rm("default/marked", recursive=True)
+    assert list(domain.list("marked")) == [] and not fs.exists("default/marked")
+
+
+def test_a_recursive_removal(fs, domain: areo.Domain) -> None:
+    keys = ["removal", "removal/a", "removal/b/c", "removals"]
+    for key in keys:
+        domain.put(key, b"x")
+    fs.rm("default/removal", recursive=True, maxdepth=1)
+    assert [entry.key for entry in domain.list("removal")] == ["removal/b/c", "removals"]
+    domain.put("removal", b"x")
+    fs.rm("default/removal", recursive=True)
+    assert [entry.key for entry in domain.list("removal")] == ["removals"]
+    with pytest.raises(FileNotFoundError):
+        fs.rm("default/removal", recursive=True)
+    # A folder that empties while it is removed.
+    domain.put("removal/a", b"x")
+    fs.find = lambda path, **_: ["default/removal/a", "default/removal/none"]
+    try:
+        fs.rm("default/removal", recursive=True, maxdepth=1)
+    finally:
+        del fs.find
+    assert not fs.exists("default/removal")
+
+
+def test_a_folder_that_empties_is_not_in_itself(fs, domain: areo.Domain, monkeypatch) -> None:
+    domain.put("emptied/a", b"x")
+    monkeypatch.setattr(fs, "_ls", lambda *_: [])
+    assert fs.ls("default/emptied") == []
+    domain.delete("emptied/a")
+
+
+def test_a_missing_path_has_no_files(fs) -> None:
+    for path in ("default/none", "nowhere", "nowhere/none"):
+        for options in ({}, {"maxdepth": 1}, {"withdirs": True}, {"maxdepth": 2, "detail": True}):
+            assert not fs.find(path, **options), (path, options)
+
+
+def test_a_file_asks_once(fs, domain: areo.Domain) -> None:
+    domain.put("once/a", b"x")
+    handle = fs.domain("default")
+    before = handle.stats().rounds
+    handle.stat("once/a")
+    once = handle.stats().rounds - before
+    assert fs.isfile("default/once/a")
+    assert handle.stats().rounds - before == 2 * once > 0
+
+
+def test_a_domain_that_was_removed_is_forgotten(fs, cluster) -> None:
+    def remade() -> None:
+        cluster.areo("domain", "create", "passing")
+        fs.pipe_file("passing/a", b"x")
+        cluster.areo("domain", "rm", "passing", "--yes")
+
+    for use in (
+        fs.info,
+        fs.cat_file,
+        fs.ls,
+        fs.rm_file,
+        fs.open,
+        lambda path: fs.pipe_file(path, b"x"),
+        lambda path: fs.ls("passing"),
+        lambda path: fs.info("passing"),
+        lambda path: fs.rm(path, recursive=True),
+    ):
+        remade()
+        with pytest.raises(FileNotFoundError, match="passing"):
+            use("passing/a")
+        assert "passing" not in fs._domains
+    remade()
+    with pytest.raises(FileNotFoundError):
+        with fs.open("passing/a", "wb") as file:
+            file.write(b"x")
+    remade()
+    assert fs.find("passing") == []
+    fs.domain("default")
+    fs.invalidate_cache("default/a")
+    assert "default" in fs._domains
+    fs.invalidate_cache()
+    assert not fs._domains
+
+
+def test_a_fork_is_found_out_by_a_file(fs) -> None:
+    fs.pipe_file("default/fork", LARGE)
+    with fs.open("default/fork", block_size=1000) as file:
+        assert file.read(1) == LARGE[:1]
+        child = os.fork()
+        if child == 0:
+            status = 3
+            try:
+                file.seek(10_000_000)
+                file.read(1)
+            except areo.Invalid as error:
+                status = 0 if error.kind == "forked" else 4
+            finally:
+                os._exit(status)
+        assert os.waitpid(child, 0)[1] == 0
 
 
 def test_local_files_go_there_and_back(fs, tmp_path) -> None:
@@ -105,6 +240,9 @@ def test_what_cannot_be_is_refused(fs, tree: str) -> None:
             fs.open(f"{tree}/a", mode)
     with pytest.raises(FileNotFoundError):
         fs.open(f"{tree}/none")
+    for mode in ("rb", "r"):
+        with pytest.raises(IsADirectoryError, match="folder"):
+            fs.open(f"{tree}/b", mode)
     with pytest.raises(FileNotFoundError):
         fs.cat(f"{tree}/none")
     with pytest.raises(FileNotFoundError):
@@ -151,8 +289,9 @@ def test_a_file_that_is_written_over_is_no_mix(fs, domain: areo.Domain) -> None:
             assert file.read(10) == LARGE[:10]
             domain.put("mixed/a", after)
             file.seek(10_000_000)
-            with pytest.raises(areo.VersionConflict, match="open it again"):
+            with pytest.raises(areo.VersionConflict, match="open it again") as raised:
                 file.read(10)
+            assert (raised.value.domain, raised.value.key) == ("default", "mixed/a")
 
 
 def test_without_a_quorum_nothing_is_taken_for_missing(fs, cluster) -> None:
@@ -169,4 +308,7 @@ def test_without_a_quorum_nothing_is_taken_for_missing(fs, cluster) -> None:
 
 def test_a_filesystem_is_pickled(fs) -> None:
     fs.pipe_file("default/pickled", b"x")
-    assert pickle.loads(pickle.dumps(fs)).cat("default/pickled") == b"x"
+    pickled = pickle.dumps(fs)
+    type(fs).clear_instance_cache()
+    read = pickle.loads(pickled)
+    assert read is not fs and read.cat("default/pickled") == b"x"

@@ -116,7 +116,8 @@ class Domain:
         """Writes the object, and returns its new version, which a quorum then has.
 
         With `if_version` or `if_absent` it writes only on that version, or only a new object, else raises `VersionConflict`. Outside of conditional
-        domains this is weak: of two concurrent writers on one version both may succeed, and one prevails. `compare_and_put` refuses there.
+        domains this is weak: of two concurrent writers on one version both may succeed, and one prevails. `compare_and_put` refuses there. With a
+        condition a value has at most 64 MiB; in conditional domains `put_stream` takes longer ones.
         """
         kept = options(content_type, metadata, etag)
         return self._native.put(key, as_bytes(value), kept, (if_version, if_absent)).wait()
@@ -137,8 +138,8 @@ class Domain:
 
     def update(self, key: str, change: Callable[[Object | None], BytesLike | None]) -> Version | None:
         """Changes the object by what is there, in a conditional domain: `change` makes the next value of the object (`None`: there is none); if it returns
-        `None`, the object is left as it is. It is called again whenever another writer was faster. Returns the version that is there then. A version that
-        was made so has no content type and no metadata."""
+        `None`, the object is left as it is. It is called again if another writer was faster, up to 64 times, then `VersionConflict` is raised. Returns the
+        resulting version; one that was written so has no content type and no metadata."""
         return self._native.update(key, lambda found: _next(change, found)).wait()
 
     def get(self, key: str) -> Object:

@@ -1,4 +1,4 @@
-"""The interface of `areo` for asyncio: the same names, awaited.
+"""The interface of `areo` for asyncio: its methods are coroutines. There is no `Domain.open`, because files are for threads; `areo.trace` serves both.
 
 ```
 from areo import aio
@@ -188,7 +188,7 @@ class Domain:
         return await _run(self._native.compare_and_put(key, as_bytes(value), version, kept))
 
     async def update(self, key: str, change: Callable[[Object | None], BytesLike | None]) -> Version | None:
-        """Changes the object by what is there. `change` is a plain function, which does not wait."""
+        """Changes the object by what is there, see `areo.Domain.update`. `change` is a plain function, which does not wait."""
         return await _run(self._native.update(key, lambda found: _next(change, found)))
 
     async def get(self, key: str) -> Object:

@@ -65,7 +65,7 @@ class Unauthorised(Error):
 
 
 class Invalid(Error):
-    """The operation makes no sense as it was asked for, and no server was asked: a wrong key, version, range, metadata or address; a client of before a
+    """The operation makes no sense as it was asked for, and nothing was written: a wrong key, version, range, metadata or address; a client of before a
     fork (`kind` is `forked`)."""
 
     kind = "invalid"
