@@ -8,17 +8,21 @@
 //! the size only rises. Two memberships of which neither precedes the other may have one size: an index alone never says that
 //! one configuration precedes another ([`Configuration::precedes`], `[L-1 one-order]`).
 
-use super::{Configuration, Dap, Decider, Descriptor, InvalidConfiguration, ServerId, slots};
+use super::{Configuration, Dap, Decider, Descriptor, InvalidConfiguration, ServerId};
 use crate::limits;
 use crate::tag::Writer;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// The rise of a server's version from one coming to the next, where versions include slots: room for an even version
+/// without a slot, for one with each slot, and for the odd version of the server that went, which is the largest.
+pub(super) const PERIOD: u32 = 512;
+
 /// The identity of a configuration in a lattice: a version for each server that was ever a member.
 ///
 /// Version 0 is that of a member from the beginning. Each coming and going raises the version by 1, and a server that comes
 /// later begins at 2: even versions are those of members. In a coded domain a version says the slot of a member, too, and
-/// comings are [`slots::PERIOD`] apart.
+/// comings are [`PERIOD`] apart.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Membership {
     versions: BTreeMap<ServerId, u32>,
@@ -61,7 +65,7 @@ impl Membership {
     /// The difference of a server's versions from one coming to the next.
     fn period(&self) -> u32 {
         match self.has_slots {
-            true => slots::PERIOD,
+            true => PERIOD,
             false => 2,
         }
     }

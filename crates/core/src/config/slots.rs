@@ -4,14 +4,11 @@
 //! those that stay; their slots do not, so that they adopt what they have. A slot is part of what is agreed on: the version of a
 //! member says it, as soon as one configuration with that member has been in use.
 
+use super::lattice::PERIOD;
 use super::{Descriptor, Membership, ServerId};
 use crate::limits;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-/// The rise of a server's version from one coming to the next, where versions include slots: room for an even version
-/// without a slot, for one with each slot, and for the odd version of the server that went, which is the largest.
-pub(super) const PERIOD: u32 = 512;
 
 /// The slots that there are.
 const SLOTS: usize = limits::MEMBERS;
