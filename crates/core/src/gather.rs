@@ -4,7 +4,8 @@
 //! own that resends and counts.
 
 use crate::config::{Configuration, Members};
-use crate::env::Env;
+use crate::env::{Env, Work};
+use crate::error::{CallError, Unavailable};
 use crate::message::{Body, Refusal, Reply, Request};
 use crate::span;
 use crate::timing;
@@ -13,14 +14,16 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use thrifty::Thrifty;
 use tracing::Instrument;
+use visit::AddressedTally;
 
 pub use crate::tally::{Decision, Event, Tally};
 pub use batch::Batch;
 pub use call::{Call, Outgoing};
 pub use contact::EarlyAnswers;
 pub use deadline::{Deadline, STALLS};
-pub use visit::{Visit, gather, query};
+pub use visit::Visit;
 
 mod batch;
 mod call;
@@ -52,6 +55,53 @@ pub trait ConfiguredTally {
     fn patience(&self) -> Option<Duration> {
         None
     }
+}
+
+/// Gathers from the members of a configuration. Every call to a configuration goes through here: a server that does not
+/// know the configuration is sent the descriptor (`[C-7 describe-unknown]`), one that refuses for a reason that may pass is
+/// asked again, and what servers know of the configuration's successor is taken from their replies.
+///
+/// # Errors
+/// As [`Env::gather`]; or [`CallError::Moved`], if a quorum answered and one of them knows a final successor. With
+/// [`crate::error::Obstacle::Forked`] if they know two successors of one index.
+pub async fn gather<E: Env, T: ConfiguredTally + 'static>(
+    env: &E,
+    at: &Visit,
+    tally: T,
+) -> Result<T::Output, CallError> {
+    call(env, at, Thrifty::new(env, at, tally, false)).await
+}
+
+/// A call that writes nothing, which may ask fewer members ([`Thrift`](crate::config::Thrift)).
+///
+/// # Errors
+/// As [`gather`].
+pub async fn query<E: Env, T: ConfiguredTally + 'static>(
+    env: &E,
+    at: &Visit,
+    tally: T,
+) -> Result<T::Output, CallError> {
+    call(env, at, Thrifty::new(env, at, tally, true)).await
+}
+
+async fn call<E: Env, T: ConfiguredTally + 'static>(
+    env: &E,
+    at: &Visit,
+    tally: T,
+) -> Result<T::Output, CallError> {
+    let addressed = AddressedTally::new(at, tally);
+    let members = at.c().members();
+    let span = span::of_call!(members, addressed.needed());
+    let named = |unavailable| Unavailable {
+        configuration: Some(at.c().clone()),
+        ..unavailable
+    };
+    let gathered = span::watch!(span, env.gather(members, addressed));
+    if let Some(fork) = at.fork() {
+        env.count(Work::Forked);
+        return Err(CallError::Unavailable(named(fork.into())));
+    }
+    gathered.map_err(named)?.ok_or(CallError::Moved)
 }
 
 /// The plain quorum: asks every member the same, hands each reply to `fold`, and is decided when `quorum` different

@@ -2,15 +2,11 @@
 //! and nowhere else (`docs/spec` 3.4).
 
 use super::contact::{self, EarlyAnswers};
-use super::thrifty::Thrifty;
 use super::{ConfiguredTally, Decision, Event, Tally};
 use crate::config::Configuration;
-use crate::env::{Env, Work};
-use crate::error::{CallError, Unavailable};
 use crate::limits;
 use crate::message::{Body, Refusal, Reply, Request};
 use crate::pointer::{Fork, Pointer, Successors};
-use crate::span;
 use crate::timing;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -152,60 +148,13 @@ impl Visit {
         shown.try_for_each(|known| known.check(new))
     }
 
-    fn fork(&self) -> Option<Fork> {
+    pub(super) fn fork(&self) -> Option<Fork> {
         self.0.heard.borrow().fork.clone()
     }
 
     fn is_forked(&self) -> bool {
         self.0.heard.borrow().fork.is_some()
     }
-}
-
-/// Gathers from the members of a configuration. Every call to a configuration goes through here: a server that does not
-/// know the configuration is sent the descriptor (`[C-7 describe-unknown]`), one that refuses for a reason that may pass is
-/// asked again, and what servers know of the configuration's successor is taken from their replies.
-///
-/// # Errors
-/// As [`Env::gather`]; or [`CallError::Moved`], if a quorum answered and one of them knows a final successor. With
-/// [`crate::error::Obstacle::Forked`] if they know two successors of one index.
-pub async fn gather<E: Env, T: ConfiguredTally + 'static>(
-    env: &E,
-    at: &Visit,
-    tally: T,
-) -> Result<T::Output, CallError> {
-    call(env, at, Thrifty::new(env, at, tally, false)).await
-}
-
-/// A call that writes nothing, which may ask fewer members ([`Thrift`](crate::config::Thrift)).
-///
-/// # Errors
-/// As [`gather`].
-pub async fn query<E: Env, T: ConfiguredTally + 'static>(
-    env: &E,
-    at: &Visit,
-    tally: T,
-) -> Result<T::Output, CallError> {
-    call(env, at, Thrifty::new(env, at, tally, true)).await
-}
-
-async fn call<E: Env, T: ConfiguredTally + 'static>(
-    env: &E,
-    at: &Visit,
-    tally: T,
-) -> Result<T::Output, CallError> {
-    let addressed = AddressedTally::new(at, tally);
-    let members = at.c().members();
-    let span = span::of_call!(members, addressed.needed());
-    let named = |unavailable| Unavailable {
-        configuration: Some(at.c().clone()),
-        ..unavailable
-    };
-    let gathered = span::watch!(span, env.gather(members, addressed));
-    if let Some(fork) = at.fork() {
-        env.count(Work::Forked);
-        return Err(CallError::Unavailable(named(fork.into())));
-    }
-    gathered.map_err(named)?.ok_or(CallError::Moved)
 }
 
 /// Puts the envelope around a tally's bodies, and takes it off the replies.
