@@ -34,7 +34,7 @@ use crate::message::{Access, Announcement, Answer, Body, HeldVersions, Note, Rep
 use crate::object::Name;
 use crate::span::{self, ErrorType};
 use crate::tag::Tag;
-use collect::CollectedVersion;
+use found::CollectedVersion;
 use kind::{Remembers, of_kind};
 use offer::Offer;
 use std::time::Duration;

@@ -32,8 +32,8 @@
 
 pub(super) mod finalize;
 
-use super::collect::CollectedVersion;
 use super::ec::Ec;
+use super::found::CollectedVersion;
 use super::kind::{Kind, as_in, of_kind};
 use super::versions::{Admission, Arrival, Bounds, StoredVersion, Versions};
 use super::{PassedVersions, Scope};

@@ -1,8 +1,8 @@
 //! The tally of get-data: a few members are asked for elements, the others for tags only; the configuration's kind
 //! says which version a quorum of answers allows to return; what is missing of it is fetched (`[X-5 single-reply]`).
 
+use super::found::{CollectedVersion, Loss};
 use super::kind::of_kind;
-use super::lost::Loss;
 use super::{PassedVersions, Scope, cas, single};
 use crate::config::Configuration;
 use crate::element::{Element, Form, ReplyElement};
@@ -49,25 +49,6 @@ pub(super) enum Outcome {
     Restart,
     /// A restart where members have lost elements; with a version that is lost, if these answers prove it (`[X-40 named-loss]`).
     Damaged(Option<Box<Loss>>),
-}
-
-/// A version and its elements.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct CollectedVersion {
-    pub(super) tag: Tag,
-    /// Enough elements of the version, each from another member; none if the caller has the value or wants none, or it is the
-    /// initial one.
-    pub(super) elements: Vec<Element>,
-    /// If the elements are too few and the caller needs more: for each member whether it sent one of them. The round
-    /// that finalizes the version brings the other elements ([`super::cas`]).
-    pub(super) lacking: Option<Vec<bool>>,
-    /// The loss of the version, if by these answers there are not enough elsewhere either.
-    pub(super) loss: Option<Box<Loss>>,
-    pub(super) complete: bool,
-    pub(super) holders: Vec<bool>,
-    pub(super) damaged: bool,
-    pub(super) unaware: bool,
-    pub(super) fence: Tag,
 }
 
 /// Collects a version that the kind accepts; asks again as long as the operation has time (2.7). `None`: an attempt that was

@@ -1,9 +1,12 @@
 //! The inputs and results of a read.
 
-use crate::config::ServerId;
-use crate::element::Value;
+use crate::config::{Configuration, ServerId};
+use crate::element::{Element, Value};
+use crate::error::{LostVersion, Response, Unavailable};
+use crate::object::Name;
 use crate::tag::Tag;
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// A version that the caller has already: it will not be sent again (`have`, 1.1 and `[EC-4 known-not-sent]`).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,6 +41,48 @@ pub struct PassedVersions {
     /// Nor is anything passed over because it is at few members: these are known to list a version, and are waited for although
     /// others make a quorum (`[X-26 self-repair]`).
     pub awaited: Vec<ServerId>,
+}
+
+/// A version and its elements.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct CollectedVersion {
+    pub(super) tag: Tag,
+    /// Enough elements of the version, each from another member; none if the caller has the value or wants none, or it is the
+    /// initial one.
+    pub(super) elements: Vec<Element>,
+    /// If the elements are too few and the caller needs more: for each member whether it sent one of them. The round
+    /// that finalizes the version brings the other elements ([`super::cas`]).
+    pub(super) lacking: Option<Vec<bool>>,
+    /// The loss of the version, if by these answers there are not enough elsewhere either.
+    pub(super) loss: Option<Box<Loss>>,
+    pub(super) complete: bool,
+    pub(super) holders: Vec<bool>,
+    pub(super) damaged: bool,
+    pub(super) unaware: bool,
+    pub(super) fence: Tag,
+}
+
+/// A version that no reader can read, however many more members answer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Loss {
+    pub(super) tag: Tag,
+    /// Elements of it that are left.
+    pub(super) found: usize,
+    /// Elements that make the value.
+    pub(super) needed: usize,
+    pub(super) responses: Vec<Response>,
+}
+
+impl Loss {
+    pub(super) fn error(self, c: &Arc<Configuration>, name: &Name) -> Unavailable {
+        let lost = LostVersion {
+            name: name.clone(),
+            tag: self.tag,
+            found: self.found,
+            needed: self.needed,
+        };
+        Unavailable::lost(c, lost, self.responses)
+    }
 }
 
 /// The version that get-data found.

@@ -1,14 +1,13 @@
 //! Versions of which too few elements are left to make their value (`docs/spec` `[X-40 named-loss]`). That is proved by what members
 //! say, and never concluded from silence: a member that is away may come back with its element.
 
+use super::found::Loss;
 use super::kind::of_kind;
 use crate::config::Configuration;
 use crate::element::Form;
-use crate::error::{LostVersion, Response, Unavailable};
+use crate::error::Response;
 use crate::message::{HeldVersions, Refusal};
-use crate::object::Name;
 use crate::tag::Tag;
-use std::sync::Arc;
 
 /// A member, as far as the answers show its elements.
 #[derive(Clone, Copy)]
@@ -19,29 +18,6 @@ pub(super) enum Known<'a> {
     Abstains,
     /// It may have an element of any version.
     Open(Response),
-}
-
-/// A version that no reader can read, however many more members answer.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Loss {
-    pub(super) tag: Tag,
-    /// Elements of it that are left.
-    found: usize,
-    /// Elements that make the value.
-    needed: usize,
-    responses: Vec<Response>,
-}
-
-impl Loss {
-    pub(super) fn error(self, c: &Arc<Configuration>, name: &Name) -> Unavailable {
-        let lost = LostVersion {
-            name: name.clone(),
-            tag: self.tag,
-            found: self.found,
-            needed: self.needed,
-        };
-        Unavailable::lost(c, lost, self.responses)
-    }
 }
 
 /// The version that a member names as lost: the largest that it lists, without an element. Where members name none, as in

@@ -2,8 +2,9 @@
 
 use super::member::Member;
 use super::{Collect, Outcome};
+use crate::dap::found::Loss;
 use crate::dap::kind::of_kind;
-use crate::dap::lost::{self, Loss};
+use crate::dap::lost;
 use crate::message::HeldVersions;
 
 impl Collect {
