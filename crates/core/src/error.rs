@@ -212,6 +212,16 @@ impl From<InvalidConfiguration> for Unavailable {
 }
 
 impl Unavailable {
+    /// True if some server refused, or no version could come after those that servers answered with.
+    pub(crate) fn is_refused(&self) -> bool {
+        let refused = |(_, response): &(_, Response)| matches!(response, Response::Refused(_));
+        let used_up = matches!(
+            self.obstacle.as_deref(),
+            Some(Obstacle::NumbersUsedUp(_) | Obstacle::NotConditional)
+        );
+        used_up || self.servers.iter().any(refused)
+    }
+
     /// The error of a write that sent its version, and cannot learn what became of it.
     pub(crate) fn outrun(tag: Tag) -> Unavailable {
         Unavailable::obstructed(Obstacle::Outrun(tag), true)

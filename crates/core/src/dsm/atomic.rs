@@ -15,7 +15,7 @@
 //! | for each configuration on the way | + 1 | + 1 to spread a pointer that is not at a quorum |
 
 use super::interruption::{Detour, Interruption, PutInterruption, era_of, is_put_to, within};
-use super::newest::Newest;
+use super::newest::{Newest, SettledVersion, UnsettledReason};
 use super::room::{KeepError, Room};
 use super::{Client, Domain, pause};
 use crate::config::Configuration;
@@ -118,22 +118,6 @@ impl<E: Env> Domain<E> {
             passed.unplaced.push(tag);
         }
     }
-}
-
-/// A version that a read may return.
-pub(super) struct SettledVersion {
-    pub(super) found: FoundVersion,
-    /// The visit that heard of no later configuration: the version is at a quorum there.
-    pub(super) last: Visit,
-}
-
-/// Why a version that a read found may not be returned: a later read may not see it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum UnsettledReason {
-    /// Members have no room for it.
-    NoRoom,
-    /// It was decided that it never comes to a quorum.
-    Dropped,
 }
 
 impl<E: Env> Domain<E> {

@@ -11,8 +11,8 @@
 //! proposes the value again. A client without the right to propose has the server do that: the server decides the cell with the value that members have accepted, and answers
 //! with it. It proposes no value that the client brings, so that a cell without an accepted value stays empty.
 
-use super::atomic::SettledVersion;
 use super::interruption::Interruption;
+use super::newest::SettledVersion;
 use super::redundancy::Incomplete;
 use super::{Client, Domain};
 use crate::config::{Configuration, ConfigurationId};

@@ -26,7 +26,7 @@
 mod leaving;
 mod proposer;
 
-use super::atomic::SettledVersion;
+use super::newest::SettledVersion;
 use super::{Client, Domain};
 use crate::dap::conditional::CurrentVersion;
 use crate::dap::{CachedVersion, FoundVersion, Scope};

@@ -28,9 +28,9 @@
 //! | cvr-read | [`Domain::read`] |
 //! | cvr-write | [`Domain::write_covering`], [`Domain::remove_covering`] |
 
-use super::atomic::UnsettledReason;
 use super::conditional::{Condition, WriteDecision};
 use super::interruption::{PutInterruption, era_of};
+use super::newest::UnsettledReason;
 use super::{Domain, pause};
 use crate::dap::{CachedVersion, FoundVersion, PassedVersions, Scope};
 use crate::element::Value;

@@ -22,9 +22,9 @@
 //! A reader may find that a block is gone ([`Domain::get_block`]: `None`): a larger version is complete then, and it reads the
 //! manifest again, unless it has handed bytes of the old one on (`[X-23 replaced-blocks]`).
 
+use super::Domain;
 use super::conditional::{Condition, UploadCommit, WriteDecision};
 use super::interruption::{Interruption, PutInterruption};
-use super::{Domain, removal};
 use crate::dap::{FoundVersion, OfferOutcome};
 use crate::element::Value;
 use crate::env::Env;
@@ -163,7 +163,7 @@ impl<E: Env> Domain<E> {
             Err(failed) => return Err(self.not_applied(blocks, failed).await),
         };
         if decided != value {
-            return match removal::is_abort(&decided) {
+            return match Fate::decode(&decided) == Ok(Fate::Abort) {
                 true => self.aborted((name, tag, last.era()), blocks, max).await,
                 false => Err(PublishError::Swept),
             };
@@ -229,7 +229,7 @@ impl<E: Env> Domain<E> {
 
     /// The end of an upload whose commit was not proposed to any server, and will not be.
     async fn not_applied(&self, blocks: &Manifest, failed: Unavailable) -> PublishError {
-        if removal::is_refused(&failed) {
+        if failed.is_refused() {
             self.remove_own(blocks).await;
         }
         PublishError::Write(WriteError::NotApplied(failed))

@@ -72,6 +72,22 @@ impl Newest {
     }
 }
 
+/// A version that a read may return.
+pub(super) struct SettledVersion {
+    pub(super) found: FoundVersion,
+    /// The visit that heard of no later configuration: the version is at a quorum there.
+    pub(super) last: Visit,
+}
+
+/// Why a version that a read found may not be returned: a later read may not see it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum UnsettledReason {
+    /// Members have no room for it.
+    NoRoom,
+    /// It was decided that it never comes to a quorum.
+    Dropped,
+}
+
 impl<E: Env> Domain<E> {
     /// A regular read (`[R-28 regular-reads]`): the newest version that a quorum holds. It may not be at a quorum
     /// itself, so that a later read may find an older one. Nothing is written back, because a full disk may have no

@@ -11,9 +11,9 @@
 //! cap).
 
 use super::Domain;
-use super::atomic::SettledVersion;
 use super::holdings::MemberHolding;
 use super::interruption::Interruption;
+use super::newest::SettledVersion;
 use crate::config::{Configuration, Members, ServerId};
 use crate::dap::{self, PassedVersions};
 use crate::element::Value;

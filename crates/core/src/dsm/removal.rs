@@ -13,11 +13,11 @@
 //! A reader under way may lose blocks of what was replaced. It starts again, unless it has handed bytes on; then it fails.
 //! Who wants to spare it leaves them to a later sweep ([`super::Client::keeping_replaced`]).
 
-use super::large::{self, BlockPlace, Fate};
+use super::large::{self, BlockPlace};
 use super::{Domain, sweep};
 use crate::element::Value;
 use crate::env::Env;
-use crate::error::{Obstacle, Response, Unavailable, WriteError};
+use crate::error::{Unavailable, WriteError};
 use crate::gather;
 use crate::limits;
 use crate::object::{Manifest, Name};
@@ -58,23 +58,11 @@ impl<E: Env> Domain<E> {
         (upload, blocks): (Writer, impl IntoIterator<Item = impl Into<BlockPlace>>),
         failed: &Unavailable,
     ) {
-        if is_refused(failed) {
+        if failed.is_refused() {
             self.remove_upload(upload, blocks).await;
         }
     }
-}
 
-/// True if some server refused, or no version could come after those that servers answered with.
-pub(crate) fn is_refused(failed: &Unavailable) -> bool {
-    let refused = |(_, response): &(_, Response)| matches!(response, Response::Refused(_));
-    let used_up = matches!(
-        failed.obstacle.as_deref(),
-        Some(Obstacle::NumbersUsedUp(_) | Obstacle::NotConditional)
-    );
-    used_up || failed.servers.iter().any(refused)
-}
-
-impl<E: Env> Domain<E> {
     /// Removes the blocks of `version`, if it has some. To be called when a larger version of the object is complete.
     pub async fn remove_replaced(&self, version: Tag) {
         if self.client.keeps_replaced || !version.writer.is_upload() {
@@ -97,14 +85,7 @@ impl<E: Env> Domain<E> {
         }
         self.forget(&large::cell(version.writer));
     }
-}
 
-/// True if the cell decided that the upload never becomes a version.
-pub(super) fn is_abort(decided: &Bytes) -> bool {
-    Fate::decode(decided) == Ok(Fate::Abort)
-}
-
-impl<E: Env> Domain<E> {
     /// Writes tombstones over blocks, each in one round; they stay (`[X-18 tombstone-versions]`).
     pub(super) async fn remove_blocks(
         &self,

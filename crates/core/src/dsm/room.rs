@@ -12,8 +12,8 @@
 //! | the fate of each version above, at once | 2 |
 //! | the drops | 1 |
 
-use super::atomic::UnsettledReason;
 use super::interruption::Interruption;
+use super::newest::UnsettledReason;
 use super::{Domain, pause};
 use crate::config::Configuration;
 use crate::consensus::fate::{self, Fate};

@@ -18,7 +18,6 @@ use super::file::{Block, Chain};
 use super::identify::Update;
 use super::{Digest, FragmentedObject};
 use crate::dsm::coverable::CoverableOutcome;
-use crate::dsm::removal;
 use crate::env::Env;
 use crate::error::{Unavailable, WriteError};
 use crate::gather;
@@ -189,7 +188,7 @@ fn is_worth_it<S>(error: &UpdateError<S>) -> bool {
     match error {
         UpdateError::Source(_) => true,
         UpdateError::Write(WriteError::NotApplied(failed) | WriteError::Unknown(failed)) => {
-            removal::is_refused(failed)
+            failed.is_refused()
         }
     }
 }

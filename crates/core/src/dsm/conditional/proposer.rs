@@ -5,7 +5,7 @@ mod fate;
 mod looking;
 
 use super::super::Domain;
-use super::super::atomic::SettledVersion;
+use super::super::newest::SettledVersion;
 use super::{Condition, UploadCommit, Wish};
 use crate::config::Configuration;
 use crate::dap::conditional::closing::LastVersion;
