@@ -14,7 +14,7 @@ use areo_core::config::Options;
 use std::str::FromStr;
 
 pub use areo_core::config::{Collect, Thrift};
-pub use areo_core::reconfig::ares::LeaveOff;
+pub use areo_core::reconfig::LeaveOff;
 
 /// Experimental settings. What is not said is as it should be, or stays as it is.
 ///

@@ -8,7 +8,7 @@ use areo_core::config::{Configuration, ServerId};
 use areo_core::env::Env;
 use areo_core::manager::{Creation, DomainError, Removal, RemovalError};
 use areo_core::object::DomainId;
-use areo_core::reconfig::ares::AresError;
+use areo_core::reconfig::ReconfigError;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,7 +93,9 @@ pub(super) async fn remove_domain(context: &Context, name: &str) -> Result<(), E
     match root.remove_domain(name).await {
         Ok(Removal::Removed) => Ok(()),
         // Another remover was faster.
-        Ok(Removal::NotFound) | Err(RemovalError::Reconfig(AresError::Removed)) => Err(not_found()),
+        Ok(Removal::NotFound) | Err(RemovalError::Reconfig(ReconfigError::Removed)) => {
+            Err(not_found())
+        }
         Err(RemovalError::Domain(error)) => Err(domain_error(context, error)),
         Err(RemovalError::Reconfig(error)) => {
             let removed = KnownDomain::new(Some(name.into()), c);

@@ -10,7 +10,7 @@ use crate::cluster::ConfigurationInfo;
 use crate::reconfig_kind::ReconfigKind;
 use crate::session::Context;
 use areo_core::message::ServerRecord;
-use areo_core::reconfig::{ares, change as merging};
+use areo_core::reconfig::{self, change as merging};
 use std::cell::RefCell;
 
 pub(super) async fn reconfigure(
@@ -42,13 +42,16 @@ pub(super) async fn reconfigure(
     let done = domain.reconfigure(context.root(), &made, &approves, progress);
     match (done.await, refused.take()) {
         (Ok(done), _) => Ok(reported(context, &done).await),
-        (Err(ares::AresError::Unwanted(_)), Some((last, ReconfigError::Choice { error }))) => {
+        (
+            Err(reconfig::ReconfigError::Unwanted(_)),
+            Some((last, ReconfigError::Choice { error })),
+        ) => {
             let names = context.names_of(std::slice::from_ref(&last)).await;
             let error = Box::new(error);
             let about = Contradiction::Both { error };
             Err(conflict(context, names.configuration(&last), about))
         }
-        (Err(ares::AresError::Unwanted(_)), Some((_, error))) => Err(error),
+        (Err(reconfig::ReconfigError::Unwanted(_)), Some((_, error))) => Err(error),
         (Err(error), _) => Err(failed(context, error).await),
     }
 }
@@ -71,16 +74,16 @@ async fn approve(
     check(context, change, &unreachable)
 }
 
-async fn reported(context: &Context, done: &ares::ReconfigOutcome) -> ReconfigOutcome {
-    let (ares::ReconfigOutcome::Installed(c)
-    | ares::ReconfigOutcome::Unchanged(c)
-    | ares::ReconfigOutcome::Superseded(c)) = done;
+async fn reported(context: &Context, done: &reconfig::ReconfigOutcome) -> ReconfigOutcome {
+    let (reconfig::ReconfigOutcome::Installed(c)
+    | reconfig::ReconfigOutcome::Unchanged(c)
+    | reconfig::ReconfigOutcome::Superseded(c)) = done;
     let names = context.names_of(std::slice::from_ref(c)).await;
     let info = names.configuration(c);
     match done {
-        ares::ReconfigOutcome::Installed(_) => ReconfigOutcome::Installed(info),
-        ares::ReconfigOutcome::Unchanged(_) => ReconfigOutcome::Unchanged(info),
-        ares::ReconfigOutcome::Superseded(_) => ReconfigOutcome::Superseded(info),
+        reconfig::ReconfigOutcome::Installed(_) => ReconfigOutcome::Installed(info),
+        reconfig::ReconfigOutcome::Unchanged(_) => ReconfigOutcome::Unchanged(info),
+        reconfig::ReconfigOutcome::Superseded(_) => ReconfigOutcome::Superseded(info),
     }
 }
 
@@ -96,15 +99,15 @@ fn conflict(
     }
 }
 
-pub(super) async fn failed(context: &Context, error: ares::AresError) -> ReconfigError {
+pub(super) async fn failed(context: &Context, error: reconfig::ReconfigError) -> ReconfigError {
     match error {
-        ares::AresError::Contradicts(last, about) => {
+        reconfig::ReconfigError::Contradicts(last, about) => {
             let names = context.names_of(std::slice::from_ref(&last)).await;
             let about = Contradiction::named(about, &names);
             conflict(context, names.configuration(&last), about)
         }
-        ares::AresError::Invalid(error) => InvalidChoice::InvalidShape { error }.into(),
-        ares::AresError::TooFew { members, least } => {
+        reconfig::ReconfigError::Invalid(error) => InvalidChoice::InvalidShape { error }.into(),
+        reconfig::ReconfigError::TooFew { members, least } => {
             let reconfig = ReconfigKind::of(context.domain.found());
             InvalidChoice::TooFewServers {
                 members,

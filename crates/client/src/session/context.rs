@@ -17,7 +17,7 @@ use areo_core::gather;
 use areo_core::manager::Root;
 use areo_core::message::{Reply, Request};
 use areo_core::object::{Kind, Name};
-use areo_core::reconfig::ares::AresError;
+use areo_core::reconfig::ReconfigError;
 use areo_net::env::NetEnv;
 use areo_net::{PeerState, Status};
 use areo_trust::grant::{Need, Verb};
@@ -219,16 +219,18 @@ impl Context {
     }
 
     /// The error of a change of the domain's configuration.
-    pub(crate) fn reconfig_error(&self, error: AresError) -> Error {
+    pub(crate) fn reconfig_error(&self, error: ReconfigError) -> Error {
         match error {
-            AresError::Removed => self.removed(),
-            AresError::Invalid(error) | AresError::Decided(error) => later_version(&error),
-            AresError::NotBegun(failed) => self.not_applied(&failed),
-            AresError::TooFew { .. } | AresError::Contradicts(..) | AresError::Unwanted(_) => {
+            ReconfigError::Removed => self.removed(),
+            ReconfigError::Invalid(error) | ReconfigError::Decided(error) => later_version(&error),
+            ReconfigError::NotBegun(failed) => self.not_applied(&failed),
+            ReconfigError::TooFew { .. }
+            | ReconfigError::Contradicts(..)
+            | ReconfigError::Unwanted(_) => {
                 unreachable!("a removal contradicts nothing, and leaves any number of servers")
             }
-            AresError::Undecided(undecided) => self.undecided(undecided),
-            AresError::Pending(failed) => self.unknown(&failed),
+            ReconfigError::Undecided(undecided) => self.undecided(undecided),
+            ReconfigError::Pending(failed) => self.unknown(&failed),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::error::Unavailable;
 use crate::gather;
 use crate::limits::{self, DIRECTORY_WINDOW};
 use crate::object::DomainId;
-use crate::reconfig::ares::AresError;
+use crate::reconfig::ReconfigError;
 use bytes::Bytes;
 use std::fmt;
 use std::sync::Arc;
@@ -119,7 +119,7 @@ pub enum RemovalError {
     /// The domain could not be looked up, or the directory not be told; try again.
     Domain(DomainError),
     /// It could not be reconfigured for the last time.
-    Reconfig(AresError),
+    Reconfig(ReconfigError),
 }
 
 /// The first configuration of the domain that was decided with this value.

@@ -15,7 +15,7 @@ use crate::env::Env;
 use crate::gather;
 use crate::instant::Instant;
 use crate::message::{Reply, Request, ServerRecord};
-use crate::reconfig::ares::AresError;
+use crate::reconfig::ReconfigError;
 use crate::reconfig::change::Change;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -188,7 +188,7 @@ pub enum Growth {
     /// The root domain has another configuration.
     Changed(Arc<Configuration>),
     /// It was not changed, or not to the end; the next round sees.
-    Failed(AresError),
+    Failed(ReconfigError),
 }
 
 /// The change that a look found necessary.
@@ -265,16 +265,16 @@ impl<E: Env, F: Fn() -> E> Grower<E, F> {
         }
     }
 
-    async fn look(&mut self) -> Result<Growth, AresError> {
+    async fn look(&mut self) -> Result<Growth, ReconfigError> {
         let domain = self.operation().root(&self.root).domain;
-        let path = domain.path().await.map_err(AresError::NotBegun)?;
+        let path = domain.path().await.map_err(ReconfigError::NotBegun)?;
         let (c, last) = (&path[0], path.last().expect("a sequence has an end"));
         if c.position(self.server).is_none() {
             self.no_spare = None;
             return Ok(self.left());
         }
         let servers = self.operation().root(c).servers().await;
-        let servers = servers.map_err(AresError::NotBegun)?;
+        let servers = servers.map_err(ReconfigError::NotBegun)?;
         self.no_spare = NoSpare::of(c, servers.values());
         let members = self.standings(c.members(), &servers).await;
         let is_serving = |id: &&ServerId| members[*id].liveness == Liveness::Serving;
@@ -328,7 +328,7 @@ impl<E: Env, F: Fn() -> E> Grower<E, F> {
         domain: &Domain<E>,
         c: &Arc<Configuration>,
         due: Due,
-    ) -> Result<Option<Arc<Configuration>>, AresError> {
+    ) -> Result<Option<Arc<Configuration>>, ReconfigError> {
         let Due::Change(base, members) = due else {
             return domain.resume(&self.root, &|_| {}).await;
         };
@@ -337,7 +337,7 @@ impl<E: Env, F: Fn() -> E> Grower<E, F> {
             members: members.clone(),
             ..c.descriptor().clone()
         };
-        let change = Change::new(c, &wanted).map_err(AresError::Invalid)?;
+        let change = Change::new(c, &wanted).map_err(ReconfigError::Invalid)?;
         let approves = async |joined: &Change| joined.made().members()[..] == members[..];
         let change = change.naming_all();
         let done = domain.reconfigure(&self.root, &change, &approves, &|_| {});

@@ -11,7 +11,7 @@ use crate::env::Env;
 use crate::gather;
 use crate::limits::LEADER_WINDOW;
 use crate::object::DomainId;
-use crate::reconfig::ares::AresError;
+use crate::reconfig::ReconfigError;
 use crate::reconfig::transfer::Progress;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,7 +40,7 @@ pub struct Leader<E, F> {
 }
 
 /// The result of a round in one domain: the new configuration, if there is one.
-pub type LedDomain = Result<Option<Arc<Configuration>>, AresError>;
+pub type LedDomain = Result<Option<Arc<Configuration>>, ReconfigError>;
 
 impl<E: Env, F: Fn() -> E> Leader<E, F> {
     /// A server that leads with this client.

@@ -9,12 +9,13 @@ use crate::env::Env;
 use crate::error::Unavailable;
 use crate::gather::{Fold, Servers};
 use crate::message::{Reply, Request};
-use crate::reconfig::ares::{self, AresError, LeaveOff, ReconfigOutcome, Reconfigurer};
+use crate::reconfig::ares;
 use crate::reconfig::change::Change;
 use crate::reconfig::leading;
 use crate::reconfig::merged;
 use crate::reconfig::transfer::Progress;
 use crate::reconfig::walk::{self, GraphNode};
+use crate::reconfig::{LeaveOff, ReconfigError, ReconfigOutcome, Reconfigurer};
 use crate::tag::Writer;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,14 +42,14 @@ impl<E: Env> Domain<E> {
     /// directory. `approves`: as [`merged::make`].
     ///
     /// # Errors
-    /// [`AresError`].
+    /// [`ReconfigError`].
     pub async fn reconfigure(
         &self,
         root: &Arc<Configuration>,
         change: &Change,
         approves: &impl AsyncFn(&Change) -> bool,
         progress: &dyn Fn(Progress),
-    ) -> Result<ReconfigOutcome, AresError> {
+    ) -> Result<ReconfigOutcome, ReconfigError> {
         let done = self.make(change, approves, progress).await?;
         let c = done.clone().into_configuration();
         self.client.domain(&c).tell_directory(root).await;
@@ -58,10 +59,10 @@ impl<E: Env> Domain<E> {
     /// Appends the last configuration, which keeps nothing, without telling the directory.
     ///
     /// # Errors
-    /// [`AresError`].
-    pub(super) async fn append_removal(&self) -> Result<Arc<Configuration>, AresError> {
+    /// [`ReconfigError`].
+    pub(super) async fn append_removal(&self) -> Result<Arc<Configuration>, ReconfigError> {
         let removal = Change::new(&self.known, &self.known.descriptor().removal());
-        let removal = removal.map_err(AresError::Invalid)?;
+        let removal = removal.map_err(ReconfigError::Invalid)?;
         let done = self.make(&removal, &async |_: &_| true, &|_| {}).await?;
         Ok(done.into_configuration())
     }
@@ -71,7 +72,7 @@ impl<E: Env> Domain<E> {
         change: &Change,
         approves: &impl AsyncFn(&Change) -> bool,
         progress: &dyn Fn(Progress),
-    ) -> Result<ReconfigOutcome, AresError> {
+    ) -> Result<ReconfigOutcome, ReconfigError> {
         let consensus = self.consensus();
         let by = Reconfigurer {
             patience: self.client.leader_patience(),
@@ -89,12 +90,12 @@ impl<E: Env> Domain<E> {
     /// Calls [`ares::leave_off`] without an entry in the directory.
     ///
     /// # Errors
-    /// [`AresError`].
+    /// [`ReconfigError`].
     pub async fn leave_off(
         &self,
         wanted: &Descriptor,
         after: LeaveOff,
-    ) -> Result<Option<Arc<Configuration>>, AresError> {
+    ) -> Result<Option<Arc<Configuration>>, ReconfigError> {
         let consensus = self.consensus();
         let by = self.reconfigurer(&consensus, &|_| {});
         ares::leave_off(&by, &self.known, wanted, after).await
@@ -103,12 +104,12 @@ impl<E: Env> Domain<E> {
     /// Finishes what another reconfigurer left pending; then tells the directory. `None`: nothing is pending.
     ///
     /// # Errors
-    /// [`AresError`].
+    /// [`ReconfigError`].
     pub async fn resume(
         &self,
         root: &Arc<Configuration>,
         progress: &dyn Fn(Progress),
-    ) -> Result<Option<Arc<Configuration>>, AresError> {
+    ) -> Result<Option<Arc<Configuration>>, ReconfigError> {
         let consensus = self.consensus();
         let by = self.reconfigurer(&consensus, progress);
         let installed = ares::resume(&by, &self.known).await?;
@@ -125,7 +126,7 @@ impl<E: Env> Domain<E> {
         root: &Arc<Configuration>,
         posted: &PostedChanges,
         progress: &dyn Fn(Progress),
-    ) -> Result<Option<Arc<Configuration>>, AresError> {
+    ) -> Result<Option<Arc<Configuration>>, ReconfigError> {
         let consensus = self.consensus();
         let by = self.reconfigurer(&consensus, progress);
         let made = leading::lead(&by, &self.known, posted).await?;

@@ -21,11 +21,12 @@
 //! | next configuration of DAG | [`walk::path`] | 1 for each configuration |
 //! | establish&collect | [`establish`] | Rambo 3, L-Rambo 2 for who proposed the configuration, SM and SpSn 2, DynaStore 3, undisturbed |
 //! | FORWARD | [`look`] | 0: in the place of what reads the pointers |
-//! | SET-STATE, START | [`ares::finish`] | as Ares |
+//! | SET-STATE, START | [`finish`] | as Ares |
 
-use super::ares::{self, AresError, LeaveOff, ReconfigOutcome, Reconfigurer};
-use super::leading::LeaderWait;
+use super::finish::finish;
+use super::leader_wait::LeaderWait;
 use super::transfer::Progress;
+use super::{LeaveOff, ReconfigError, ReconfigOutcome, Reconfigurer};
 use super::{sequence, walk};
 use crate::config::{Configuration, Decider, Descriptor, InvalidConfiguration, Membership};
 use crate::consensus::{Consensus, ProposeError, leader, mailbox, merging, snapshot};
@@ -43,13 +44,13 @@ use tracing::Instrument;
 /// Brings the change that `wanted` is to the domain, wherever its configurations end.
 ///
 /// # Errors
-/// [`AresError`].
+/// [`ReconfigError`].
 pub(super) async fn append<E: Env, C: Consensus<E>>(
     by: &Reconfigurer<'_, E, C>,
     known: &Arc<Configuration>,
     wanted: &Descriptor,
     until: Option<LeaveOff>,
-) -> Result<Option<ReconfigOutcome>, AresError> {
+) -> Result<Option<ReconfigOutcome>, ReconfigError> {
     let wanted = change(wanted);
     let (mut todo, mut has_begun) = (wanted.clone(), false);
     // What is to be left off is no one else's.
@@ -64,9 +65,9 @@ pub(super) async fn append<E: Env, C: Consensus<E>>(
         let there = membership_of(last);
         if there.is_removal() && !wanted.is_removal() {
             if path.len() > 1 {
-                ares::finish(by, path, None).await?;
+                finish(by, path, None).await?;
             }
-            return Err(AresError::Removed);
+            return Err(ReconfigError::Removed);
         }
         let is_made = there.is_removal() || wanted.is_within(there);
         let is_the_leaders = match is_made {
@@ -95,7 +96,7 @@ pub(super) async fn extend<E: Env, C: Consensus<E>>(
     path: &[Arc<Configuration>],
     todo: &Membership,
     posted: &BTreeSet<Bytes>,
-) -> Result<Membership, AresError> {
+) -> Result<Membership, ReconfigError> {
     let last = path.last().expect("there is a first configuration");
     assert!(
         membership_of(last).precedes(todo),
@@ -111,7 +112,7 @@ pub(super) async fn extend<E: Env, C: Consensus<E>>(
         (by.progress)(Progress::Announcing);
         let pending = Pointer::pending(&next);
         let shown = sequence::put_config(by.env, last, &pending).await;
-        let shown = shown.map_err(AresError::Pending)?;
+        let shown = shown.map_err(ReconfigError::Pending)?;
         if shown.is_final() {
             by.sequences.learn(&shown.configuration);
         }
@@ -128,7 +129,7 @@ async fn look<E: Env, C: Consensus<E>>(
     known: &Arc<Configuration>,
     (wanted, posts): (&Membership, bool),
     has_begun: &mut bool,
-) -> Result<(Vec<Arc<Configuration>>, BTreeSet<Bytes>), AresError> {
+) -> Result<(Vec<Arc<Configuration>>, BTreeSet<Bytes>), ReconfigError> {
     let mut posted = BTreeSet::new();
     let ask = async |at: &Visit| {
         posted.clear();
@@ -151,7 +152,7 @@ async fn look<E: Env, C: Consensus<E>>(
         Ok(())
     };
     let path = walk::path_asking(by.env, by.sequences, known, ask).await;
-    let path = path.map_err(|unavailable| AresError::on_the_way(unavailable, *has_begun))?;
+    let path = path.map_err(|unavailable| ReconfigError::on_the_way(unavailable, *has_begun))?;
     Ok((path, posted))
 }
 
@@ -175,7 +176,7 @@ async fn conclude<E: Env, C: Consensus<E>>(
     path: Vec<Arc<Configuration>>,
     has_begun: bool,
     until: Option<LeaveOff>,
-) -> Result<Option<ReconfigOutcome>, AresError> {
+) -> Result<Option<ReconfigOutcome>, ReconfigError> {
     if let [last] = path.as_slice() {
         let last = last.clone();
         // Another reconfigurer finished it meanwhile.
@@ -184,7 +185,7 @@ async fn conclude<E: Env, C: Consensus<E>>(
             false => ReconfigOutcome::Unchanged(last),
         }));
     }
-    let installed = ares::finish(by, path, until).await?;
+    let installed = finish(by, path, until).await?;
     Ok(installed.map(ReconfigOutcome::Installed))
 }
 
@@ -204,11 +205,11 @@ pub(super) fn membership_of(c: &Configuration) -> &Membership {
 }
 
 /// Refuses what would leave too few members (`[R-3 never-too-few]`). Those of a removal keep nothing.
-fn check(last: &Configuration, next: &Membership) -> Result<(), AresError> {
+fn check(last: &Configuration, next: &Membership) -> Result<(), ReconfigError> {
     let members = next.members().len();
     let least = last.least_members();
     match members < least && !next.is_removal() {
-        true => Err(AresError::TooFew { members, least }),
+        true => Err(ReconfigError::TooFew { members, least }),
         false => Ok(()),
     }
 }
@@ -220,7 +221,7 @@ async fn establish<E: Env, C: Consensus<E>>(
     path: &[Arc<Configuration>],
     todo: &Membership,
     posted: &BTreeSet<Bytes>,
-) -> Result<(Membership, Option<Arc<Configuration>>), AresError> {
+) -> Result<(Membership, Option<Arc<Configuration>>), ReconfigError> {
     let last = path.last().expect("there is a first configuration");
     let (mut joined, mut is_last) = (todo.clone(), true);
     if last.descriptor().decided_by.merges() {
@@ -232,7 +233,7 @@ async fn establish<E: Env, C: Consensus<E>>(
                 Ok(agreed) => (agreed, at.is_last()),
                 Err(CallError::Moved) => return Ok((joined, None)),
                 Err(CallError::Unavailable(unavailable)) => {
-                    return Err(AresError::Pending(unavailable));
+                    return Err(ReconfigError::Pending(unavailable));
                 }
             };
         }
@@ -242,13 +243,13 @@ async fn establish<E: Env, C: Consensus<E>>(
         }
         check(last, &joined)?;
         let next = last.with_membership(joined.clone());
-        return Ok((joined, Some(next.map_err(AresError::Invalid)?)));
+        return Ok((joined, Some(next.map_err(ReconfigError::Invalid)?)));
     }
     if last.branches() {
         let next = successor(by, last, todo).await?;
         return Ok((joined, next));
     }
-    let proposal = proposal(by, last, todo, posted).map_err(AresError::Invalid)?;
+    let proposal = proposal(by, last, todo, posted).map_err(ReconfigError::Invalid)?;
     let at = Visit::new(last);
     let decided = match last.descriptor().decided_by {
         Decider::Leader { .. } => lead(by, &at, &proposal).await,
@@ -256,16 +257,16 @@ async fn establish<E: Env, C: Consensus<E>>(
     };
     match decided {
         Ok(Some(decided)) => {
-            let decided = Configuration::decode(decided).map_err(AresError::Decided)?;
+            let decided = Configuration::decode(decided).map_err(ReconfigError::Decided)?;
             assert!(last.precedes(&decided), "what is proposed comes next");
             Ok((joined, Some(decided)))
         }
         // A decision is known there by now: it is on the path.
         Ok(None) | Err(ProposeError::Failed(CallError::Moved)) => Ok((joined, None)),
         Err(ProposeError::Failed(CallError::Unavailable(unavailable))) => {
-            Err(AresError::Pending(unavailable))
+            Err(ReconfigError::Pending(unavailable))
         }
-        Err(ProposeError::Undecided(undecided)) => Err(AresError::Undecided(undecided)),
+        Err(ProposeError::Undecided(undecided)) => Err(ReconfigError::Undecided(undecided)),
     }
 }
 
@@ -275,15 +276,17 @@ async fn successor<E: Env, C: Consensus<E>>(
     by: &Reconfigurer<'_, E, C>,
     last: &Arc<Configuration>,
     todo: &Membership,
-) -> Result<Option<Arc<Configuration>>, AresError> {
+) -> Result<Option<Arc<Configuration>>, ReconfigError> {
     let own = last.with_membership(todo.clone());
-    let own = own.map_err(AresError::Invalid)?;
+    let own = own.map_err(ReconfigError::Invalid)?;
     assert!(last.precedes(&own), "there is something to do");
     let at = Visit::new(last);
     let first = match snapshot::first(by.env, &at, todo).await {
         Ok(first) => first,
         Err(CallError::Moved) => return Ok(None),
-        Err(CallError::Unavailable(unavailable)) => return Err(AresError::Pending(unavailable)),
+        Err(CallError::Unavailable(unavailable)) => {
+            return Err(ReconfigError::Pending(unavailable));
+        }
     };
     // Also one that only this member knows: who had it announced may have died.
     if let Some(known) = at.next() {

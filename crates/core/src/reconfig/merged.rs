@@ -15,8 +15,10 @@
 //! | [`make`], undisturbed | those of [`ares`]: posting takes the place of reading the last configuration's pointers |
 //! | [`make`], after another proposal was decided | those of its path once more |
 
-use super::ares::{self, AresError, ReconfigOutcome, Reconfigurer};
+use super::ares;
 use super::change::{Change, Obstruction};
+use super::finish::finish;
+use super::{ReconfigError, ReconfigOutcome, Reconfigurer};
 use super::{lattice, walk};
 use crate::config::Configuration;
 use crate::consensus::{Consensus, mailbox};
@@ -33,13 +35,13 @@ use tracing::Instrument;
 /// others, or after them; the result of the change alone is always accepted.
 ///
 /// # Errors
-/// [`AresError`].
+/// [`ReconfigError`].
 pub async fn make<E: Env, C: Consensus<E>>(
     by: &Reconfigurer<'_, E, C>,
     known: &Arc<Configuration>,
     change: &Change,
     approves: &impl AsyncFn(&Change) -> bool,
-) -> Result<ReconfigOutcome, AresError> {
+) -> Result<ReconfigOutcome, ReconfigError> {
     assert!(
         !change.base().precedes(known),
         "a change is made from a configuration of its domain, final or later"
@@ -60,7 +62,7 @@ async fn to_the_end<E: Env, C: Consensus<E>>(
     known: &Arc<Configuration>,
     change: &Change,
     approves: &impl AsyncFn(&Change) -> bool,
-) -> Result<ReconfigOutcome, AresError> {
+) -> Result<ReconfigOutcome, ReconfigError> {
     let mut here = change.clone();
     let mut has_begun = false;
     loop {
@@ -71,7 +73,7 @@ async fn to_the_end<E: Env, C: Consensus<E>>(
         }
         if last.dap().is_removal() {
             finished(by, path).await?;
-            return Err(AresError::Removed);
+            return Err(ReconfigError::Removed);
         }
         if last != here.base() {
             here = made_after(last, change, approves).await?;
@@ -81,9 +83,9 @@ async fn to_the_end<E: Env, C: Consensus<E>>(
         let extended = ares::extend(by, path, &next).await;
         let extended = extended.map_err(|error| match error {
             // Members have the change.
-            AresError::Undecided(mut undecided) => {
+            ReconfigError::Undecided(mut undecided) => {
                 undecided.handed_over |= !here.is_removal();
-                AresError::Undecided(undecided)
+                ReconfigError::Undecided(undecided)
             }
             error => error,
         })?;
@@ -106,14 +108,14 @@ async fn made_after(
     last: &Arc<Configuration>,
     change: &Change,
     approves: &impl AsyncFn(&Change) -> bool,
-) -> Result<Change, AresError> {
+) -> Result<Change, ReconfigError> {
     let here = change.after(last).map_err(|why| match why {
-        Obstruction::Contradiction(about) => AresError::Contradicts(last.clone(), about),
-        Obstruction::Invalid(invalid) => AresError::Invalid(invalid),
+        Obstruction::Contradiction(about) => ReconfigError::Contradicts(last.clone(), about),
+        Obstruction::Invalid(invalid) => ReconfigError::Invalid(invalid),
     })?;
     match approves(&here).await {
         true => Ok(here),
-        false => Err(AresError::Unwanted(here.made().clone())),
+        false => Err(ReconfigError::Unwanted(here.made().clone())),
     }
 }
 
@@ -132,7 +134,7 @@ async fn look<E: Env, C: Consensus<E>>(
     known: &Arc<Configuration>,
     (change, here): (&Change, &Change),
     has_begun: &mut bool,
-) -> Result<Look, AresError> {
+) -> Result<Look, ReconfigError> {
     let is_posted = !change.is_removal() && !change.is_in(here.base());
     let mut posted = BTreeSet::new();
     let ask = async |at: &Visit| {
@@ -146,7 +148,7 @@ async fn look<E: Env, C: Consensus<E>>(
         Ok(())
     };
     let path = walk::path_asking(by.env, by.sequences, known, ask).await;
-    let path = path.map_err(|unavailable| AresError::on_the_way(unavailable, *has_begun))?;
+    let path = path.map_err(|unavailable| ReconfigError::on_the_way(unavailable, *has_begun))?;
     Ok(Look { path, posted })
 }
 
@@ -172,7 +174,7 @@ async fn conclude<E: Env, C: Consensus<E>>(
     by: &Reconfigurer<'_, E, C>,
     path: Vec<Arc<Configuration>>,
     has_begun: bool,
-) -> Result<ReconfigOutcome, AresError> {
+) -> Result<ReconfigOutcome, ReconfigError> {
     let last = path.last().expect("a sequence has an end").clone();
     let is_pending = path.len() > 1;
     let installed = finished(by, path).await?;
@@ -188,11 +190,11 @@ async fn conclude<E: Env, C: Consensus<E>>(
 async fn finished<E: Env, C: Consensus<E>>(
     by: &Reconfigurer<'_, E, C>,
     path: Vec<Arc<Configuration>>,
-) -> Result<Arc<Configuration>, AresError> {
+) -> Result<Arc<Configuration>, ReconfigError> {
     match <[_; 1]>::try_from(path) {
         Ok([last]) => Ok(last),
         Err(path) => {
-            let finished = ares::finish(by, path, None).await?;
+            let finished = finish(by, path, None).await?;
             Ok(finished.expect("it is not left off"))
         }
     }

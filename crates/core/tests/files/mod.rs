@@ -10,7 +10,7 @@ mod together;
 use crate::paper::reconfiguration::reconfigure;
 use crate::world::{Actor, World, successor};
 use areo_core::config::Dap;
-use areo_core::reconfig::ares::{AresError, ReconfigOutcome};
+use areo_core::reconfig::{ReconfigError, ReconfigOutcome};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -20,7 +20,7 @@ fn reconfigured(
     by: &Actor,
     first: usize,
     dap: Dap,
-) -> Rc<RefCell<Option<Result<ReconfigOutcome, AresError>>>> {
+) -> Rc<RefCell<Option<Result<ReconfigOutcome, ReconfigError>>>> {
     let (client, known) = (by.client(), by.c.clone());
     let next = successor(&known, first, 5, dap);
     world.spawn(reconfigure(client, &known, &next))

@@ -11,7 +11,7 @@ use areo_core::error::{Obstacle, WriteError};
 use areo_core::manager::Deletion;
 use areo_core::message::{Access, Answer, Body, Request};
 use areo_core::pointer::{Pointer, Successors};
-use areo_core::reconfig::ares::AresError;
+use areo_core::reconfig::ReconfigError;
 use areo_core::tag::Tag;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -402,7 +402,7 @@ fn abd_ec_and_conditional_become_each_other() {
                 (before, after) => before == after,
             };
             assert_eq!(done.is_ok(), is_allowed, "{from} to {to}: {done:?}");
-            let is_invalid = matches!(done, Err(AresError::Invalid(_)));
+            let is_invalid = matches!(done, Err(ReconfigError::Invalid(_)));
             assert_eq!(is_invalid, !is_allowed);
             assert_eq!(a.get("k").1.as_deref(), Some("the first value"));
         }

@@ -10,7 +10,7 @@ use areo_core::error::WriteError;
 use areo_core::manager::{DeleteError, Deletion};
 use areo_core::message::{Access, Answer, Ballot, Want};
 use areo_core::pointer::Pointer;
-use areo_core::reconfig::ares::{AresError, LeaveOff, ReconfigOutcome};
+use areo_core::reconfig::{LeaveOff, ReconfigError, ReconfigOutcome};
 use areo_core::tag::{Tag, Writer};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -436,7 +436,7 @@ fn leave_off(
     actor: &Actor,
     (c, next): (&Arc<Configuration>, &Arc<Configuration>),
     after: LeaveOff,
-) -> Result<Option<Arc<Configuration>>, AresError> {
+) -> Result<Option<Arc<Configuration>>, ReconfigError> {
     let (client, known, wanted) = (actor.client(), c.clone(), next.clone());
     world.run(async move {
         client

@@ -8,7 +8,7 @@ use areo_core::element::{Element, Form};
 use areo_core::error::{Obstacle, WriteError};
 use areo_core::limits;
 use areo_core::message::{Access, Answer, Ballot, Body, CellRequest, Note, Refusal, Reply, Want};
-use areo_core::reconfig::ares::AresError;
+use areo_core::reconfig::ReconfigError;
 use areo_core::server::record::Header;
 use areo_core::tag::{ClientId, Tag, Writer};
 use areo_core::timing;
@@ -281,7 +281,10 @@ fn after_the_last_index_comes_no_configuration() {
     let last = at(limits::INDEX - 1).expect("the last one");
     let world = World::new(&last, 1);
     let moved = world.run(reconfigure(world.actor(&last).client(), &last, &last));
-    assert_eq!(moved, Err(AresError::Invalid(InvalidConfiguration::Index)));
+    assert_eq!(
+        moved,
+        Err(ReconfigError::Invalid(InvalidConfiguration::Index))
+    );
 }
 
 /// Has all members promise this ballot for the object.

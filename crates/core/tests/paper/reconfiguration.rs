@@ -32,8 +32,8 @@ use areo_core::consensus::AsDescribed;
 use areo_core::dsm::Client;
 use areo_core::env::Env;
 use areo_core::pointer::Pointer;
-use areo_core::reconfig::ares::{self, AresError, ReconfigOutcome, Reconfigurer};
 use areo_core::reconfig::change::Change;
+use areo_core::reconfig::{ReconfigError, ReconfigOutcome, Reconfigurer, ares};
 use areo_core::reconfig::{merged, sequence};
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ pub fn reconfigure<E: Env>(
     client: Client<E>,
     known: &Arc<Configuration>,
     next: &Arc<Configuration>,
-) -> impl Future<Output = Result<ReconfigOutcome, AresError>> + use<E> {
+) -> impl Future<Output = Result<ReconfigOutcome, ReconfigError>> + use<E> {
     let (known, next) = (known.clone(), next.clone());
     async move {
         let by = Reconfigurer {
@@ -54,10 +54,10 @@ pub fn reconfigure<E: Env>(
         };
         // As it is planned: of where the domain is, unless that is no more.
         let path = client.domain(&known).path().await;
-        let path = path.map_err(AresError::NotBegun)?;
+        let path = path.map_err(ReconfigError::NotBegun)?;
         let base = path.last().filter(|last| !last.dap().is_removal());
         let base = base.unwrap_or(&known);
-        let change = Change::new(base, next.descriptor()).map_err(AresError::Invalid)?;
+        let change = Change::new(base, next.descriptor()).map_err(ReconfigError::Invalid)?;
         merged::make(&by, &known, &change, &async |_: &Change| true).await
     }
 }
@@ -66,7 +66,7 @@ pub fn reconfigure<E: Env>(
 fn resume(
     client: Client<WorldEnv>,
     known: &Arc<Configuration>,
-) -> impl Future<Output = Result<Option<Arc<Configuration>>, AresError>> + use<> {
+) -> impl Future<Output = Result<Option<Arc<Configuration>>, ReconfigError>> + use<> {
     let known = known.clone();
     async move {
         let by = Reconfigurer {

@@ -13,7 +13,7 @@ use areo_core::manager::Deletion;
 use areo_core::message::{Access, Answer, Body, Reply, Request};
 use areo_core::object::Metadata;
 use areo_core::pointer::{Pointer, Successors};
-use areo_core::reconfig::ares::AresError;
+use areo_core::reconfig::ReconfigError;
 use areo_core::server::record::Header;
 use areo_core::tag::Tag;
 use bytes::Bytes;
@@ -235,7 +235,7 @@ fn a_transfer_that_meets_a_lost_object_moves_all_others_and_names_it() {
         let next = successor(&c, 4, 4, Dap::Conditional { k: 2 });
         let calls = world.gathers();
         let ended = world.run(reconfigure(actor.client(), &c, &next));
-        let Err(AresError::Pending(failed)) = ended else {
+        let Err(ReconfigError::Pending(failed)) = ended else {
             panic!("it has not everything: {ended:?}")
         };
         assert_eq!(lost(&failed), [("k".into(), tag, 1)]);
@@ -296,7 +296,7 @@ fn an_older_version_does_not_come_back_in_place_of_a_lost_one() {
     let last = successor(&next, 8, 4, Dap::Conditional { k: 2 });
     for _ in 0..2 {
         let ended = world.run(reconfigure(actor.client(), &c, &last));
-        let Err(AresError::Pending(failed)) = ended else {
+        let Err(ReconfigError::Pending(failed)) = ended else {
             panic!("it has not everything: {ended:?}")
         };
         assert_eq!(lost(&failed), [("k".into(), tag, 1)]);
@@ -495,7 +495,7 @@ fn a_change_of_any_kind_goes_on_where_a_lost_object_was_written_over() {
             let (world, c, actor, tag) = rotten_of(dap, damaged);
             let next = successor(&c, 4, 4, dap);
             let ended = world.run(reconfigure(actor.client(), &c, &next));
-            let Err(AresError::Pending(failed)) = ended else {
+            let Err(ReconfigError::Pending(failed)) = ended else {
                 panic!("{dap:?}: it has not everything: {ended:?}")
             };
             assert_eq!(lost(&failed)[0].1, tag, "{dap:?}");
@@ -537,7 +537,7 @@ fn a_version_at_one_member_does_not_stand_in_for_a_lost_one() {
         let (world, c, actor, tag) = rotten_of(dap, damaged);
         let next = successor(&c, 4, 4, dap);
         let ended = world.run(reconfigure(actor.client(), &c, &next));
-        assert!(matches!(ended, Err(AresError::Pending(_))), "{ended:?}");
+        assert!(matches!(ended, Err(ReconfigError::Pending(_))), "{ended:?}");
         let over = tag
             .next(actor.client().next_writer())
             .expect("far from the end");
@@ -556,7 +556,7 @@ fn a_version_at_one_member_does_not_stand_in_for_a_lost_one() {
         assert!(world.ask(4, request).is_ok(), "{dap:?}");
         // As long as a transfer does not hear of it, the object is lost.
         let mut ended = world.run(reconfigure(actor.client(), &c, &next));
-        while let Err(AresError::Pending(failed)) = &ended {
+        while let Err(ReconfigError::Pending(failed)) = &ended {
             assert_eq!(lost(failed)[0].1, tag, "{dap:?}");
             ended = world.run(reconfigure(actor.client(), &c, &next));
         }
@@ -575,7 +575,7 @@ fn what_is_left_unreadable_ends_the_change_and_hides_no_write() {
             let (world, c, actor, tag) = rotten_of(dap, damaged);
             let next = successor(&c, 4, 4, dap);
             let ended = world.run(reconfigure(actor.client(), &c, &next));
-            assert!(matches!(ended, Err(AresError::Pending(_))), "{ended:?}");
+            assert!(matches!(ended, Err(ReconfigError::Pending(_))), "{ended:?}");
             let leave = |from: &Arc<Configuration>| {
                 let domain = world.actor(from).domain();
                 world.run(async move { domain.leave_unreadable(&name("k"), tag).await })

@@ -17,8 +17,8 @@ use areo_core::env::Env;
 use areo_core::error::LostVersion;
 use areo_core::hash::stable_hash;
 use areo_core::object::{DomainId, Metadata};
-use areo_core::reconfig::ares::{AresError, ReconfigOutcome};
 use areo_core::reconfig::change::Change;
+use areo_core::reconfig::{ReconfigError, ReconfigOutcome};
 use areo_core::tag::Tag;
 use bytes::Bytes;
 use std::cell::Cell;
@@ -279,7 +279,7 @@ impl Workload {
             // The drawn configuration may be the one that there is.
             Ok(ReconfigOutcome::Unchanged(_)) => {}
             Ok(_) if loss.stage.get() > Stage::Lost => {}
-            Err(AresError::Pending(failed)) if names(failed.lost_versions(), loss.tag) => {}
+            Err(ReconfigError::Pending(failed)) if names(failed.lost_versions(), loss.tag) => {}
             ended => {
                 self.world.remark(&format!("{ended:?}"));
                 self.stuck("a change past a lost object", begun.process);

@@ -8,15 +8,15 @@ use crate::history::{self, Operation, OperationEnd};
 use crate::world::server_of;
 use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::dap;
-use areo_core::reconfig::ares::{AresError, ReconfigOutcome};
 use areo_core::reconfig::change::Change;
 use areo_core::reconfig::transfer::Progress;
+use areo_core::reconfig::{ReconfigError, ReconfigOutcome};
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A configuration that is final, if it is not the one that the domain had already; or why there is none.
-type InstallResult = Result<Option<Arc<Configuration>>, AresError>;
+type InstallResult = Result<Option<Arc<Configuration>>, ReconfigError>;
 
 /// The root domain's number in histories.
 pub(super) const ROOT: usize = DOMAINS.len();
@@ -119,7 +119,11 @@ impl One<'_> {
             Ok(Some(_)) => (self.ended(), history::Change::Unknown),
             Ok(None) => (self.ended(), history::Change::Nothing),
             // Members know a change that leaves too few, and others may make it.
-            Err(AresError::Pending(_) | AresError::Decided(_) | AresError::TooFew { .. }) => (
+            Err(
+                ReconfigError::Pending(_)
+                | ReconfigError::Decided(_)
+                | ReconfigError::TooFew { .. },
+            ) => (
                 OperationEnd::from(work.world.now()),
                 history::Change::Unknown,
             ),

@@ -13,7 +13,7 @@ use areo_core::dsm::Client;
 use areo_core::env::Env;
 use areo_core::gather;
 use areo_core::manager::growth::{Grower, Growth, Liveness, Standing, grows, next_members};
-use areo_core::reconfig::ares::AresError;
+use areo_core::reconfig::ReconfigError;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -152,7 +152,7 @@ impl World {
                     self.judge_growth(c);
                 }
             }
-            Growth::Failed(AresError::Contradicts(c, _) | AresError::Unwanted(c)) => {
+            Growth::Failed(ReconfigError::Contradicts(c, _) | ReconfigError::Unwanted(c)) => {
                 self.record([11, server as u64, c.n() as u64, 0], || {
                     format!("server {server} does not change the root domain: it is {c:?}")
                 });

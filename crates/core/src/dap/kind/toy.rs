@@ -71,9 +71,9 @@ impl Kind for All {
 mod tests {
     use crate::config::{Configuration, Dap};
     use crate::consensus::AsDescribed;
-    use crate::reconfig::ares::{ReconfigOutcome, Reconfigurer};
     use crate::reconfig::change::Change;
     use crate::reconfig::merged;
+    use crate::reconfig::{ReconfigOutcome, Reconfigurer};
     use crate::world::{Message, World, configuration, successor};
 
     #[test]

@@ -7,13 +7,13 @@ use super::reconfigure;
 use crate::world::{World, server};
 use areo_core::config::{Configuration, Decider};
 use areo_core::dsm::Client;
-use areo_core::reconfig::ares::{AresError, LeaveOff, ReconfigOutcome};
+use areo_core::reconfig::{LeaveOff, ReconfigError, ReconfigOutcome};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// The result of a reconfiguration; `None`: it stopped on purpose.
-type StagedEnd = Result<Option<ReconfigOutcome>, AresError>;
+type StagedEnd = Result<Option<ReconfigOutcome>, ReconfigError>;
 
 /// A reconfigurer that stops between its calls.
 struct Staged {

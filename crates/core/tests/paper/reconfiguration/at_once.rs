@@ -8,20 +8,20 @@ use areo_core::config::{Collect, Configuration, Dap, Decider, Descriptor, Option
 use areo_core::consensus::AsDescribed;
 use areo_core::dsm::Client;
 use areo_core::env::Env;
-use areo_core::reconfig::ares::{AresError, LeaveOff, ReconfigOutcome, Reconfigurer};
 use areo_core::reconfig::change::{Change, Contradiction};
 use areo_core::reconfig::merged;
+use areo_core::reconfig::{LeaveOff, ReconfigError, ReconfigOutcome, Reconfigurer};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-type Ended = Rc<RefCell<Option<Result<ReconfigOutcome, AresError>>>>;
+type Ended = Rc<RefCell<Option<Result<ReconfigOutcome, ReconfigError>>>>;
 
 /// Makes a change of `change.base()`, of configurations that tolerate a crash.
 fn make<E: Env>(
     client: Client<E>,
     change: &Change,
-) -> impl Future<Output = Result<ReconfigOutcome, AresError>> + use<E> {
+) -> impl Future<Output = Result<ReconfigOutcome, ReconfigError>> + use<E> {
     let change = change.clone();
     async move {
         let by = Reconfigurer {
@@ -59,7 +59,7 @@ fn remove(base: &Arc<Configuration>, old: usize) -> Change {
     })
 }
 
-fn ended(world: &World, ended: &Ended) -> Result<ReconfigOutcome, AresError> {
+fn ended(world: &World, ended: &Ended) -> Result<ReconfigOutcome, ReconfigError> {
     while ended.borrow().is_none() {
         assert!(world.step(), "it ends");
     }
@@ -67,7 +67,7 @@ fn ended(world: &World, ended: &Ended) -> Result<ReconfigOutcome, AresError> {
 }
 
 /// The configuration of a change that was made.
-fn made(ended: Result<ReconfigOutcome, AresError>, case: &str) -> Arc<Configuration> {
+fn made(ended: Result<ReconfigOutcome, ReconfigError>, case: &str) -> Arc<Configuration> {
     match ended {
         Ok(ReconfigOutcome::Installed(c) | ReconfigOutcome::Superseded(c)) => c,
         other => panic!("{case}: {other:?}"),
@@ -340,7 +340,7 @@ fn a_change_that_contradicts_another_one_is_refused_by_name() {
             world.settle();
             let winner = usize::from(ends[0].is_err());
             let first = made(ends[winner].clone(), "one is made");
-            let expected = Err(AresError::Contradicts(first.clone(), about));
+            let expected = Err(ReconfigError::Contradicts(first.clone(), about));
             assert_eq!(ends[1 - winner], expected, "before call {limit}");
             refused[1 - winner] += 1;
             assert_eq!(first.id().index, 1);
@@ -395,7 +395,7 @@ fn what_is_merged_is_checked_as_what_is_planned() {
         let ends = [ended(&world, &late), other];
         let refused = ends
             .iter()
-            .filter(|it| matches!(it, Err(AresError::Unwanted(_))));
+            .filter(|it| matches!(it, Err(ReconfigError::Unwanted(_))));
         unwanted += refused.count();
         world.settle();
         assert_eq!(last(&world, &c).n(), 3, "{ends:?}");
@@ -419,7 +419,7 @@ fn what_cannot_be_is_refused() {
     assert_eq!(made(done, "alone").n(), 3);
     gate.open();
     let end = ended(&world, &late);
-    assert!(matches!(end, Err(AresError::Invalid(_))), "{end:?}");
+    assert!(matches!(end, Err(ReconfigError::Invalid(_))), "{end:?}");
 }
 
 /// Posting takes the place of the call that reads the last configuration's pointers, unless they are read apart.

@@ -10,8 +10,8 @@ use areo_core::dsm::Client;
 use areo_core::message::{Body, Request};
 use areo_core::object::Name;
 use areo_core::pointer::{Pointer, Successors};
-use areo_core::reconfig::ares::{AresError, ReconfigOutcome};
 use areo_core::reconfig::sequence;
+use areo_core::reconfig::{ReconfigError, ReconfigOutcome};
 use areo_core::server::record::Header;
 use std::sync::Arc;
 
@@ -203,7 +203,7 @@ fn a_configuration_is_filled_up_with_those_that_went() {
         |next: Arc<Configuration>| world.run(reconfigure(world.actor(&c).client(), &c, &next));
     let refused = change(changed(&last, |it| it.without(server(2))));
     let (members, least) = (1, 2);
-    assert_eq!(refused, Err(AresError::TooFew { members, least }));
+    assert_eq!(refused, Err(ReconfigError::TooFew { members, least }));
     let more = installed(change(changed(&last, |it| it.with(server(5)))), "one comes");
     assert_eq!(more.members()[..], [2, 3, 5].map(server));
     assert_kept(&world, &[&c, &last, &more], "w");

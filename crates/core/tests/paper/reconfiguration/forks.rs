@@ -8,7 +8,7 @@ use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::error::{Obstacle, Unavailable, WriteError};
 use areo_core::message::{Body, Note, Refusal, Reply, Request};
 use areo_core::pointer::{Fork, Pointer, Successors};
-use areo_core::reconfig::ares::AresError;
+use areo_core::reconfig::ReconfigError;
 use std::sync::Arc;
 
 const SERVICE: &str = "etcd=a:1,b:2";
@@ -91,7 +91,7 @@ fn a_service_that_forgets_is_an_alarm() {
         world.hold(move |m| m.at(&[silent]) && m.is_reply());
         world.settle();
         let ended = change.borrow_mut().take();
-        let Some(Err(AresError::Pending(failed))) = ended else {
+        let Some(Err(ReconfigError::Pending(failed))) = ended else {
             panic!("{ended:?}")
         };
         assert!(is_fork(&failed, &both), "{failed}");
@@ -106,7 +106,7 @@ fn a_service_that_forgets_is_an_alarm() {
         }
         world.hold(move |m| m.at(&[silent]));
         let ended = world.run(resume(world.actor(&c).client(), &c));
-        let Err(AresError::NotBegun(failed)) = ended else {
+        let Err(ReconfigError::NotBegun(failed)) = ended else {
             panic!("{ended:?}")
         };
         assert!(is_fork(&failed, &both), "{failed}");

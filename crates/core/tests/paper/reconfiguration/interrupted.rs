@@ -8,7 +8,7 @@ use crate::world::{Actor, Message, World, configuration, successor};
 use areo_core::config::{Configuration, Dap};
 use areo_core::dsm::Client;
 use areo_core::pointer::Pointer;
-use areo_core::reconfig::ares::{AresError, LeaveOff, ReconfigOutcome};
+use areo_core::reconfig::{LeaveOff, ReconfigError, ReconfigOutcome};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ fn assert_all_is_there(world: &World, known: &[&Arc<Configuration>], operated: b
     world.assert_one_chain();
 }
 
-type ReconfigEnd = Rc<RefCell<Option<Result<ReconfigOutcome, AresError>>>>;
+type ReconfigEnd = Rc<RefCell<Option<Result<ReconfigOutcome, ReconfigError>>>>;
 
 /// Begins a reconfiguration that stops before its call number `limit`. Returns whether it got there.
 fn begin(
@@ -97,7 +97,7 @@ fn others(world: &World, c: &Arc<Configuration>, next: &Arc<Configuration>, what
         assert!(
             matches!(
                 done,
-                Ok(ReconfigOutcome::Installed(_)) | Err(AresError::Contradicts(..))
+                Ok(ReconfigOutcome::Installed(_)) | Err(ReconfigError::Contradicts(..))
             ),
             "{done:?}"
         );
@@ -171,7 +171,7 @@ fn a_slow_reconfigurer_does_no_harm() {
                         | ReconfigOutcome::Superseded(c)
                         | ReconfigOutcome::Unchanged(c),
                     )
-                    | Err(AresError::Contradicts(c, _)) => c,
+                    | Err(ReconfigError::Contradicts(c, _)) => c,
                     Err(error) => panic!("{case}: {error:?}"),
                 };
                 assert_all_is_there(&world, &[&c, &last], true, &case);
@@ -252,9 +252,8 @@ fn reconfigurers_that_die_leave_nothing_behind_that_others_cannot_finish() {
                 let three = successor(&two, 3 * N, N, dap);
                 let done = world.run(reconfigure(world.actor(&c).client(), &c, &three));
                 let last = match done {
-                    Ok(ReconfigOutcome::Installed(last)) | Err(AresError::Contradicts(last, _)) => {
-                        last
-                    }
+                    Ok(ReconfigOutcome::Installed(last))
+                    | Err(ReconfigError::Contradicts(last, _)) => last,
                     other => panic!("{case}: {other:?}"),
                 };
                 if !early {

@@ -8,7 +8,7 @@ use areo_core::config::{Configuration, ConfigurationId};
 use areo_core::consensus::SUCCESSOR_CELL;
 use areo_core::dsm::Client;
 use areo_core::message::Ballot;
-use areo_core::reconfig::ares::AresError;
+use areo_core::reconfig::ReconfigError;
 use areo_core::server::record::Header;
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -97,7 +97,7 @@ fn a_leader_leaves_out_what_leaves_too_few() {
     assert_eq!(membership(&last), membership(&other));
     let refused = world.run(reconfigure(world.actor(&c).client(), &c, &one));
     let (members, least) = (2, 3);
-    assert_eq!(refused, Err(AresError::TooFew { members, least }));
+    assert_eq!(refused, Err(ReconfigError::TooFew { members, least }));
 }
 
 /// A refused change is not made by others later, unlike under lattice agreement.
@@ -107,7 +107,7 @@ fn what_is_refused_is_not_posted() {
     let few = changed(&c, |it| it.without(server(0)).without(server(1)));
     let refused = world.run(reconfigure(world.actor(&c).client(), &c, &few));
     let (members, least) = (2, 3);
-    assert_eq!(refused, Err(AresError::TooFew { members, least }));
+    assert_eq!(refused, Err(ReconfigError::TooFew { members, least }));
     let last = made(&world, &world.actor(&c), &more);
     assert_eq!(membership(&last), membership(&more));
 }
@@ -153,7 +153,7 @@ fn ballot_0_is_used_once() {
     let last = made(&world, &owner, &replaced(&c, 0, 4));
     world.hold(|m: &Message| m.is_cell_accept() && !m.at(&[1]));
     let first = world.run(reconfigure(owner.client(), &last, &replaced(&last, 1, 5)));
-    assert!(matches!(first, Err(AresError::Pending(_))), "{first:?}");
+    assert!(matches!(first, Err(ReconfigError::Pending(_))), "{first:?}");
     observe(&world, &mut accepted);
     assert!(
         accepted.keys().any(|(_, ballot)| ballot.number == 0),

@@ -14,9 +14,9 @@ use areo_core::dsm::Client;
 use areo_core::env::Env;
 use areo_core::limits::INLINE_BYTES;
 use areo_core::message::Transferred;
-use areo_core::reconfig::ares::{AresError, Reconfigurer};
 use areo_core::reconfig::change::Change;
 use areo_core::reconfig::transfer::Progress;
+use areo_core::reconfig::{ReconfigError, Reconfigurer};
 use areo_core::reconfig::{leading, merged};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -55,7 +55,7 @@ async fn lead_once<E: Env>(
     known: &Arc<Configuration>,
     posted: &PostedChanges,
     progress: &dyn Fn(Progress),
-) -> Result<Option<Arc<Configuration>>, AresError> {
+) -> Result<Option<Arc<Configuration>>, ReconfigError> {
     let by = Reconfigurer {
         env: &client.env,
         sequences: client.sequences(),
@@ -384,7 +384,10 @@ fn a_leader_makes_nothing_that_was_refused() {
         let refused = ended.iter().position(Result::is_err);
         let refused = refused.expect("one is refused");
         let (members, least) = (2, 3);
-        assert_eq!(ended[refused], Err(AresError::TooFew { members, least }));
+        assert_eq!(
+            ended[refused],
+            Err(ReconfigError::TooFew { members, least })
+        );
         let more = changed(&c, |it| it.with(server(4)));
         let done = world.run(reconfigure(world.actor(&c).client(), &c, &more));
         installed(done, "nothing is in its way");

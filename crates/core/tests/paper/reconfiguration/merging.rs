@@ -8,7 +8,7 @@ use areo_core::config::{
     Configuration, ConfigurationId, Dap, Decider, Descriptor, Membership, Options,
 };
 use areo_core::dsm::Client;
-use areo_core::reconfig::ares::{AresError, ReconfigOutcome};
+use areo_core::reconfig::{ReconfigError, ReconfigOutcome};
 use areo_core::server::record::Header;
 use areo_core::tag::Tag;
 use std::cell::{Cell, RefCell};
@@ -86,7 +86,7 @@ fn replaced(c: &Configuration, old: usize, new: usize) -> Arc<Configuration> {
 
 /// The configuration in which a change ended that must succeed.
 pub(super) fn installed(
-    ended: Result<ReconfigOutcome, AresError>,
+    ended: Result<ReconfigOutcome, ReconfigError>,
     case: &str,
 ) -> Arc<Configuration> {
     match ended {
@@ -293,7 +293,7 @@ fn changes_never_leave_too_few_members() {
         let two = changed(&c, |it| it.without(server(1)));
         let (members, least) = (2, 3);
         let refused = change(two.clone());
-        assert_eq!(refused, Err(AresError::TooFew { members, least }));
+        assert_eq!(refused, Err(ReconfigError::TooFew { members, least }));
         let more = changed(&c, |it| it.with(server(5)));
         installed(change(more), "another one comes");
         let last = installed(change(two), "now there are enough");
@@ -330,7 +330,7 @@ fn a_domain_is_removed_beside_other_changes() {
             assert!(
                 matches!(
                     ended,
-                    Err(AresError::Removed) | Ok(ReconfigOutcome::Installed(_))
+                    Err(ReconfigError::Removed) | Ok(ReconfigOutcome::Installed(_))
                 ),
                 "{case}: {ended:?}"
             );
@@ -432,7 +432,9 @@ impl Run {
                         last = done;
                     }
                     Err(
-                        AresError::NotBegun(_) | AresError::Pending(_) | AresError::TooFew { .. },
+                        ReconfigError::NotBegun(_)
+                        | ReconfigError::Pending(_)
+                        | ReconfigError::TooFew { .. },
                     ) => {}
                     Err(other) => panic!("{other:?}"),
                 }

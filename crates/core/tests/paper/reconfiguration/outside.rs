@@ -6,7 +6,7 @@ use crate::world::{Actor, CallReach, World, configuration, successor};
 use areo_core::config::{Configuration, Dap, Decider, Descriptor};
 use areo_core::consensus::outside::key_after;
 use areo_core::manager::domains;
-use areo_core::reconfig::ares::{AresError, ReconfigOutcome};
+use areo_core::reconfig::{ReconfigError, ReconfigOutcome};
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -73,7 +73,7 @@ fn of_two_reconfigurers_one_wins() {
             let end = end.borrow().clone().expect("it has ended");
             match end {
                 Ok(ReconfigOutcome::Installed(c)) => assert!(who == winner && c == wanted[winner]),
-                Err(AresError::Contradicts(c, _)) => {
+                Err(ReconfigError::Contradicts(c, _)) => {
                     assert!(who != winner && c == wanted[winner]);
                     lost += 1;
                 }
@@ -93,7 +93,7 @@ fn without_the_service_the_domain_is_as_it_was() {
     let next = successor(&c, 3, 3, Dap::Abd);
     world.outside().reached = CallReach::Refused;
     let end = world.run(reconfigure(actor.client(), &c, &next));
-    let Err(AresError::Undecided(undecided)) = end else {
+    let Err(ReconfigError::Undecided(undecided)) = end else {
         panic!("{end:?}")
     };
     assert!(undecided.handed_over, "members have the change");
@@ -115,7 +115,7 @@ fn what_was_decided_unheard_is_installed_by_the_next() {
     world.outside().reached = CallReach::Decided;
     let end = world.run(reconfigure(actor.client(), &c, &unheard));
     assert!(
-        matches!(&end, Err(AresError::Undecided(it)) if it.handed_over),
+        matches!(&end, Err(ReconfigError::Undecided(it)) if it.handed_over),
         "{end:?}"
     );
     assert_eq!(path(&world, &actor), 1, "no server has heard of it");
@@ -123,7 +123,7 @@ fn what_was_decided_unheard_is_installed_by_the_next() {
     let wanted = successor(&c, 6, 3, Dap::Abd);
     let end = world.run(reconfigure(world.actor(&c).client(), &c, &wanted));
     assert!(
-        matches!(&end, Err(AresError::Contradicts(c, _)) if *c == unheard),
+        matches!(&end, Err(ReconfigError::Contradicts(c, _)) if *c == unheard),
         "{end:?}"
     );
     move_to(
@@ -166,7 +166,7 @@ fn what_cannot_come_next_is_told() {
         .decided
         .insert(key.clone(), later.encoded().clone());
     let end = world.run(reconfigure(actor.client(), &c, &next));
-    let Err(AresError::Undecided(undecided)) = end else {
+    let Err(ReconfigError::Undecided(undecided)) = end else {
         panic!("{end:?}")
     };
     assert!(
@@ -178,7 +178,7 @@ fn what_cannot_come_next_is_told() {
         .decided
         .insert(key, Bytes::from_static(b"x"));
     let end = world.run(reconfigure(actor.client(), &c, &next));
-    assert!(matches!(end, Err(AresError::Decided(_))), "{end:?}");
+    assert!(matches!(end, Err(ReconfigError::Decided(_))), "{end:?}");
     assert_eq!(path(&world, &actor), 1);
 }
 

@@ -7,7 +7,7 @@ use areo_core::error::Response;
 use areo_core::manager::{Creation, Removal, RemovalError};
 use areo_core::message::Refusal;
 use areo_core::object::DomainId;
-use areo_core::reconfig::ares::AresError;
+use areo_core::reconfig::ReconfigError;
 use std::sync::Arc;
 
 fn first(root: &Configuration, domain: u128) -> Arc<Configuration> {
@@ -86,5 +86,5 @@ fn nothing_comes_after_a_removal() {
     let late = world.actor(&first(&root, 11));
     let next = successor(&late.c, 3, 3, Dap::Abd);
     let done = world.run(super::reconfigure(late.client(), &late.c, &next));
-    assert_eq!(done, Err(AresError::Removed));
+    assert_eq!(done, Err(ReconfigError::Removed));
 }

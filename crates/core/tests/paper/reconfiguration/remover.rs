@@ -9,7 +9,7 @@ use areo_core::error::{Response, WriteError};
 use areo_core::manager::{self, Creation, Removal};
 use areo_core::message::Refusal;
 use areo_core::object::DomainId;
-use areo_core::reconfig::ares::AresError;
+use areo_core::reconfig::ReconfigError;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -158,7 +158,7 @@ impl Case {
         let late = self.world.actor(&self.first);
         let next = successor(&late.c, 0, N, Dap::Abd);
         let done = self.world.run(reconfigure(late.client(), &late.c, &next));
-        assert_eq!(done, Err(AresError::Removed), "{case}");
+        assert_eq!(done, Err(ReconfigError::Removed), "{case}");
         assert_eq!(self.create(12), Creation::Created, "{case}");
         let new = self.world.actor(&Case::first(&self.root, 12));
         assert_eq!(new.get("k").1, None, "{case}");

@@ -8,7 +8,7 @@ use areo_core::manager::{Creation, Registration};
 use areo_core::message::{Body, Enrolment, Refusal, Reply, Request, ServerRecord};
 use areo_core::object::DomainId;
 use areo_core::pointer::{Pointer, Successors};
-use areo_core::reconfig::ares::ReconfigOutcome;
+use areo_core::reconfig::ReconfigOutcome;
 use areo_core::reconfig::change::Change;
 use areo_core::server::record::Header;
 use areo_core::timing;

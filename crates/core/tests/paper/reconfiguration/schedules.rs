@@ -7,7 +7,7 @@ use areo_core::config::{Collect, Configuration, Dap, Descriptor, Options};
 use areo_core::dap::{CachedVersion, FoundVersion};
 use areo_core::message::Note;
 use areo_core::pointer::Pointer;
-use areo_core::reconfig::ares::ReconfigOutcome;
+use areo_core::reconfig::ReconfigOutcome;
 use areo_core::reconfig::sequence;
 use areo_core::tag::Tag;
 use std::sync::Arc;

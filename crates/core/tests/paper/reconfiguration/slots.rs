@@ -6,7 +6,7 @@ use super::reconfigure;
 use crate::world::{World, server};
 use areo_core::config::{Configuration, Dap, Decider};
 use areo_core::dsm::Client;
-use areo_core::reconfig::ares::AresError;
+use areo_core::reconfig::ReconfigError;
 use areo_core::server::record::Header;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -214,7 +214,7 @@ fn servers_that_come_at_once_have_elements_of_their_own() {
 #[test]
 fn changes_never_leave_fewer_than_tolerate_a_crash() {
     let (members, least) = (4, 5);
-    let too_few = Err(AresError::TooFew { members, least });
+    let too_few = Err(ReconfigError::TooFew { members, least });
     let mut refused = 0;
     for limit in 0.. {
         let (world, c) = filled(8, 1);

@@ -178,7 +178,7 @@ fn move_domain(c: &Arc<Configuration>, next: &Arc<Configuration>) -> Operation {
     })
 }
 
-/// One step after the other of [`areo_core::reconfig::ares`], with one object.
+/// One step after the other of [`areo_core::reconfig`], with one object.
 async fn install<E: Env>(
     client: &Client<E>,
     c: &Arc<Configuration>,

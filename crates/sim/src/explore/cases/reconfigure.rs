@@ -99,7 +99,7 @@ fn reconfigure(
     })
 }
 
-/// One step after the other of [`areo_core::reconfig::ares`], with one object.
+/// One step after the other of [`areo_core::reconfig`], with one object.
 async fn install<E: Env>(
     client: &Client<E>,
     c: &Arc<Configuration>,
