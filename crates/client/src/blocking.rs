@@ -98,7 +98,8 @@ fn uninterrupted<T>(mut work: impl FnMut() -> io::Result<T>) -> io::Result<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Client, ConnectError};
+    use crate::client::Client;
+    use crate::connect::ConnectError;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::sync::oneshot;
 

@@ -1,7 +1,8 @@
 //! The checksum of a whole value, across its pieces.
 
 use crate::error::Damage;
-use crate::{Metadata, Version};
+use crate::object::Metadata;
+use areo_core::tag::Tag as Version;
 use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, Digest};
 use std::io::{self, Read};

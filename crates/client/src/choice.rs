@@ -2,8 +2,8 @@
 
 use crate::cluster::Names;
 use crate::reconfig_kind::ReconfigKind;
-use crate::{InvalidConfiguration, ServerId, Shape};
-use areo_core::config::{Configuration, Descriptor};
+use crate::shape::Shape;
+use areo_core::config::{Configuration, Descriptor, InvalidConfiguration, ServerId};
 use areo_core::dap;
 use areo_core::message::ServerRecord;
 use std::sync::Arc;

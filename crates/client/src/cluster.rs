@@ -2,9 +2,9 @@
 
 use crate::experimental::Experimental;
 use crate::reconfig_kind::ReconfigKind;
+use crate::shape::Shape;
 use crate::view;
-use crate::{Decider, ServerId, Shape};
-use areo_core::config::Configuration;
+use areo_core::config::{Configuration, Decider, ServerId};
 use areo_core::message::{Levels, ServerRecord};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;

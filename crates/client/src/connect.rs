@@ -1,6 +1,6 @@
 //! The options of connecting to a cluster, and the errors of looking for it.
 
-use crate::ClusterId;
+use crate::cluster::ClusterId;
 use crate::cluster_file::{ClusterFile, ClusterFileError};
 use crate::metrics::Metrics;
 use areo_net::Tls;

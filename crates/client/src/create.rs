@@ -1,11 +1,13 @@
 //! Choosing the first configuration of a domain: from what people say to a descriptor, or why not.
 
 use crate::choice::{self, InvalidChoice};
-use crate::cluster::{Names, ServerInfo};
+use crate::cluster::{ConfigurationInfo, Names, ServerInfo};
+use crate::error::{Error, NoQuorum};
 use crate::experimental::Experimental;
 use crate::reconfig_kind::ReconfigKind;
-use crate::{ConfigurationInfo, Dap, Decider, Error, NoQuorum};
-use areo_core::config::{Configuration, Descriptor, Members, Membership, Options, ServerId};
+use areo_core::config::{
+    Configuration, Dap, Decider, Descriptor, Members, Membership, Options, ServerId,
+};
 use areo_core::limits;
 use areo_core::message::ServerRecord;
 use areo_core::object::DomainId;

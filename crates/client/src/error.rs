@@ -1,10 +1,12 @@
 //! The errors of operations.
 
-use crate::{Object, ServerId, Shape, Version};
-use areo_core::config::Configuration;
+use crate::object::Object;
+use crate::shape::Shape;
+use areo_core::config::{Configuration, ServerId};
 use areo_core::error::{AnswerCount, DeciderError, Response, Unavailable};
 use areo_core::message::Refusal;
 use areo_core::span::ErrorType;
+use areo_core::tag::Tag as Version;
 use std::fmt;
 use std::time::Duration;
 
@@ -18,8 +20,7 @@ pub use damage::Damage;
 pub use invalid::Invalid;
 pub use obstacle::{ForkBranch, LostObject, Obstacle};
 
-/// An operation that did not succeed. The variants are the endings that a program has to tell apart; what exactly
-/// happened stands in their fields, and in one sentence in their `Display`.
+/// An operation that did not succeed. A program tells the variants apart; their fields and their `Display` say what happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {

@@ -36,7 +36,6 @@ pub use error::{Conflict, FileError};
 pub use pull::{PullOptions, PullReport};
 pub use push::{PushOptions, PushReport};
 
-use crate::Version;
 use crate::domain::Domain;
 use crate::error::{Error, Invalid, Operation};
 use crate::metrics::{CountedOperation, counted};
@@ -48,6 +47,7 @@ use areo_core::fragment::file::{Block, Chain};
 use areo_core::limits;
 use areo_core::message::{ListEntry, ListRequest};
 use areo_core::object::{Kind, Name};
+use areo_core::tag::Tag as Version;
 use error::missing_or;
 use futures_util::future::BoxFuture;
 use serde::Serialize;

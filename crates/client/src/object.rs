@@ -1,9 +1,11 @@
 //! Objects as users see them.
 
+use crate::shape::Shape;
 use crate::view;
-use crate::{ServerId, Shape, Version};
+use areo_core::config::ServerId;
 use areo_core::dsm::holdings::MemberHolding;
 use areo_core::limits;
+use areo_core::tag::Tag as Version;
 use bytes::Bytes;
 use serde::{Serialize, Serializer};
 use std::fmt;

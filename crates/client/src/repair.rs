@@ -4,15 +4,15 @@
 use crate::domain::Domain;
 use crate::error::{Error, Operation};
 use crate::session::Context;
-use crate::{Version, view};
+use crate::view;
 use areo_core::config::Configuration;
-use areo_core::dap;
 use areo_core::dsm::redundancy::{
     Completion, Incomplete, MemberListing, ObjectRedundancy, RedundancyPage,
 };
-use areo_core::gather;
 use areo_core::limits::REPAIR_WINDOW;
 use areo_core::object::{Kind, Name};
+use areo_core::tag::Tag as Version;
+use areo_core::{dap, gather};
 use futures_util::future::BoxFuture;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,6 +1,6 @@
 //! The costs of operations.
 
-use crate::Counts;
+use areo_net::Counts;
 use serde::{Serialize, Serializer};
 use std::sync::Mutex;
 

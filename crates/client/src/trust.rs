@@ -26,8 +26,8 @@ pub use areo_trust::key::{ANONYMOUS, ANONYMOUS_NAME};
 pub use areo_trust::protocol::RefusalKind;
 pub use areo_trust::secret::Secret;
 
-use crate::ServerId;
 use crate::session::{Session, World};
+use areo_core::config::ServerId;
 
 /// The longest wait for one server.
 const SERVER_PATIENCE: Duration = Duration::from_secs(12);

@@ -105,10 +105,9 @@ impl ClusterStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::Health;
     use crate::cluster::tests::names;
-    use crate::{ClusterId, ServerId, ServerStatus};
-    use areo_core::config::{Configuration, Dap, Descriptor};
+    use crate::cluster::{ClusterId, Health, ServerStatus};
+    use areo_core::config::{Configuration, Dap, Descriptor, ServerId};
     use areo_core::message::DomainStanding;
     use areo_core::object::DomainId;
 

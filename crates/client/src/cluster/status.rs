@@ -1,7 +1,9 @@
 //! The status of a cluster: its servers, its domains, and both in short.
 
 use super::{ClusterId, ConfigurationInfo, DomainHealth, DomainInfo, Member, ServerInfo};
-use crate::{Error, ServerId, view};
+use crate::error::Error;
+use crate::view;
+use areo_core::config::ServerId;
 use serde::{Serialize, Serializer};
 use std::time::Duration;
 

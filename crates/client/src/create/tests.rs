@@ -1,6 +1,6 @@
 use super::*;
 use crate::cluster::tests::names;
-use crate::{InvalidConfiguration, ServerId};
+use areo_core::config::{InvalidConfiguration, ServerId};
 
 fn create(options: &DomainOptions, servers: &Names) -> Result<Arc<Configuration>, InvalidChoice> {
     first_configuration(options, servers, &BTreeSet::new(), DomainId(7))

@@ -1,7 +1,7 @@
 //! The damaged part of an object.
 
 use super::{LostObject, NoQuorum};
-use crate::Version;
+use areo_core::tag::Tag as Version;
 use std::fmt;
 
 /// The damage of an object.

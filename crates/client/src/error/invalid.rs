@@ -2,8 +2,10 @@
 
 use super::Error;
 use crate::reconfig_kind::ReconfigKind;
-use crate::{InvalidDomainName, InvalidKey, InvalidMetadata};
 use areo_core::limits;
+use areo_core::manager::InvalidDomainName;
+use areo_core::object::{InvalidKey, InvalidMetadata};
+use areo_core::tag::Tag as Version;
 use std::fmt;
 
 /// The reason why an operation cannot be done at all.
@@ -63,7 +65,7 @@ pub enum Invalid {
     /// The upload was published with other parts.
     OtherParts {
         /// The version that it was published as.
-        version: crate::Version,
+        version: Version,
     },
     /// A range of bytes that ends before it begins, or after the end of the value.
     Range {
@@ -129,7 +131,7 @@ impl fmt::Display for Invalid {
             Invalid::InitialVersion => write!(
                 f,
                 "'{}' is the version of no object: there is nothing to delete",
-                crate::Version::INITIAL
+                Version::INITIAL
             ),
             Invalid::WholeValues { reconfig } => write!(
                 f,

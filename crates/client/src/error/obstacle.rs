@@ -1,9 +1,10 @@
 //! Obstacles that end an operation at once.
 
-use crate::{ServerId, Shape, Version};
-use areo_core::config::Configuration;
+use crate::shape::Shape;
+use areo_core::config::{Configuration, ServerId};
 use areo_core::error;
 use areo_core::object::Name;
+use areo_core::tag::Tag as Version;
 use std::fmt;
 
 /// Why an operation was ended before its time: no further answer would help.

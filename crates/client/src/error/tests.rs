@@ -1,7 +1,7 @@
 use super::*;
-use crate::{Dap, Version};
-use areo_core::config::Descriptor;
+use areo_core::config::{Dap, Descriptor};
 use areo_core::object::DomainId;
+use areo_core::tag::Tag as Version;
 
 /// Five servers of `photos`, configuration 3, ec [5,3], with the response of each.
 fn failed(responses: [Response; 5], waited_ms: u64) -> Unavailable {
@@ -249,7 +249,7 @@ fn a_conflict_names_both_versions() {
     let newest: Version = "6-00c0ffee00c0ffee2".parse().unwrap();
     let object = Object {
         version: newest,
-        metadata: crate::Metadata::default(),
+        metadata: crate::object::Metadata::default(),
         length: 0,
         content: Vec::new(),
     };

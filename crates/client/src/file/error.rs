@@ -1,13 +1,13 @@
 //! Why something was not done with a file.
 
 use super::InvalidChunking;
-use crate::Version;
 use crate::error::{Damage, Error};
 use crate::session::Context;
 use crate::view;
 use areo_core::fragment::file;
 use areo_core::object::Name;
 use areo_core::span::ErrorType;
+use areo_core::tag::Tag as Version;
 use serde::Serialize;
 use std::io;
 use std::path::{Path, PathBuf};

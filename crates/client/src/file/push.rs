@@ -4,7 +4,7 @@ use super::base::Base;
 use super::chunking::{self, Chunking};
 use super::error::{Conflict, FileError, check_no_object, explain, local};
 use super::{File, Progress};
-use crate::error::{Error, Operation};
+use crate::error::{Error, Invalid, Operation};
 use crate::metrics::{CountedOperation, Metrics, counted};
 use crate::object::now_ms;
 use crate::session::Context;
@@ -174,7 +174,7 @@ impl Push<'_> {
         let failed = failed.map(|(_, error)| match self.not_written(error) {
             FileError::Error(error) => error,
             other => Error::Invalid {
-                reason: crate::Invalid::Local {
+                reason: Invalid::Local {
                     reason: other.to_string(),
                 },
             },

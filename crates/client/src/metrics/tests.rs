@@ -1,5 +1,5 @@
 use super::*;
-use crate::Error;
+use crate::error::Error;
 
 /// Checks that the text has these lines.
 fn assert_says(metrics: &Metrics, lines: &[&str]) {

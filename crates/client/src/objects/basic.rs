@@ -1,12 +1,13 @@
 //! What is done with single objects, and listings of them by pages.
 
 use super::placement::placement;
+use crate::checksum;
 use crate::domain::Domain;
 use crate::error::{Error, Invalid, Operation};
 use crate::metrics::{CountedOperation, counted};
 use crate::object::{Entry, ListOptions, Metadata, Object, ObjectInfo, Page, PutOptions, now_ms};
 use crate::session::{Context, Deadline};
-use crate::{Shape, Version, checksum};
+use crate::shape::Shape;
 use areo_core::dap::{FoundVersion, Scope};
 use areo_core::dsm::listing;
 use areo_core::limits;
@@ -14,6 +15,7 @@ use areo_core::manager::{DeleteError, Deletion};
 use areo_core::message::ListRequest;
 use areo_core::object::{Kind, Name};
 use areo_core::span::{self, watch};
+use areo_core::tag::Tag as Version;
 use areo_trust::grant::Verb;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;

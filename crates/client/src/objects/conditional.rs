@@ -1,6 +1,5 @@
 //! Conditional writes with one winner, in domains that are conditional.
 
-use crate::Version;
 use crate::domain::Domain;
 use crate::error::{Error, Invalid, LostObject, Operation};
 use crate::metrics::{CountedOperation, counted};
@@ -10,7 +9,7 @@ use crate::stream::{StreamError, conflict, version_conflict};
 use areo_core::dsm::conditional::{Condition, Wish, WriteDecision};
 use areo_core::element::Value;
 use areo_core::object::Name;
-use areo_core::tag::{ClientId, Writer};
+use areo_core::tag::{ClientId, Tag as Version, Writer};
 use areo_trust::grant::Verb;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;

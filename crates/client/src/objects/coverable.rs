@@ -1,6 +1,5 @@
 //! Coverable writes.
 
-use crate::Version;
 use crate::domain::Domain;
 use crate::error::{Error, Invalid, Operation};
 use crate::metrics::{CountedOperation, counted};
@@ -10,6 +9,7 @@ use crate::stream::{value_to_put, version_conflict};
 use areo_core::dsm::coverable::CoverableOutcome;
 use areo_core::limits;
 use areo_core::object::Name;
+use areo_core::tag::Tag as Version;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 

@@ -3,12 +3,12 @@
 //! They move with the domain and go with it. Any key of the cluster may read them, and who may change the domain (`admin`) may change them (`docs/spec`
 //! `[X-45 domain-documents]`).
 
-use crate::Version;
 use crate::domain::Domain;
 use crate::error::{Error, Invalid};
 use crate::metrics::{CountedOperation, counted};
 use crate::object::{Object, PutOptions};
 use areo_core::object::Name;
+use areo_core::tag::Tag as Version;
 use bytes::Bytes;
 
 impl Domain {

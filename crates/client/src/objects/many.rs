@@ -1,9 +1,9 @@
 //! Work on many objects: a listing that pages by itself, and the deletion of many keys.
 
-use crate::Version;
 use crate::domain::Domain;
 use crate::error::Error;
 use crate::object::{Entry, ListOptions, Page};
+use areo_core::tag::Tag as Version;
 use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
 
 /// Deletions that are under way at once.

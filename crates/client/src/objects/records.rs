@@ -4,7 +4,6 @@
 //! remove the records of an object that it may write (`docs/spec` `[X-43 upload-records]`). A suffix that begins with the text of an
 //! [`UploadId`](crate::UploadId) keeps sweeps from ending that upload.
 
-use crate::Version;
 use crate::domain::Domain;
 use crate::error::{Error, Invalid, Operation};
 use crate::metrics::{CountedOperation, counted};
@@ -14,6 +13,7 @@ use areo_core::dsm::conditional::Condition;
 use areo_core::limits;
 use areo_core::message::ListRequest;
 use areo_core::object::{Kind, Name, key_of_record};
+use areo_core::tag::Tag as Version;
 use bytes::Bytes;
 use serde::Serialize;
 

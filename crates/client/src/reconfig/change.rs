@@ -4,8 +4,8 @@ use crate::choice::{self, InvalidChoice};
 use crate::cluster::Names;
 use crate::experimental::Experimental;
 use crate::reconfig_kind::ReconfigKind;
-use crate::{Dap, Decider, ServerId, Shape};
-use areo_core::config::{Configuration, Descriptor, Membership};
+use crate::shape::Shape;
+use areo_core::config::{Configuration, Dap, Decider, Descriptor, Membership, ServerId};
 use areo_core::message::ServerRecord;
 use std::sync::Arc;
 

@@ -14,13 +14,12 @@ use super::{
     resume,
 };
 use crate::choice::{self, InvalidChoice};
-use crate::cluster::{ConfigurationInfo, Health, Names, ROOT_DOMAIN};
+use crate::cluster::{ConfigurationInfo, Health, Names, ROOT_DOMAIN, ServerInfo};
 use crate::domain::Domain;
 use crate::error::{Error, Operation};
 use crate::metrics::{CountedOperation, counted};
 use crate::session::{Context, KnownDomain, STATUS_PATIENCE};
-use crate::{ServerId, ServerInfo};
-use areo_core::config::{Configuration, Members};
+use areo_core::config::{Configuration, Members, ServerId};
 use areo_core::gather;
 use futures_util::future::BoxFuture;
 use std::collections::{BTreeMap, BTreeSet};

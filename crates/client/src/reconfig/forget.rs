@@ -2,9 +2,8 @@
 
 use super::ReconfigError;
 use super::departure::{leaving, sequences, serving, with_root};
-use crate::ServerInfo;
 use crate::choice::{self, InvalidChoice};
-use crate::cluster::ROOT_DOMAIN;
+use crate::cluster::{ROOT_DOMAIN, ServerInfo};
 use crate::error::{Error, Operation};
 use crate::session::{Context, KnownDomain};
 use areo_core::config::{Configuration, ServerId};

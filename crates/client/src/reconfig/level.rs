@@ -1,6 +1,6 @@
 //! What the root domain remembers of the programs of all servers: the level up to which the cluster is finalized.
 
-use crate::ServerInfo;
+use crate::cluster::ServerInfo;
 use crate::error::Error;
 use crate::session::Context;
 use areo_core::manager::Finalization;

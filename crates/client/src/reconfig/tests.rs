@@ -1,7 +1,7 @@
 use super::*;
 use crate::cluster::tests::names;
 use crate::experimental::Experimental;
-use crate::{Dap, ServerId};
+use areo_core::config::{Dap, ServerId};
 use areo_core::object::DomainId;
 
 /// Configuration 3 of a domain, on the first `n` servers.

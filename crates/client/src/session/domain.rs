@@ -1,6 +1,5 @@
 //! A client's knowledge of a domain.
 
-use crate::Version;
 use crate::cluster::ROOT_DOMAIN;
 use crate::error::{Damage, Error, Invalid};
 use crate::object::Metadata;
@@ -9,6 +8,7 @@ use areo_core::dap::FoundVersion;
 use areo_core::dsm;
 use areo_core::element::Value;
 use areo_core::env::Env;
+use areo_core::tag::Tag as Version;
 use areo_core::tlv::TlvError;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, RwLock};

@@ -1,11 +1,12 @@
 //! The errors of writes that found another version than the one they name.
 
+use crate::checksum;
 use crate::error::Error;
 use crate::object::Object;
 use crate::session::KnownDomain;
-use crate::{Version, checksum};
 use areo_core::dap::FoundVersion;
 use areo_core::dsm::conditional::Condition;
+use areo_core::tag::Tag as Version;
 
 /// The error of a write whose condition does not hold.
 pub(crate) fn conflict(

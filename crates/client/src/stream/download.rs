@@ -1,7 +1,6 @@
 //! The reading of one value in pieces.
 
 use super::{StreamReport, Wanted, WantedRange};
-use crate::Version;
 use crate::checksum;
 use crate::domain::Domain;
 use crate::error::{Damage, Error, Operation};
@@ -14,6 +13,7 @@ use areo_core::element::Value;
 use areo_core::error::Unavailable;
 use areo_core::limits;
 use areo_core::object::{Block as PlacedBlock, Name};
+use areo_core::tag::Tag as Version;
 use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, Digest};
 use futures_util::future::BoxFuture;

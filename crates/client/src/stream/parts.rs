@@ -1,10 +1,8 @@
 //! Values in parts, put by several clients and published as one version (`areo_core::dsm::large::parts`).
 
-use super::conflict;
 use super::upload::{Target, UploadError, UploadPart, send_blocks};
 use super::whole::{check, check_block_bytes};
-use super::{StreamError, read_block};
-use crate::Version;
+use super::{StreamError, conflict, read_block};
 use crate::checksum;
 use crate::domain::Domain;
 use crate::error::{Error, Invalid, Operation};
@@ -18,7 +16,7 @@ use areo_core::dsm::large::{PublishError, parse_writer};
 use areo_core::element::Value;
 use areo_core::limits;
 use areo_core::object::{Name, Part, PartList};
-use areo_core::tag::Writer;
+use areo_core::tag::{Tag as Version, Writer};
 use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, Digest, checksum_combine};
 use futures_util::future::BoxFuture;

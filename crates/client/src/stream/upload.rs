@@ -2,7 +2,6 @@
 
 use super::conflict;
 use super::whole::{check, value_to_put};
-use crate::Version;
 use crate::checksum;
 use crate::domain::Domain;
 use crate::error::{Error, Operation};
@@ -17,7 +16,7 @@ use areo_core::error::WriteError;
 use areo_core::limits;
 use areo_core::object::Name;
 use areo_core::span::ErrorType;
-use areo_core::tag::Writer;
+use areo_core::tag::{Tag as Version, Writer};
 use areo_trust::grant::Verb;
 use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, Digest};

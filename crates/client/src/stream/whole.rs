@@ -1,6 +1,5 @@
 //! The writing of a value that is no longer than a block: at once.
 
-use crate::Version;
 use crate::checksum;
 use crate::domain::Domain;
 use crate::error::{Error, Invalid, Operation};
@@ -11,6 +10,7 @@ use areo_core::element::Value;
 use areo_core::error::WriteError;
 use areo_core::limits;
 use areo_core::object::Name;
+use areo_core::tag::Tag as Version;
 use areo_trust::grant::Verb;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;

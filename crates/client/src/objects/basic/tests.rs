@@ -1,8 +1,8 @@
 use super::*;
 use crate::cluster::tests::names;
+use crate::object::ElementRole;
 use crate::stream::value_to_put;
-use crate::{Dap, ElementRole};
-use areo_core::config::{Configuration, Decider, Descriptor, Options, ServerId};
+use areo_core::config::{Configuration, Dap, Decider, Descriptor, Options, ServerId};
 use areo_core::dap;
 use areo_core::element::{Form, Value};
 use areo_core::object::DomainId;
