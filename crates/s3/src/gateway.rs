@@ -18,6 +18,7 @@ mod anonymous;
 mod batch;
 mod buckets;
 mod callers;
+mod content;
 mod copy;
 mod cors;
 mod documents;

@@ -5,6 +5,7 @@
 use crate::s3::{Served, served};
 use crate::s3_client::{EndMark, Gateway, Response, call};
 use serde_json::Value;
+use std::io::Read;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -193,4 +194,27 @@ fn a_change_of_tags_undoes_no_write() {
         });
         assert!(changed.iter().sum::<usize>() > 0, "{changed:?}");
     }
+}
+
+/// A caller that has read the beginning of a long object gets the rest after each of two changes of its tags, which remove the blocks that it was reading.
+#[test]
+fn a_change_of_tags_cuts_no_read() {
+    let served = served(&["--durability", "memory"]);
+    let second = Gateway::start(&served.cluster);
+    served.status("PUT", "/notes", 200);
+    // Longer than what the buffers of a connection hold.
+    let body: Vec<u8> = (0..48_u32 << 18).flat_map(u32::to_le_bytes).collect();
+    let put = call(&served.gateway, &served.caller, "PUT", "/notes/long");
+    assert_eq!(put.body(&body).send().status, 200);
+    let mut reading = call(&served.gateway, &served.caller, "GET", "/notes/long").begin();
+    let mut begun = vec![0; 1 << 20];
+    for value in ["1", "2"] {
+        reading.read_exact(&mut begun).unwrap();
+        let set = served.set_tags(&second, "/notes/long?tagging", &[("round", value)]);
+        assert_eq!(set.status, 200, "{set:?}");
+    }
+    let mut rest = Vec::new();
+    reading.read_to_end(&mut rest).unwrap();
+    assert!(body.ends_with(&rest), "{} bytes", rest.len());
+    assert!(rest.len() + (2 << 20) >= body.len(), "{} bytes", rest.len());
 }

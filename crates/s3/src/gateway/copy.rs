@@ -1,6 +1,7 @@
 //! `PUT` of an object that is a copy of another one.
 
 use super::callers::CallerClient;
+use super::content::Content;
 use super::failure;
 use super::kept::Kept;
 use super::read::{self, Found, VERSION};
@@ -10,14 +11,12 @@ use crate::auth::Payload;
 use crate::body::{BodyPlan, BodyReader};
 use crate::wire::xml::object::Copied;
 use crate::wire::{ByteRange, Code, CopySource, PutHeaders, S3Error, xml};
-use areo_client::{Metadata, ObjectStream};
-use std::ops::Range;
+use areo_client::Metadata;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The object that is copied, opened.
 pub(super) struct Opened {
-    stream: ObjectStream,
-    range: Range<u64>,
+    content: Content,
 }
 
 impl Opened {
@@ -53,17 +52,18 @@ impl Opened {
         );
         judged.map_err(|error| S3Error::new(Code::PreconditionFailed, error.message))?;
         let range = read::part_of(range, found.length)?;
-        Ok(Opened { stream, range })
+        let content = Content::new(&domain, &source.key, stream, range);
+        Ok(Opened { content })
     }
 
     /// The metadata of the source.
     pub(super) fn metadata(&self) -> &Metadata {
-        self.stream.metadata()
+        self.content.metadata()
     }
 
     /// Bytes that are copied.
     pub(super) fn length(&self) -> u64 {
-        self.range.end - self.range.start
+        self.content.length()
     }
 
     /// A reader of the copied bytes, which computes checksums as a body's reader does.
@@ -75,7 +75,7 @@ impl Opened {
         plan: impl FnOnce(BodyPlan) -> BodyPlan,
     ) -> Result<BodyReader<GatewayBody>, S3Error> {
         let length = self.length();
-        let body = GatewayBody::of_stream(self.stream, length);
+        let body = GatewayBody::of_content(self.content);
         BodyReader::new(body, plan(BodyPlan::new(Payload::Unsigned, length)))
     }
 }

@@ -1,5 +1,6 @@
 //! `GET` and `HEAD` of an object.
 
+use super::content::Content;
 use super::expiry;
 use super::failure;
 use super::kept::{Kept, etag_of};
@@ -60,7 +61,8 @@ pub(super) async fn get(
     let range = range_of(&options, found.length)?;
     let is_read = chosen(&options, found.length, found.metadata).is_ok();
     assert!(is_read, "what is shown was asked for");
-    reply.body = ReplyBody::Object(Box::new(stream), range.end - range.start);
+    let content = Content::new(domain, key, stream, range);
+    reply.body = ReplyBody::Object(Box::new(content));
     Ok(reply)
 }
 

@@ -1,7 +1,7 @@
 //! Responses, and their bodies on the way to the connection.
 
+use super::content::Content;
 use crate::wire::{S3Error, xml};
-use areo_client::ObjectStream;
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{HeaderMap, Response, StatusCode};
@@ -25,8 +25,8 @@ pub(super) enum ReplyBody {
     Empty,
     /// An XML or JSON document.
     Document(String),
-    /// The content of an object, and its length in bytes.
-    Object(Box<ObjectStream>, u64),
+    /// The bytes of an object that were asked for.
+    Object(Box<Content>),
 }
 
 impl Reply {
@@ -94,7 +94,7 @@ impl Reply {
         let length = match &body {
             ReplyBody::Empty => None,
             ReplyBody::Document(text) => Some(text.len() as u64),
-            ReplyBody::Object(_, length) => Some(*length),
+            ReplyBody::Object(content) => Some(content.length()),
         };
         if let Some(length) = length {
             headers.insert(CONTENT_LENGTH, length.into());
@@ -103,7 +103,7 @@ impl Reply {
             _ if is_head => GatewayBody::Bytes(None),
             ReplyBody::Empty => GatewayBody::Bytes(None),
             ReplyBody::Document(text) => GatewayBody::Bytes(Some(text.into())),
-            ReplyBody::Object(stream, length) => GatewayBody::of_stream(*stream, length),
+            ReplyBody::Object(content) => GatewayBody::of_content(*content),
         };
         let mut response = Response::new(body);
         *response.status_mut() = status;
@@ -142,11 +142,12 @@ impl From<Infallible> for BrokenOff {
 
 impl GatewayBody {
     /// Reads one piece ahead of the connection.
-    pub(super) fn of_stream(mut stream: ObjectStream, length: u64) -> GatewayBody {
+    pub(super) fn of_content(mut content: Content) -> GatewayBody {
+        let left = content.length();
         let (sender, pieces) = mpsc::channel(1);
         tokio::spawn(async move {
             loop {
-                let piece = match stream.next().await {
+                let piece = match content.next().await {
                     Ok(None) => return,
                     Ok(Some(piece)) => Ok(piece),
                     Err(error) => {
@@ -161,10 +162,7 @@ impl GatewayBody {
                 }
             }
         });
-        GatewayBody::Pieces {
-            pieces,
-            left: length,
-        }
+        GatewayBody::Pieces { pieces, left }
     }
 }
 
