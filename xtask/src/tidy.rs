@@ -6,6 +6,7 @@ mod code;
 mod comments;
 mod decisions;
 mod links;
+mod lists;
 mod rules;
 mod text;
 mod words;
@@ -68,6 +69,10 @@ const CHECKS: &[Check] = &[
     Check {
         name: "claim",
         find: claims::unresolved,
+    },
+    Check {
+        name: "list",
+        find: lists::incomplete,
     },
     Check {
         name: "rule",

@@ -1,4 +1,4 @@
-//! The pages that lead from the papers to the code name things that exist.
+//! The pages that lead from the papers to the code, and from bugs to their tests, name things that exist.
 //!
 //! In [`MAPS`], code in backticks that ends in `.rs` is a file; `file.rs::name` and `a::b::name` are an
 //! item of it. Files are looked for from the root, from `crates`, and from `crates/core` with its `src`. Backticks
@@ -9,7 +9,11 @@ use crate::source::{Source, find_word};
 use crate::tree::Tree;
 
 /// The pages that are checked.
-const MAPS: [&str; 2] = ["docs/paper-map.md", "docs/claims.md"];
+const MAPS: [&str; 3] = [
+    "docs/claims.md",
+    "docs/paper-map.md",
+    "docs/track-record.md",
+];
 
 /// Items of the pages that do not resolve.
 pub(crate) fn unresolved(tree: &Tree) -> Vec<Finding> {

@@ -153,6 +153,18 @@ const PLANTED: &[(&str, &str, &str, &str)] = &[
         "docs/paper-map.md:3",
     ),
     (
+        "claim",
+        "docs/track-record.md",
+        "| A bug | reading | `core/src/dap/abd.rs::no_such_test` |\n",
+        "docs/track-record.md:1",
+    ),
+    (
+        "list",
+        "crates/areo/src/args.rs",
+        "enum Command {\n    Put(Put),\n}\n",
+        "crates/areo/src/args.rs",
+    ),
+    (
         "rule",
         "a.rs",
         concat!("fn f() {}\n// As `[Z", "-1 gone]` says.\n"),
