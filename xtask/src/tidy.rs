@@ -11,6 +11,8 @@ mod rules;
 mod text;
 mod words;
 
+pub(crate) use code::test_files;
+
 use crate::findings::{Finding, report};
 use crate::tree::Tree;
 use crate::workspace::Workspace;

@@ -3,15 +3,13 @@
 //! Reads the paths that code names (`use crate::...`, `crate::x::y`, `super::...`) instead of compiling: a rule
 //! that is found in seconds is kept. Test code may look anywhere.
 
-mod paths;
-
 use std::collections::BTreeMap;
 
 use crate::findings::Finding;
 use crate::source::Source;
 use crate::tree::Tree;
 
-use paths::{Path, paths_in};
+use super::paths::{Path, paths_in, uses_in};
 
 /// The file with the table, for messages.
 const TABLE: &str = "xtask/src/layers/modules.rs";
@@ -248,7 +246,7 @@ impl Layers {
 
 /// Names that `lib.rs` exports at the root of the crate, each with the module it comes from.
 fn exports_of(lib: &Source) -> BTreeMap<String, String> {
-    let uses = paths::uses_in(&lib.shipped);
+    let uses = uses_in(&lib.shipped);
     uses.into_iter()
         .filter_map(|path| {
             let module = path

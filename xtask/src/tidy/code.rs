@@ -146,7 +146,7 @@ fn lines_of_examples_with_unwrap(text: &str) -> impl Iterator<Item = usize> {
 }
 
 /// Files that exist only for tests: in a directory `tests`, named `tests.rs`, or declared under `#[cfg(test)]`.
-pub(super) fn test_files(tree: &Tree) -> BTreeSet<String> {
+pub(crate) fn test_files(tree: &Tree) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for (path, text) in tree.rust() {
         let components: Vec<&str> = path.split('/').collect();

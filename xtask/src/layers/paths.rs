@@ -10,6 +10,9 @@ pub(crate) struct Path {
     pub(crate) segments: Vec<String>,
     /// The name it gets: the last segment, or what stands behind `as`.
     pub(crate) name: String,
+    pub(crate) form: Form,
+    /// True if it starts with none of `crate`, `self` and `super`.
+    pub(crate) is_relative: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +21,26 @@ struct Token<'a> {
     line: usize,
 }
 
+/// Place in the code where a path is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// In an expression, a type or a bound.
+    Code,
+    /// In a private `use`.
+    Import,
+    /// In a `use` that other modules see.
+    Export,
+}
+
 /// Every path in `code` that starts with `crate`, `self` or `super`, resolved for a file that is module `module`.
 pub(crate) fn paths_in(code: &str, module: &[String]) -> Vec<Path> {
+    let all = all_paths_in(code, module).into_iter();
+    all.filter(|path| !path.is_relative).collect()
+}
+
+/// Every path in `code`, resolved for a file that is module `module`. One that starts with none of `crate`, `self` and
+/// `super` is taken for a path from the module: to its child, or to a name that it imports or that is another crate.
+pub(crate) fn all_paths_in(code: &str, module: &[String]) -> Vec<Path> {
     let tokens = tokens(code);
     let mut found = Vec::new();
     // Inline modules that are open: their depth of braces, their name.
@@ -27,6 +48,7 @@ pub(crate) fn paths_in(code: &str, module: &[String]) -> Vec<Path> {
     let (mut depth, mut at) = (0_usize, 0);
     while at < tokens.len() {
         let text = |ahead: usize| tokens.get(at + ahead).map_or("", |token| token.text);
+        let before = at.checked_sub(1).map_or("", |before| tokens[before].text);
         match text(0) {
             "{" => depth += 1,
             "}" => {
@@ -34,18 +56,20 @@ pub(crate) fn paths_in(code: &str, module: &[String]) -> Vec<Path> {
                 inline.pop_if(|(opened, _)| *opened == depth);
             }
             "mod" if text(2) == "{" => inline.push((depth, text(1).to_owned())),
-            "use" | "crate" | "self" | "super" => {
-                let is_use = text(0) == "use";
-                let start = at + usize::from(is_use);
-                let follows_path = at > 0 && tokens[at - 1].text == "::";
-                if !follows_path && (is_use || text(1) == "::") {
-                    let mut here = module.to_vec();
-                    here.extend(inline.iter().map(|(_, name)| name.clone()));
-                    let mut leaves = Vec::new();
-                    at = read_tree(&tokens, start, &[], is_use, &mut leaves);
-                    found.extend(leaves.into_iter().filter_map(|leaf| resolve(leaf, &here)));
-                    continue;
-                }
+            word if before != "::" && (word == "use" || is_identifier(word) && text(1) == "::") => {
+                let form = match (word, before) {
+                    ("use", "pub" | ")") => Form::Export,
+                    ("use", _) => Form::Import,
+                    _ => Form::Code,
+                };
+                let is_use = form != Form::Code;
+                let mut here = module.to_vec();
+                here.extend(inline.iter().map(|(_, name)| name.clone()));
+                let mut leaves = Vec::new();
+                at = read_tree(&tokens, at + usize::from(is_use), &[], is_use, &mut leaves);
+                let resolved = leaves.into_iter().filter_map(|leaf| resolve(leaf, &here));
+                found.extend(resolved.map(|path| Path { form, ..path }));
+                continue;
             }
             _ => {}
         }
@@ -111,27 +135,31 @@ fn read_tree(
             line,
             segments,
             name,
+            form: Form::Code,
+            is_relative: false,
         });
     }
     at
 }
 
-/// Replaces `crate`, `self` and `super` at the start by what they mean in module `here`; `None` for a path that is
-/// relative to the module (its own child) or into another crate, which cannot point up, and for the crate itself.
+/// Replaces `crate`, `self` and `super` at the start by what they mean in module `here`, which a path without them begins
+/// in; `None` for the crate itself.
 fn resolve(path: Path, here: &[String]) -> Option<Path> {
     let mut rest = path.segments.iter().peekable();
-    let mut base = match rest.next()?.as_str() {
-        "crate" => Vec::new(),
-        "self" => here.to_vec(),
-        "super" => here[..here.len().saturating_sub(1)].to_vec(),
-        _ => return None,
+    let start = rest.next_if(|segment| matches!(segment.as_str(), "crate" | "self" | "super"));
+    let mut base = match start.map(String::as_str) {
+        Some("crate") => Vec::new(),
+        Some("super") => here[..here.len().saturating_sub(1)].to_vec(),
+        _ => here.to_vec(),
     };
+    let is_relative = start.is_none();
     while rest.next_if(|segment| *segment == "super").is_some() {
         base.pop();
     }
     base.extend(rest.filter(|segment| *segment != "self").cloned());
     (!base.is_empty()).then_some(Path {
         segments: base,
+        is_relative,
         ..path
     })
 }
