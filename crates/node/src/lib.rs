@@ -16,5 +16,7 @@ mod watch;
 
 pub use error::NodeError;
 pub use keep::{Durable, Keep, Purpose, may_be_replaced, may_start};
-pub use node::{Job, Node, ScrubCursor, ScrubProgress, Sizes, Turn, UPKEEP_PERIOD, Upkeep};
+pub use node::{
+    Job, Node, OutgoingNote, ScrubCursor, ScrubProgress, Sizes, Turn, UPKEEP_PERIOD, Upkeep,
+};
 pub use watch::Watch;

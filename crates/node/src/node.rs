@@ -28,6 +28,7 @@ use crate::watch::{Watch, show_adopted};
 use pulse::Pulse;
 
 use fullness::Fullness;
+pub use notes::OutgoingNote;
 pub use scrub::{ScrubCursor, ScrubProgress};
 
 /// The interval of the store's upkeep.
@@ -71,7 +72,7 @@ pub struct Sizes {
 /// The output of a turn.
 #[must_use = "replies are sent, and a commit is written"]
 pub struct Turn<K: Keep, C> {
-    /// Replies, and notes that the server sends without a request.
+    /// Replies, and notes that the server sends without a request: those go through [`Node::outgoing`].
     pub released: ReleasedBatch<C>,
     /// A commit that the caller runs now, and then passes to [`Node::committed`].
     pub commit: Option<Commit<<K::Disk as Disk>::File>>,
@@ -113,6 +114,8 @@ pub struct Node<K: Keep, C> {
     scrubbing: ScrubCursor,
     fullness: Fullness,
     pulse: Pulse,
+    /// Notes whose receiver was not connected.
+    unsent: Vec<OutgoingNote>,
 }
 
 impl<K: Keep, C> Node<K, C> {
@@ -132,6 +135,7 @@ impl<K: Keep, C> Node<K, C> {
             scrubbing: ScrubCursor::default(),
             fullness: Fullness::default(),
             pulse,
+            unsent: Vec::new(),
         }
     }
 
@@ -485,6 +489,7 @@ impl<K: Keep, C> Node<K, C> {
 }
 
 mod fullness;
+mod notes;
 mod pulse;
 mod scrub;
 mod standing;

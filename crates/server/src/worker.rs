@@ -92,16 +92,6 @@ impl Watch<Caller> for Observer<'_> {
     }
 }
 
-/// The time for which a note that could not be sent is sent again.
-const SAYING: Duration = Duration::from_secs(10);
-
-/// A note to a server that was not connected.
-struct PendingNote {
-    to: ServerId,
-    note: Note,
-    until: Instant,
-}
-
 impl RepairHost for Worker {
     /// It was at work while it turned, or waited for the disk.
     fn busy_percent(&self) -> u8 {
@@ -150,7 +140,6 @@ pub(crate) struct Worker {
     metrics: Arc<Metrics>,
     /// The cluster, this server, and the connections to the others, whose addresses follow the records of the node.
     others: OnceCell<(u128, ServerId, Network)>,
-    unsaid: RefCell<Vec<PendingNote>>,
     /// The arrival of the first request since the last turn.
     arrived: Cell<Option<Instant>>,
     started: Instant,
@@ -191,7 +180,6 @@ impl Worker {
             batch: RefCell::default(),
             metrics,
             others: OnceCell::new(),
-            unsaid: RefCell::default(),
             arrived: Cell::new(None),
             started: Instant::now(),
             worked: Cell::new((Duration::ZERO, Instant::now())),
@@ -328,7 +316,6 @@ impl Worker {
                 self.carry_out(turn);
             }
             self.work(begun.elapsed());
-            self.say_again();
         }
     }
 
@@ -365,7 +352,7 @@ impl Worker {
         for (caller, reply) in replies {
             caller.answer(&self.metrics, now, &reply);
         }
-        self.say(now, sends, met);
+        self.say(self.since_start(now), sends, met);
         if let Some(commit) = turn.commit {
             let syncing = self.batch.borrow().watched.sync();
             spawn_local(Rc::clone(self).write(commit, syncing));
@@ -374,29 +361,18 @@ impl Worker {
         }
     }
 
-    /// Says this to those that are connected, and keeps the rest for a while. What it has met is to be found from now on.
-    fn say(&self, now: Instant, sends: Vec<(ServerId, Note)>, met: Vec<ServerRecord>) {
+    /// Sends these notes, and earlier ones whose receiver is connected by now. The servers that it has met are to be found from now on.
+    fn say(&self, now: CoreInstant, sends: Vec<(ServerId, Note)>, met: Vec<ServerRecord>) {
         let Some((cluster, own, network)) = self.others.get() else {
             return;
         };
         if !met.is_empty() {
             network.learn(*cluster, met.into_iter().filter(|record| record.id != *own));
         }
-        let until = now + SAYING;
-        // By then other gossip says more.
-        let is_kept = |note: &Note| !matches!(note, Note::Gossip(_) | Note::Restart(_));
-        let unsaid = sends
-            .into_iter()
-            .filter(|(to, note)| !network.tell(*to, note) && is_kept(note))
-            .map(|(to, note)| PendingNote { to, note, until });
-        self.unsaid.borrow_mut().extend(unsaid);
-    }
-
-    /// Retries undelivered notes, to servers that are connected by now.
-    fn say_again(&self) {
-        let (now, mut unsaid) = (Instant::now(), self.unsaid.borrow_mut());
-        if let Some((_, _, network)) = self.others.get() {
-            unsaid.retain(|it| !network.tell(it.to, &it.note) && now < it.until);
+        if let Some(node) = self.node.borrow_mut().as_mut() {
+            let mut notes = node.outgoing(now, sends);
+            notes.retain(|it| !network.tell(it.to, &it.note));
+            node.keep_unsent(notes);
         }
     }
 

@@ -14,6 +14,7 @@ pub(crate) mod leading;
 mod loss;
 mod machine;
 mod network;
+mod notes;
 mod pace;
 mod place;
 mod queue;

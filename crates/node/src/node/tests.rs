@@ -16,6 +16,7 @@ use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
 
+mod notes;
 mod pulse;
 mod scrub_race;
 mod tombstones;

@@ -163,7 +163,7 @@ impl World {
             };
             let codec::EncodedMessage { body, payload } = codec::encode_note(&Note::Gossip(gossip));
             let link = self.caller_of(server_of(from));
-            self.send_note(link, to, Body { body, payload });
+            _ = self.send_note(link, to, Body { body, payload });
         }
     }
 

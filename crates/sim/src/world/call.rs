@@ -350,7 +350,7 @@ impl Env for SimEnv {
         let codec::EncodedMessage { body, payload } = codec::encode_note(&note);
         let body = Body { body, payload };
         for server in to.iter() {
-            self.world.send_note(self.client, *server, body.clone());
+            _ = self.world.send_note(self.client, *server, body.clone());
         }
     }
 

@@ -183,6 +183,11 @@ impl Machine {
         Some(self.live.as_ref()?.node.keep())
     }
 
+    /// Its node; `None` if it is down.
+    pub(super) fn node(&mut self) -> Option<&mut Node<Durable<MemoryDisk>, impl Sized + use<>>> {
+        Some(&mut self.live.as_mut()?.node)
+    }
+
     /// Changes that clients posted to the domains that it leads.
     pub(super) fn posted(&self) -> Vec<PostedChanges> {
         let live = self.live.as_ref();
@@ -437,14 +442,7 @@ impl World {
             self.at(time, Happening::Commit(server, life));
         }
         self.learn(self.caller_of(server), turn.released.met);
-        for (to, note) in turn.released.sends {
-            let machines = self.0.machines.borrow();
-            let note = &note;
-            self.observe(&machines, &Observation::Told { server, note });
-            drop(machines);
-            let codec::EncodedMessage { body, payload } = codec::encode_note(note);
-            self.send_note(self.caller_of(server), to, Body { body, payload });
-        }
+        self.send_notes(server, turn.released.sends);
         let may_answer = self.may_answer(server);
         let machines = self.0.machines.borrow();
         for (caller, reply) in turn.released.replies {

@@ -5,7 +5,6 @@ use super::{Event as Happening, World};
 use crate::cluster::SERVERS_MAX;
 use crate::fault::Fault;
 use crate::random::{Random, digest};
-use areo_core::config::ServerId;
 use areo_core::instant::Instant;
 use areo_core::message::Refusal;
 use areo_core::tally::Event;
@@ -199,15 +198,6 @@ impl World {
         }
     }
 
-    pub(super) fn send_note(&self, client: usize, to: ServerId, body: Body) {
-        if let Some(server) = self.find(to)
-            && self.reaches(client, to)
-            && self.is_up(server)
-        {
-            self.send(client, server, Content::Note(body));
-        }
-    }
-
     pub(super) fn send_reply(
         &self,
         (client, server): (usize, usize),
@@ -266,7 +256,7 @@ impl World {
         oldest_first
     }
 
-    fn send(&self, client: usize, server: usize, content: Content) {
+    pub(super) fn send(&self, client: usize, server: usize, content: Content) {
         let mut links = self.0.links.borrow_mut();
         links.sent += 1;
         let message = Message {
