@@ -87,7 +87,21 @@ const LISTS: &[List] = &[
         section: "What happens",
         shown: Shown::Column,
         code: "crates/bench/src/trouble.rs",
-        read: |text| words_after(text, " => \""),
+        read: arms,
+    },
+    List {
+        page: "docs/probe.md",
+        section: "Cases",
+        shown: Shown::Column,
+        code: "crates/lab/src/probe/cases.rs",
+        read: arms,
+    },
+    List {
+        page: "docs/security.md",
+        section: "Grants",
+        shown: Shown::Column,
+        code: "crates/trust/src/grant.rs",
+        read: arms,
     },
 ];
 
@@ -282,6 +296,16 @@ fn words_after(text: &str, before: &str) -> Items {
         .filter(|word| !word.is_empty())
         .map(str::to_owned)
         .collect()
+}
+
+/// The words that arms of a `match` result in; a sentence is none.
+fn arms(text: &str) -> Items {
+    let is_part =
+        |letter: u8| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == b'-';
+    let literals = text.split(" => \"").skip(1);
+    let words = literals.filter_map(|rest| rest.split('"').next());
+    let words = words.filter(|word| !word.is_empty() && word.bytes().all(is_part));
+    words.map(str::to_owned).collect()
 }
 
 /// The string literals that begin a line and are followed by `after`.

@@ -61,9 +61,21 @@ fn a_list_that_differs_from_the_code_is_found() {
         ),
         (
             list("docs/nemesis.md", "What happens"),
-            "KillAll => \"kill-all\",\n",
+            "KillAll => \"kill-all\",\nKill => \"of all\",\n",
             "## What happens\n\n| `kill-all` | all |\n",
             "## What happens\n\n| `kill` | all |\n",
+        ),
+        (
+            list("docs/probe.md", "Cases"),
+            "Case::Etags => \"etags\",\n",
+            "## Cases\n\n| `etags` | one |\n\n| verdict | is |\n| holds | well |\n",
+            "## Cases\n\n| `etag` | one |\n",
+        ),
+        (
+            list("docs/security.md", "Grants"),
+            "Verb::Read => \"read\",\n",
+            "### Grants\n\n| `read` | domains |\n",
+            "### Grants\n\n| `reads` | domains |\n",
         ),
     ];
     for (list, code, complete, wrong) in cases {
