@@ -1,5 +1,5 @@
 //! `cargo xtask mutants`: plants one bug after the other and requires that each is caught: those under
-//! `crates/sim/mutants` by the simulator, those under `crates/store/mutants` by the tests of the store. A harness that has
+//! `crates/sim/mutants` by the simulator, those under `crates/store/mutants` and `crates/steward/mutants` by the tests of that crate. A harness that has
 //! never been seen to fail proves nothing.
 //!
 //! A bug is a patch whose first line tells what is wrong. A second line names another harness:
@@ -27,6 +27,7 @@ use crate::workspace::Workspace;
 const PATCHES: &[(&str, Option<&str>)] = &[
     ("crates/sim/mutants", None),
     ("crates/store/mutants", Some("areo-store")),
+    ("crates/steward/mutants", Some("areo-steward")),
 ];
 /// The document that records the run that caught a bug.
 const RECORD: &str = "docs/track-record.md";

@@ -43,6 +43,7 @@ const CRATES: &[Crate] = &[
         &[
             "areo-s3",
             "areo-console",
+            "areo-steward",
             "areo-server",
             "areo-telemetry",
             "areo-client",
@@ -51,6 +52,11 @@ const CRATES: &[Crate] = &[
         ],
     ),
     layer("areo-s3", &["areo-client"]),
+    Crate {
+        name: "areo-steward",
+        ours: &[],
+        others: Some(&["serde", "thiserror", "toml"]),
+    },
     layer("areo-console", &["areo-client"]),
     layer(
         "areo-bench",

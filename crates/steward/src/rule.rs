@@ -1,0 +1,264 @@
+//! The evaluator: a pure function of records, journal and time.
+//!
+//! One evaluation finds reasons (`triggers.rs`), makes of each a change or advice (`changes.rs`), and compares these with the journal: a reason that is found
+//! again confirms its intent, one that is found no more supersedes it, several reasons for one server become one change. [`decide`] then asks the guards.
+
+pub(crate) mod changes;
+mod triggers;
+
+use crate::guard::{self, Actor, Level};
+use crate::intent::{Change, Intent, State};
+use crate::journal::Journal;
+use crate::records::Records;
+use crate::rules::Rules;
+use std::collections::BTreeSet;
+use triggers::{Trigger, Wanted};
+
+pub use triggers::{bad_servers, dead_servers};
+
+/// The remedy of a reason as long as nothing can be changed.
+struct Proposal {
+    trigger: Trigger,
+    change: Option<Change>,
+    remedy: String,
+}
+
+/// The intents that are new, or other than in the journal. Numbers are those of the journal as it was read: each is written with one winner.
+pub fn evaluate(rules: &Rules, records: &Records, journal: &Journal, now_ms: u64) -> Vec<Intent> {
+    let mut work = Evaluation {
+        rules,
+        records,
+        now_ms,
+        journal: journal.clone(),
+    };
+    let mut triggers = triggers::all(rules, records, now_ms);
+    triggers.sort_by(|a, b| (a.reason.rule, &a.subject).cmp(&(b.reason.rule, &b.subject)));
+    let mut found = BTreeSet::new();
+    for trigger in triggers {
+        let proposal = work.plan(trigger);
+        if let Some(number) = work.note(proposal, &found) {
+            found.insert(number);
+        }
+    }
+    work.supersede(&found);
+    let known = |it: &Intent| journal.intents.iter().any(|known| known == it);
+    work.journal.intents.retain(|it| !known(it));
+    work.journal.intents
+}
+
+struct Evaluation<'a> {
+    rules: &'a Rules,
+    records: &'a Records,
+    now_ms: u64,
+    /// The journal with what this evaluation has changed so far.
+    journal: Journal,
+}
+
+impl Evaluation<'_> {
+    /// A change, if the reason wants one and a spare is there; otherwise advice.
+    fn plan(&self, trigger: Trigger) -> Proposal {
+        let server = match &trigger.wanted {
+            Wanted::Advice { remedy } => {
+                let remedy = remedy.clone();
+                return Proposal {
+                    trigger,
+                    change: None,
+                    remedy,
+                };
+            }
+            Wanted::Replace => &trigger.subject,
+        };
+        let open = || self.journal.open().filter_map(|it| it.change.as_ref());
+        let before = open().find(|change| change.server == *server);
+        let taken: BTreeSet<&str> = open()
+            .filter(|change| change.server != *server)
+            .map(|change| change.with.as_str())
+            .collect();
+        let choice = changes::Choice {
+            rules: self.rules,
+            records: self.records,
+            now_ms: self.now_ms,
+        };
+        let planned = choice.replacement(server, before.map(|it| it.with.as_str()), &taken);
+        match planned {
+            Ok(change) => {
+                let remedy = format!(
+                    "areo server replace {} --with {}",
+                    change.server, change.with
+                );
+                Proposal {
+                    trigger,
+                    change: Some(change),
+                    remedy,
+                }
+            }
+            Err(remedy) => Proposal {
+                trigger,
+                change: None,
+                remedy,
+            },
+        }
+    }
+
+    /// Confirms the intent of this subject, or proposes one. Returns its number; `None`: another change of one of its domains comes first.
+    fn note(&mut self, proposal: Proposal, found: &BTreeSet<u64>) -> Option<u64> {
+        let Proposal {
+            trigger,
+            change,
+            remedy,
+        } = proposal;
+        let is_same = |it: &&Intent| {
+            let is_about = it.subject == trigger.subject;
+            // Reasons for one change are merged; each piece of advice is one of its own.
+            let is_alike = match it.change {
+                Some(_) => change.is_some() || it.state.is_begun(),
+                None => change.is_none() && it.rule() == trigger.reason.rule,
+            };
+            is_about && is_alike
+        };
+        let Some(known) = self.journal.open().find(is_same) else {
+            return self.propose(trigger, change, remedy);
+        };
+        let mut intent = known.clone();
+        if intent.state.is_begun() {
+            return Some(intent.number);
+        }
+        let is_first = !found.contains(&intent.number);
+        if is_first {
+            intent.found = intent
+                .found
+                .saturating_add(1)
+                .min(self.rules.guards.hysteresis);
+            intent.missing = 0;
+            (intent.change, intent.remedy) = (change, remedy);
+        }
+        match intent
+            .reasons
+            .iter_mut()
+            .find(|it| it.rule == trigger.reason.rule)
+        {
+            // The first finding is the evidence; its numbers would change with each evaluation.
+            Some(_) => {}
+            None => intent.reasons.push(trigger.reason),
+        }
+        intent.reasons.sort_by_key(|it| it.rule);
+        let number = intent.number;
+        self.journal.put(intent);
+        Some(number)
+    }
+
+    fn propose(&mut self, trigger: Trigger, change: Option<Change>, remedy: String) -> Option<u64> {
+        if let Some(change) = &change
+            && guard::busy(change, &self.journal, None).is_some()
+        {
+            return None;
+        }
+        let number = self.journal.next_number();
+        self.journal.put(Intent {
+            number,
+            subject: trigger.subject,
+            reasons: vec![trigger.reason],
+            change,
+            remedy,
+            approved: false,
+            found: 1,
+            missing: 0,
+            state: State::Proposed,
+            since_ms: self.now_ms,
+            history: Vec::new(),
+        });
+        Some(number)
+    }
+
+    /// Counts the evaluations that found no reason for an intent, and supersedes it.
+    fn supersede(&mut self, found: &BTreeSet<u64>) {
+        let is_missing = |it: &&Intent| !found.contains(&it.number) && !it.state.is_begun();
+        let missing: Vec<Intent> = self.journal.open().filter(is_missing).cloned().collect();
+        for mut intent in missing {
+            intent.missing += 1;
+            intent.found = 0;
+            if intent.missing >= self.rules.guards.hysteresis {
+                let other = self.journal.open().find(|it| {
+                    it.subject == intent.subject
+                        && it.number != intent.number
+                        && found.contains(&it.number)
+                });
+                let by = match other {
+                    Some(other) => format!("intent {}", other.number),
+                    None => "its reason is gone".into(),
+                };
+                let superseded = State::Superseded { by };
+                intent
+                    .advance(superseded, self.now_ms)
+                    .expect("it was not begun");
+            }
+            self.journal.put(intent);
+        }
+    }
+}
+
+/// The result of an evaluation for the instance that acts.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Decision {
+    /// Intents to write, each with one winner.
+    pub writes: Vec<Intent>,
+    /// The number of the intent to carry out now, or to go on with.
+    pub act: Option<u64>,
+}
+
+/// Evaluates, and decides what is to be written and which change is to be carried out. An instance without the lease, and one that only observes, writes
+/// nothing.
+pub fn decide(
+    rules: &Rules,
+    records: &Records,
+    journal: &Journal,
+    actor: Actor,
+    now_ms: u64,
+) -> Decision {
+    if !actor.holds_lease || actor.level == Level::Observe {
+        return Decision::default();
+    }
+    let mut all = journal.clone();
+    for intent in evaluate(rules, records, journal, now_ms) {
+        all.put(intent);
+    }
+    let mut changes: Vec<Intent> = all
+        .open()
+        .filter(|it| it.change.is_some())
+        .cloned()
+        .collect();
+    // What was begun is finished first, then the greatest risk.
+    changes.sort_by_key(|it| (!it.state.is_begun(), it.rule(), it.number));
+    let mut act = None;
+    for mut intent in changes {
+        if let State::Failed { next_ms, .. } = &intent.state
+            && next_ms.is_none_or(|next_ms| next_ms > now_ms)
+        {
+            continue;
+        }
+        let world = guard::World {
+            rules,
+            records,
+            journal: &all,
+            now_ms,
+        };
+        let holds = world.holds(&intent, actor);
+        if holds.is_empty() {
+            act = act.or(Some(intent.number));
+        } else if !intent.state.is_begun() {
+            let waits_for = holds.iter().map(ToString::to_string).collect();
+            let waiting = State::Waiting { waits_for };
+            intent.advance(waiting, now_ms).expect("it was not begun");
+            all.put(intent);
+        }
+    }
+    let known = |it: &Intent| journal.intents.iter().any(|known| known == it);
+    all.intents.retain(|it| !known(it));
+    Decision {
+        writes: all.intents,
+        act,
+    }
+}
+
+#[cfg(test)]
+mod tests;
