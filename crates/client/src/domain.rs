@@ -118,44 +118,13 @@ impl Domain {
         self.session.cluster().names()
     }
 
-    /// Runs an operation on one object on the network thread.
-    pub(crate) async fn run<T, F>(
-        &self,
-        operation: Operation,
-        name: Name,
-        work: impl FnOnce(Context) -> F + Send + 'static,
-    ) -> T
-    where
-        T: Send + 'static,
-        F: Future<Output = T> + 'static,
-    {
-        let started = self.begin(Deadline::Timeout, operation, Some(name), work);
-        started.end().await
-    }
-
-    /// Runs an operation that has no deadline as long as it gets on; `name` is the file that it is about, if it is about
-    /// one.
-    pub(crate) async fn work<T, F>(
-        &self,
-        operation: Operation,
-        name: Option<Name>,
-        work: impl FnOnce(Context) -> F + Send + 'static,
-    ) -> T
-    where
-        T: Send + 'static,
-        F: Future<Output = T> + 'static,
-    {
-        let started = self.begin(Deadline::Idle, operation, name, work);
-        started.end().await
-    }
-
-    /// Starts an operation on the network thread; it goes on until it ends or the result is dropped. Afterwards its
-    /// way and its cost are noted.
-    pub(crate) fn begin<T, F>(
+    /// Starts an operation on the network thread. It goes on until it ends or the returned future is dropped. After its
+    /// end the domain knows where it went, and the statistics have its cost. `name`: the object or the file that it is about.
+    pub(crate) fn run<T, F>(
         &self,
         deadline: Deadline,
         operation: Operation,
-        name: Option<Name>,
+        name: impl Into<Option<Name>>,
         work: impl FnOnce(Context) -> F + Send + 'static,
     ) -> RunningJob<T>
     where
@@ -167,10 +136,10 @@ impl Domain {
         let subject = Subject {
             operation,
             domain: domain.clone(),
-            name,
+            name: name.into(),
         };
         self.session
-            .begin(subject, deadline, move |mut context| async move {
+            .run(subject, deadline, move |mut context| async move {
                 if keeps_replaced {
                     context.client = context.client.keeping_replaced();
                 }

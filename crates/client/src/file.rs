@@ -39,7 +39,7 @@ pub use push::{PushOptions, PushReport};
 use crate::domain::Domain;
 use crate::error::{Error, Invalid, Operation};
 use crate::metrics::{CountedOperation, counted};
-use crate::session::Context;
+use crate::session::{Context, Deadline, RunningJob};
 use crate::span;
 use crate::view;
 use areo_core::fragment::block;
@@ -176,7 +176,7 @@ impl Domain {
                 };
                 Ok((page.entries.into_iter().map(entry).collect(), page.next))
             };
-            self.work(Operation::List, None, list).await
+            self.run(Deadline::Idle, Operation::List, None, list).await
         })
     }
 }
@@ -193,17 +193,17 @@ impl File {
     }
 
     /// Runs an operation on the file, which has no deadline as long as it gets on.
-    async fn work<T, F>(
+    fn run<T, F>(
         &self,
         operation: Operation,
         work: impl FnOnce(Context) -> F + Send + 'static,
-    ) -> T
+    ) -> RunningJob<T>
     where
         T: Send + 'static,
         F: Future<Output = T> + 'static,
     {
-        let name = Some(self.name.clone());
-        self.domain.work(operation, name, work).await
+        let name = self.name.clone();
+        self.domain.run(Deadline::Idle, operation, name, work)
     }
 
     /// Its blocks as they are, in their order, the genesis block first; without their data.
@@ -220,7 +220,7 @@ impl File {
             counted!(
                 self.domain.metrics(),
                 CountedOperation::FileRead,
-                self.work(Operation::Get, read)
+                self.run(Operation::Get, read)
             )
         })
     }
@@ -244,7 +244,7 @@ impl File {
             counted!(
                 self.domain.metrics(),
                 CountedOperation::FileRemove,
-                self.work(Operation::Delete, remove)
+                self.run(Operation::Delete, remove)
             )
         })
     }

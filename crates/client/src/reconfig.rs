@@ -9,7 +9,7 @@ use crate::cluster::{ConfigurationGraph, ConfigurationInfo, Edge, Health, Names,
 use crate::domain::Domain;
 use crate::error::{Error, LostObject, NoQuorum, Operation};
 use crate::metrics::{CountedOperation, Metrics, counted};
-use crate::session::{Context, STATUS_PATIENCE};
+use crate::session::{Context, Deadline, STATUS_PATIENCE};
 use areo_core::config::{Configuration, Descriptor};
 use areo_core::dap;
 use areo_core::dsm::large;
@@ -171,7 +171,8 @@ impl Domain {
         Box::pin(async move {
             let change = change.clone();
             let plan = move |context| async move { plan(&context, &change).await };
-            self.work(Operation::Reconfigure, None, plan).await
+            self.run(Deadline::Idle, Operation::Reconfigure, None, plan)
+                .await
         })
     }
 
@@ -198,7 +199,7 @@ impl Domain {
     ) -> BoxFuture<'_, Result<ReconfigOutcome, ReconfigError>> {
         let progress = counting(self.metrics(), progress);
         let work = move |context| async move { reconfigure(&context, &change, &progress).await };
-        Box::pin(self.work(Operation::Reconfigure, None, work))
+        Box::pin(self.run(Deadline::Idle, Operation::Reconfigure, None, work))
     }
 
     /// Finishes a change that another client left pending, and returns the configuration that is final by then; `None` if nothing is
@@ -220,7 +221,7 @@ impl Domain {
     ) -> BoxFuture<'_, Result<Option<ConfigurationInfo>, ReconfigError>> {
         let progress = counting(self.metrics(), progress);
         let work = move |context| async move { resume(&context, &progress).await };
-        Box::pin(self.work(Operation::Reconfigure, None, work))
+        Box::pin(self.run(Deadline::Idle, Operation::Reconfigure, None, work))
     }
 
     /// The domain's configurations from the last final one on. Those before it are superseded.
@@ -233,7 +234,8 @@ impl Domain {
                 let path = path(&context).await?;
                 Ok(entries(&context, &path).await)
             };
-            self.work(Operation::ReadSequence, None, read).await
+            self.run(Deadline::Idle, Operation::ReadSequence, None, read)
+                .await
         })
     }
 
@@ -256,7 +258,8 @@ impl Domain {
                 let edges = edges.collect();
                 Ok(ConfigurationGraph { nodes, edges })
             };
-            self.work(Operation::ReadSequence, None, read).await
+            self.run(Deadline::Idle, Operation::ReadSequence, None, read)
+                .await
         })
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::domain::Domain;
 use crate::error::{Error, Operation};
-use crate::session::Context;
+use crate::session::{Context, Deadline};
 use crate::view;
 use areo_core::config::Configuration;
 use areo_core::dsm::redundancy::{
@@ -169,7 +169,8 @@ impl Domain {
                     _ => ended(&context, looked, all),
                 }
             };
-            self.work(Operation::Repair, None, look).await
+            self.run(Deadline::Idle, Operation::Repair, None, look)
+                .await
         })
     }
 
@@ -183,7 +184,7 @@ impl Domain {
             let looked = go_over(&context, repairs, &mut all, progress).await;
             ended(&context, looked, all)
         };
-        Box::pin(self.work(Operation::Repair, None, look))
+        Box::pin(self.run(Deadline::Idle, Operation::Repair, None, look))
     }
 }
 

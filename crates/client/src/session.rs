@@ -169,20 +169,6 @@ impl Session {
         &self.shared.cluster
     }
 
-    /// Runs an operation on the network thread. Dropping the returned future gives the operation up.
-    pub(crate) async fn run<T, F>(
-        &self,
-        subject: Subject,
-        deadline: Deadline,
-        work: impl FnOnce(Context) -> F + Send + 'static,
-    ) -> T
-    where
-        T: Send + 'static,
-        F: Future<Output = T> + 'static,
-    {
-        self.begin(subject, deadline, work).end().await
-    }
-
     /// Runs an operation that asks the root domain, which knows servers and domains.
     pub(crate) async fn run_on_root<T, F>(
         &self,
@@ -201,8 +187,8 @@ impl Session {
         self.run(subject, Deadline::Timeout, work).await
     }
 
-    /// Starts an operation on the network thread; it goes on until it ends or the result is dropped.
-    pub(crate) fn begin<T, F>(
+    /// Starts an operation on the network thread. It goes on until it ends or the returned future is dropped.
+    pub(crate) fn run<T, F>(
         &self,
         subject: Subject,
         deadline: Deadline,
@@ -218,7 +204,7 @@ impl Session {
             window_bytes: self.window_bytes,
         };
         let called = Instant::now();
-        self.shared.thread.begin(move |world| {
+        self.shared.thread.run(move |world| {
             let env = match deadline {
                 Deadline::Timeout => world.network.env(timeout.saturating_sub(called.elapsed())),
                 Deadline::Idle => world.network.patient_env(timeout),

@@ -31,6 +31,7 @@ pub(crate) use conflict::{conflict, version_conflict};
 pub use download::ObjectStream;
 pub use parts::{InvalidPartText, StoredPart, UploadId};
 use upload::Upload;
+use whole::refuse;
 pub(crate) use whole::value_to_put;
 
 /// Why a value was not streamed.
@@ -47,6 +48,12 @@ pub enum StreamError {
 impl From<Error> for StreamError {
     fn from(error: Error) -> Self {
         StreamError::Store(error)
+    }
+}
+
+impl From<io::Error> for StreamError {
+    fn from(error: io::Error) -> Self {
+        StreamError::Local(error)
     }
 }
 
@@ -91,21 +98,6 @@ impl Domain {
         )
     }
 
-    /// Writes an object on a condition, in a conditional domain.
-    pub(crate) async fn put_stream_on(
-        &self,
-        key: &str,
-        source: impl AsyncRead + Unpin,
-        options: PutOptions,
-        condition: Condition,
-    ) -> Result<Version, StreamError> {
-        counted!(
-            self.metrics(),
-            CountedOperation::WriteIf,
-            self.write_stream(key, source, options, Some(condition), |_, options| options)
-        )
-    }
-
     /// Writes an object from a source that is described only once it has ended, as a checksum does. With a condition the domain must be
     /// conditional. Otherwise as [`Domain::put_stream`].
     ///
@@ -135,7 +127,7 @@ impl Domain {
         )
     }
 
-    async fn write_stream<S: AsyncRead + Unpin>(
+    pub(crate) async fn write_stream<S: AsyncRead + Unpin>(
         &self,
         key: &str,
         mut source: S,
@@ -144,40 +136,28 @@ impl Domain {
         describe: impl FnOnce(S, PutOptions) -> PutOptions,
     ) -> Result<Version, StreamError> {
         let name = Name::user(key).map_err(Error::from)?;
-        let mut upload = Upload::new(self, name, options, condition)?;
-        loop {
-            match read_block(&mut source, upload.block_bytes()).await {
-                Ok(block) if block.is_empty() => {
-                    let described = upload.describe(|options| describe(source, options));
-                    if let Err(error) = described {
-                        upload.give_up().await;
-                        return Err(error.into());
-                    }
-                    return Ok(upload.finish().await?);
-                }
-                Ok(block) => upload.push(block).await?,
+        refuse(&options)?;
+        let block_bytes = self.block_bytes(&options);
+        let first = read_block(&mut source, block_bytes).await?;
+        let mut next = read_block(&mut source, block_bytes).await?;
+        if next.is_empty() {
+            let options = described(&options, |options| describe(source, options));
+            return Ok(self.write(name, first, options, condition).await?);
+        }
+        let mut upload = Upload::begin(self, name, &options, condition)?;
+        upload.push(first).await?;
+        while !next.is_empty() {
+            upload.push(next).await?;
+            next = match read_block(&mut source, block_bytes).await {
+                Ok(block) => block,
                 Err(error) => {
                     upload.give_up().await;
-                    return Err(StreamError::Local(error));
+                    return Err(error.into());
                 }
-            }
+            };
         }
-    }
-
-    /// Writes a value that is in memory in blocks, which are slices of it.
-    pub(crate) async fn put_in_blocks(
-        &self,
-        key: &str,
-        value: &Bytes,
-        options: PutOptions,
-    ) -> Result<Version, Error> {
-        let mut upload = Upload::new(self, Name::user(key)?, options, None)?;
-        let block_bytes = upload.block_bytes();
-        for start in (0..value.len()).step_by(block_bytes) {
-            let end = value.len().min(start + block_bytes);
-            upload.push(value.slice(start..end)).await?;
-        }
-        upload.finish().await
+        let options = described(&options, |options| describe(source, options));
+        Ok(upload.finish(options).await?)
     }
 
     /// Reads an object of any length in pieces, in order: its newest version, every piece verified before it is handed
@@ -247,9 +227,9 @@ impl Domain {
     ) -> Result<StreamReport, StreamError> {
         let mut stream = self.get_stream(key).await?;
         while let Some(piece) = stream.next().await? {
-            sink.write_all(&piece).await.map_err(StreamError::Local)?;
+            sink.write_all(&piece).await?;
         }
-        sink.flush().await.map_err(StreamError::Local)?;
+        sink.flush().await?;
         Ok(stream.streamed())
     }
 
@@ -271,6 +251,17 @@ impl Domain {
                 Err(error) => return Err(error),
             }
         }
+    }
+}
+
+/// The options with what is known of the source at its end.
+fn described(options: &PutOptions, describe: impl FnOnce(PutOptions) -> PutOptions) -> PutOptions {
+    let described = describe(options.clone());
+    PutOptions {
+        content_type: described.content_type,
+        user_metadata: described.user_metadata,
+        etag: described.etag,
+        ..options.clone()
     }
 }
 

@@ -5,7 +5,7 @@ use crate::domain::Domain;
 use crate::error::{Error, Operation};
 use crate::metrics::{CountedOperation, counted};
 use crate::object::now_ms;
-use crate::session::Context;
+use crate::session::{Context, Deadline};
 use crate::span;
 use areo_core::dsm::sweep::Ages;
 use areo_core::error::Unavailable;
@@ -181,7 +181,8 @@ impl Domain {
                     span::watch!(span::sweep(aside), swept);
                 swept.map_err(|failed| context.not_applied(&failed))
             };
-            self.work(Operation::Sweep, None, sweep).await
+            self.run(Deadline::Idle, Operation::Sweep, None, sweep)
+                .await
         })
     }
 }

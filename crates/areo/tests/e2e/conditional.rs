@@ -2,7 +2,7 @@
 
 use crate::cluster::Cluster;
 use areo_client::blocking::wait;
-use areo_client::{Client, Object, PutOptions};
+use areo_client::{Client, Error, Object, PutOptions};
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -133,6 +133,41 @@ fn one_winner_is_refused_where_it_cannot_be_had() {
         2,
         &["a conditional domain cannot become cas, only abd and ec"],
     );
+}
+
+/// A value in memory is written on its version at once and in blocks, and a write that loses leaves what is there.
+#[test]
+fn a_value_in_memory_is_written_on_its_version_at_any_length() {
+    let cluster = cluster();
+    let client = wait(Client::connect(cluster.options())).unwrap();
+    let domain = wait(client.domain("one")).unwrap();
+    let put = |bytes: usize, fill: u8, version| {
+        let options = PutOptions {
+            block_bytes: 64 << 10,
+            ..PutOptions::default()
+        };
+        wait(domain.compare_and_put("k", vec![fill; bytes], version, options))
+    };
+    // Nothing, a block, a byte more than a block, and several blocks.
+    let mut newest = None;
+    for (fill, bytes) in [0, 64 << 10, (64 << 10) + 1, 300_000]
+        .into_iter()
+        .enumerate()
+    {
+        let fill = fill as u8;
+        let written = put(bytes, fill, newest).unwrap();
+        for lost in [newest, None] {
+            let Err(Error::VersionConflict { latest, .. }) = put(bytes, 99, lost) else {
+                panic!("{bytes} bytes were written on {lost:?}, which is not the newest version");
+            };
+            assert_eq!(latest.unwrap().version, written);
+        }
+        let object = wait(domain.get("k")).unwrap();
+        assert_eq!(object.version, written);
+        assert_eq!(object.metadata.blocks.is_some(), bytes > 64 << 10);
+        assert_eq!(object.into_bytes(), vec![fill; bytes]);
+        newest = Some(written);
+    }
 }
 
 /// A conditional domain becomes another kind while clients write: nothing that was acknowledged is lost, and no promise is given that

@@ -72,7 +72,7 @@ impl File {
                 let codes = identify::opcodes(&old, &new).into_iter();
                 Ok(codes.map(|code| difference(code, &there, &here)).collect())
             };
-            self.work(Operation::Get, diff).await
+            self.run(Operation::Get, diff).await
         })
     }
 }

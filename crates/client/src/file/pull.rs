@@ -80,7 +80,7 @@ impl File {
             let pull = pull(&context, &path, base, options, &progress);
             span::watch!(span::file_read(context.name().key()), pull)
         };
-        Box::pin(self.work(Operation::Get, pull))
+        Box::pin(self.run(Operation::Get, pull))
     }
 
     /// Hands the content to `sink`, in order, in pieces, on the client's own thread. Each block is read atomically, the file
@@ -111,7 +111,7 @@ impl File {
             };
             span::watch!(span::file_read(context.name().key()), read)
         };
-        Box::pin(self.work(Operation::Get, read))
+        Box::pin(self.run(Operation::Get, read))
     }
 }
 

@@ -98,7 +98,7 @@ impl File {
             let run = push.run(base.map(|base| base.chain));
             span::watch!(span::file_update(context.name().key()), run)
         };
-        Box::pin(self.work(Operation::Put, push))
+        Box::pin(self.run(Operation::Put, push))
     }
 }
 

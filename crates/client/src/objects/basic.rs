@@ -49,24 +49,9 @@ impl Domain {
         value: impl Into<Bytes>,
         options: PutOptions,
     ) -> Result<Version, Error> {
-        counted!(
-            self.metrics(),
-            CountedOperation::Put,
-            self.write_value(key, value.into(), options)
-        )
-    }
-
-    async fn write_value(
-        &self,
-        key: &str,
-        value: Bytes,
-        options: PutOptions,
-    ) -> Result<Version, Error> {
-        if value.len() > options.block_bytes as usize {
-            self.put_in_blocks(key, &value, options).await
-        } else {
-            self.put_at_once(Name::user(key)?, value, options).await
-        }
+        let value = value.into();
+        let put = async { self.write(Name::user(key)?, value, options, None).await };
+        counted!(self.metrics(), CountedOperation::Put, put)
     }
 
     /// Reads the object: its newest version, whole, its checksum verified. One round if no write of it is under way. Of one
@@ -92,7 +77,9 @@ impl Domain {
                 let found = context.handle().read_within(context.name(), None).await;
                 found.map_err(|error| context.not_applied(&error))
             };
-            let found = self.run(Operation::Get, name.clone(), read).await?;
+            let found = self
+                .run(Deadline::Timeout, Operation::Get, name.clone(), read)
+                .await?;
             self.whole(&name, found).await
         })
     }
@@ -110,7 +97,9 @@ impl Domain {
                 let found = handle.read_regular(name, Scope::Whole).await;
                 found.map_err(|error| context.not_applied(&error))
             };
-            let found = self.run(Operation::Get, name.clone(), read).await?;
+            let found = self
+                .run(Deadline::Timeout, Operation::Get, name.clone(), read)
+                .await?;
             self.whole(&name, found).await
         })
     }
@@ -184,7 +173,9 @@ impl Domain {
                 };
                 Ok::<_, Error>((found, latest, holdings))
             };
-            let read = self.run(Operation::Stat, name.clone(), read).await?;
+            let read = self
+                .run(Deadline::Timeout, Operation::Stat, name.clone(), read)
+                .await?;
             let (found, configuration, holdings) = read;
             let length = found.length;
             let (version, metadata, _) = self.known.opened(key, found)?;
@@ -239,7 +230,8 @@ impl Domain {
                     Err(DeleteError::Write(error)) => Err(context.write_error(&error)),
                 }
             };
-            self.run(Operation::Delete, name, delete).await
+            self.run(Deadline::Timeout, Operation::Delete, name, delete)
+                .await
         })
     }
 
@@ -313,8 +305,8 @@ impl Domain {
                 let listed = context.handle().list_objects(&request).await;
                 listed.map_err(|failed| context.not_applied(&failed))
             };
-            let begun = self.begin(Deadline::Timeout, Operation::List, None, list);
-            begun.end().await
+            let begun = self.run(Deadline::Timeout, Operation::List, None, list);
+            begun.await
         })
     }
 }

@@ -4,13 +4,12 @@ use crate::domain::Domain;
 use crate::error::{Error, Invalid, LostObject, Operation};
 use crate::metrics::{CountedOperation, counted};
 use crate::object::{Metadata, Object, PutOptions, now_ms};
-use crate::session::Context;
-use crate::stream::{StreamError, conflict, version_conflict};
-use areo_core::dsm::conditional::{Condition, Wish, WriteDecision};
+use crate::session::{Context, Deadline};
+use crate::stream::{StreamError, version_conflict};
+use areo_core::dsm::conditional::Condition;
 use areo_core::element::Value;
 use areo_core::object::Name;
 use areo_core::tag::{ClientId, Tag as Version, Writer};
-use areo_trust::grant::Verb;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use std::time::Duration;
@@ -44,12 +43,13 @@ impl Domain {
         version: Option<Version>,
         options: PutOptions,
     ) -> Result<Version, Error> {
-        let value: Bytes = value.into();
-        let put = self.compare_and_put_stream(key, &value[..], version, options);
-        put.await.map_err(|error| match error {
-            StreamError::Store(error) => error,
-            StreamError::Local(_) => unreachable!("memory can be read"),
-        })
+        self.require_one_winner()?;
+        let (value, condition) = (value.into(), on(version));
+        let put = async {
+            let name = Name::user(key)?;
+            self.write(name, value, options, Some(condition)).await
+        };
+        counted!(self.metrics(), CountedOperation::WriteIf, put)
     }
 
     /// Puts a value from a source of any length, on a condition.
@@ -64,8 +64,9 @@ impl Domain {
         options: PutOptions,
     ) -> Result<Version, StreamError> {
         self.require_one_winner()?;
-        let condition = version.map_or(Condition::Absent, Condition::Version);
-        self.put_stream_on(key, source, options, condition).await
+        let condition = Some(on(version));
+        let put = self.write_stream(key, source, options, condition, |_, options| options);
+        counted!(self.metrics(), CountedOperation::WriteIf, put)
     }
 
     /// Deletes the object if `version` is its newest, and returns the version of its tombstone. One winner, as with
@@ -154,7 +155,10 @@ impl Domain {
                     .await;
                 deleted.map_err(|error| context.write_error(&error))
             };
-            match self.run(Operation::Delete, name, delete).await? {
+            match self
+                .run(Deadline::Timeout, Operation::Delete, name, delete)
+                .await?
+            {
                 CoverableOutcome::Changed(version) => Ok(version),
                 CoverableOutcome::Unchanged(found) => {
                     Err(version_conflict(&self.known, key, Some(version), found))
@@ -180,7 +184,8 @@ impl Domain {
                 let left = domain.leave_unreadable(context.name(), version).await;
                 left.map_err(|error| context.write_error(&error))
             };
-            self.run(Operation::Put, name, leave).await
+            self.run(Deadline::Timeout, Operation::Put, name, leave)
+                .await
         })
     }
 
@@ -229,14 +234,8 @@ impl Domain {
                 let most = u64::try_from(most.as_micros()).unwrap_or(u64::MAX).max(1);
                 env.sleep(Duration::from_micros(env.random() % most)).await;
             };
-            self.begin(
-                crate::session::Deadline::Timeout,
-                Operation::Put,
-                None,
-                pause,
-            )
-            .end()
-            .await;
+            self.run(Deadline::Timeout, Operation::Put, None, pause)
+                .await;
         })
     }
 
@@ -248,41 +247,11 @@ impl Domain {
         let reason = Invalid::NotConditional { domain };
         Err(Error::Invalid { reason })
     }
+}
 
-    /// Writes a value that is no longer than a block, on a condition, for the request of this name. Not applied where the domain has
-    /// ceased to be conditional, also if this handle has not heard of that.
-    pub(crate) fn decide(
-        &self,
-        operation: Operation,
-        name: Name,
-        value: Value,
-        (condition, request): (Condition, u128),
-    ) -> BoxFuture<'_, Result<Version, Error>> {
-        Box::pin(async move {
-            let key = name.user_key().to_owned();
-            let verbs: &[Verb] = match (operation, value.deleted) {
-                (Operation::Stat, _) => &[Verb::Write, Verb::Delete],
-                (_, true) => &[Verb::Delete],
-                (_, false) => &[Verb::Write],
-            };
-            let write = move |context: Context| async move {
-                context.demand(verbs)?;
-                let domain = context.handle();
-                let wish = Wish {
-                    request,
-                    ..domain.client.wish(&value, condition)
-                };
-                let decided = domain.put_decided(context.name(), wish).await;
-                decided.map_err(|error| context.write_error(&error))
-            };
-            match self.run(operation, name, write).await? {
-                WriteDecision::Written { tag, .. } => Ok(tag),
-                WriteDecision::Conflict(found) => {
-                    Err(conflict(&self.known, &key, condition, found))
-                }
-            }
-        })
-    }
+/// The condition that this version is the newest one; `None`: that there is no object.
+pub(super) fn on(version: Option<Version>) -> Condition {
+    version.map_or(Condition::Absent, Condition::Version)
 }
 
 /// The tombstone that is written over this version to delete the object.

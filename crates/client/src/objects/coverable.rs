@@ -4,7 +4,7 @@ use crate::domain::Domain;
 use crate::error::{Error, Invalid, Operation};
 use crate::metrics::{CountedOperation, counted};
 use crate::object::PutOptions;
-use crate::session::Context;
+use crate::session::{Context, Deadline};
 use crate::stream::{value_to_put, version_conflict};
 use areo_core::dsm::coverable::CoverableOutcome;
 use areo_core::limits;
@@ -67,7 +67,10 @@ impl Domain {
                     .await;
                 covered.map_err(|error| context.write_error(&error))
             };
-            let found = match self.run(Operation::Put, name, write).await? {
+            let found = match self
+                .run(Deadline::Timeout, Operation::Put, name, write)
+                .await?
+            {
                 CoverableOutcome::Changed(version) => return Ok(version),
                 CoverableOutcome::Unchanged(found) => found,
             };

@@ -31,7 +31,7 @@ impl Domain {
                 return Err(Error::Invalid { reason });
             }
             let name = Name::document(name)?;
-            self.put_at_once(name, value, options).await
+            self.write(name, value, options, None).await
         };
         counted!(self.metrics(), CountedOperation::Put, put)
     }

@@ -4,12 +4,11 @@
 //! remove the records of an object that it may write (`docs/spec` `[X-43 upload-records]`). A suffix that begins with the text of an
 //! [`UploadId`](crate::UploadId) keeps sweeps from ending that upload.
 
+use super::conditional::on;
 use crate::domain::Domain;
-use crate::error::{Error, Invalid, Operation};
+use crate::error::{Error, Invalid};
 use crate::metrics::{CountedOperation, counted};
 use crate::object::{Object, PutOptions};
-use crate::stream::value_to_put;
-use areo_core::dsm::conditional::Condition;
 use areo_core::limits;
 use areo_core::message::ListRequest;
 use areo_core::object::{Kind, Name, key_of_record};
@@ -89,7 +88,7 @@ impl Domain {
         let put = async {
             let name = Name::record(key, suffix)?;
             check_length(&value, &options)?;
-            self.put_at_once(name, value, options).await
+            self.write(name, value, options, None).await
         };
         counted!(self.metrics(), CountedOperation::Put, put)
     }
@@ -112,10 +111,7 @@ impl Domain {
         let put = async {
             let name = Name::record(key, suffix)?;
             check_length(&value, &options)?;
-            let condition = version.map_or(Condition::Absent, Condition::Version);
-            let wish = (condition, options.request);
-            let value = value_to_put(value, options)?;
-            self.decide(Operation::Put, name, value, wish).await
+            self.write(name, value, options, Some(on(version))).await
         };
         counted!(self.metrics(), CountedOperation::WriteIf, put)
     }

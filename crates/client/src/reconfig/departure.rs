@@ -18,7 +18,7 @@ use crate::cluster::{ConfigurationInfo, Health, Names, ROOT_DOMAIN, ServerInfo};
 use crate::domain::Domain;
 use crate::error::{Error, Operation};
 use crate::metrics::{CountedOperation, counted};
-use crate::session::{Context, KnownDomain, STATUS_PATIENCE};
+use crate::session::{Context, Deadline, KnownDomain, STATUS_PATIENCE};
 use areo_core::config::{Configuration, Members, ServerId};
 use areo_core::gather;
 use futures_util::future::BoxFuture;
@@ -131,7 +131,10 @@ impl Departure {
         let work = move |context| async move {
             leave(&context, server, step.change, &successor, &progress).await
         };
-        Box::pin(self.domain.work(Operation::Reconfigure, None, work))
+        Box::pin(
+            self.domain
+                .run(Deadline::Idle, Operation::Reconfigure, None, work),
+        )
     }
 }
 

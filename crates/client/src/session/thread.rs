@@ -16,11 +16,14 @@ use areo_net::{Role, Tls};
 use areo_trust::id::KeyId;
 use areo_trust::key::AccessKey;
 use areo_trust::tls::DefaultTimeProvider;
+use futures_util::FutureExt;
 use std::cell::Cell;
 use std::future::Future;
 use std::io;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::{self, Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::runtime;
 use tokio::sync::{mpsc, oneshot};
@@ -134,20 +137,8 @@ impl Thread {
         &self.pool
     }
 
-    /// Runs the operation on the thread. Dropping the returned future gives the operation up.
-    pub(crate) async fn run<T, F>(
-        &self,
-        operation: impl FnOnce(Rc<World>) -> F + Send + 'static,
-    ) -> T
-    where
-        T: Send + 'static,
-        F: Future<Output = T> + 'static,
-    {
-        self.begin(operation).end().await
-    }
-
-    /// Starts the operation on the thread; it goes on until the caller waits for its end.
-    pub(crate) fn begin<T, F>(
+    /// Starts the operation on the thread. It goes on until it ends or the returned future is dropped.
+    pub(crate) fn run<T, F>(
         &self,
         operation: impl FnOnce(Rc<World>) -> F + Send + 'static,
     ) -> RunningJob<T>
@@ -169,15 +160,15 @@ impl Thread {
     }
 }
 
-/// An operation on the thread. Dropping it gives the operation up.
+/// An operation on the thread, and the future of its result. Dropping it gives the operation up.
 pub(crate) struct RunningJob<T>(oneshot::Receiver<T>);
 
-impl<T> RunningJob<T> {
-    /// Waits for the result of the task.
-    pub(crate) async fn end(self) -> T {
-        self.0
-            .await
-            .expect("an operation answers, unless it panicked; what it said stands above")
+impl<T> Future for RunningJob<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut task::Context<'_>) -> Poll<T> {
+        let ended = ready!(self.0.poll_unpin(context));
+        Poll::Ready(ended.expect("an operation answers, unless it panicked; its message is above"))
     }
 }
 

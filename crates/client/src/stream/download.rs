@@ -92,9 +92,9 @@ impl ObjectStream {
             let work = move |context| async move {
                 span::watch!(span, run(context, wanted, sender, parts_sender))
             };
-            let work = domain.begin(Deadline::Idle, Operation::Get, Some(name), work);
+            let work = domain.run(Deadline::Idle, Operation::Get, Some(name), work);
             let Ok(opened) = opened.await else {
-                let ended = work.end().await;
+                let ended = work.await;
                 return Err(ended.expect_err("it ends before it has begun only for a reason"));
             };
             let is_whole = opened.is_whole;
@@ -207,7 +207,7 @@ impl ObjectStream {
         let Some(work) = self.work.take() else {
             return Ok(());
         };
-        work.end().await?;
+        work.await?;
         let expected = self.opened.metadata.checksum;
         let found = self.digest.as_ref().map(checksum::finish);
         match (expected, found) {

@@ -1,23 +1,21 @@
 //! Values in parts, put by several clients and published as one version (`areo_core::dsm::large::parts`).
 
-use super::upload::{Target, UploadError, UploadPart, send_blocks};
-use super::whole::{check, check_block_bytes};
+use super::upload::{Target, UploadError, UploadPart, block_value, send_blocks};
+use super::whole::{check_block_bytes, metadata};
 use super::{StreamError, conflict, read_block};
 use crate::checksum;
 use crate::domain::Domain;
 use crate::error::{Error, Invalid, Operation};
 use crate::metrics::{CountedOperation, counted};
-use crate::object::{Metadata, PutOptions, now_ms};
+use crate::object::{Metadata, PutOptions};
 use crate::session::{Context, Deadline, RunningJob};
 use crate::span;
 use areo_core::dsm::conditional::Condition;
 use areo_core::dsm::large::parts::{Publication, PublishOutcome};
 use areo_core::dsm::large::{PublishError, parse_writer};
-use areo_core::element::Value;
 use areo_core::limits;
 use areo_core::object::{Name, Part, PartList};
 use areo_core::tag::{Tag as Version, Writer};
-use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, Digest, checksum_combine};
 use futures_util::future::BoxFuture;
 use std::fmt;
@@ -123,8 +121,8 @@ impl Domain {
         Box::pin(async move {
             self.check_blocks()?;
             let draw = |context: Context| async move { context.client.next_upload() };
-            let begun = self.begin(Deadline::Timeout, Operation::Put, None, draw);
-            Ok(UploadId(begun.end().await))
+            let begun = self.run(Deadline::Timeout, Operation::Put, None, draw);
+            Ok(UploadId(begun.await))
         })
     }
 
@@ -164,7 +162,7 @@ impl Domain {
             let ended = span::watch!(span::upload(""), put);
             ended.map_err(|(UploadError::Failed(error) | UploadError::GivenUp(error))| error)
         };
-        self.begin(Deadline::Idle, Operation::Put, None, work)
+        self.run(Deadline::Idle, Operation::Put, None, work)
     }
 
     async fn send_part(
@@ -192,7 +190,7 @@ impl Domain {
                 Err(error) => {
                     if sender.send(UploadPart::GiveUp).await.is_ok() {
                         // A sweep removes the remainder.
-                        let _ = work.end().await;
+                        let _ = work.await;
                     }
                     return Err(StreamError::Local(error));
                 }
@@ -200,7 +198,7 @@ impl Domain {
             let has_ended = sender.send(next).await.is_err();
             if is_end || has_ended {
                 // It ends before its time only for a reason.
-                let lane = work.end().await?;
+                let lane = work.await?;
                 let checksum = checksum::finish(&digest);
                 return Ok(StoredPart {
                     lane,
@@ -242,19 +240,12 @@ impl Domain {
         Box::pin(async move {
             let name = Name::user(key)?;
             self.check_blocks()?;
-            check(&options)?;
+            check_block_bytes(options.block_bytes)?;
             if condition != Condition::Always {
                 self.require_one_winner()?;
             }
             let request = options.request;
-            let metadata = Metadata {
-                content_type: options.content_type,
-                user: options.user_metadata,
-                checksum: Some(combined(parts)),
-                etag: options.etag,
-                written_at_ms: options.written_at_ms.or_else(now_ms),
-                ..Metadata::default()
-            };
+            let metadata = metadata(options, combined(parts));
             metadata.encode()?;
             let parts: Vec<Part> = parts.iter().map(StoredPart::part).collect();
             if PartList::of(upload, upload, &parts).is_none() {
@@ -290,7 +281,8 @@ impl Domain {
                     Err(PublishError::Swept) => Err(context.swept()),
                 }
             };
-            self.work(Operation::Put, Some(name), publish).await
+            self.run(Deadline::Idle, Operation::Put, name, publish)
+                .await
         })
     }
 
@@ -307,20 +299,10 @@ impl Domain {
             counted!(
                 self.metrics(),
                 CountedOperation::Delete,
-                self.work(Operation::Delete, None, abort)
+                self.run(Deadline::Idle, Operation::Delete, None, abort)
             )
         })
     }
-}
-
-/// A block with its own checksum.
-fn block_value(content: Bytes) -> Result<Value, Error> {
-    let metadata = Metadata {
-        checksum: Some(checksum::of(std::slice::from_ref(&content))),
-        written_at_ms: now_ms(),
-        ..Metadata::default()
-    };
-    Ok(Value::new(metadata.encode()?, content))
 }
 
 /// CRC-32C of the parts one after another.
@@ -336,6 +318,7 @@ fn combined(parts: &[StoredPart]) -> u32 {
 mod tests {
     use super::*;
     use areo_core::tag::ClientId;
+    use bytes::Bytes;
 
     fn stored(content: &[u8]) -> StoredPart {
         let client = ClientId(0xabc);

@@ -1,19 +1,17 @@
 //! The writing of one value in blocks.
 
 use super::conflict;
-use super::whole::{check, value_to_put};
+use super::whole::{metadata, refuse};
 use crate::checksum;
 use crate::domain::Domain;
 use crate::error::{Error, Operation};
 use crate::object::{Blocks, Metadata, PutOptions, now_ms};
-use crate::reconfig_kind::ReconfigKind;
 use crate::session::{Context, Deadline, RunningJob};
 use crate::span;
 use areo_core::dsm::conditional::{Condition, WriteDecision};
 use areo_core::dsm::large::{BlockPlace, PublishError};
 use areo_core::element::Value;
 use areo_core::error::WriteError;
-use areo_core::limits;
 use areo_core::object::Name;
 use areo_core::span::ErrorType;
 use areo_core::tag::{Tag as Version, Writer};
@@ -24,24 +22,14 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tracing::Instrument;
 
-/// A value on its way: as one object while only one block of it has come, otherwise as blocks.
+/// A value in blocks on its way.
 pub(super) struct Upload {
     domain: Domain,
-    name: Name,
-    options: PutOptions,
-    /// On which version; `None`: on any.
-    condition: Option<Condition>,
-    /// The first block, until it is known that there is another one.
-    first: Option<Bytes>,
-    sending: Option<UploadTask>,
-    digest: Digest,
-    length: u64,
-}
-
-/// The operation on the network thread.
-struct UploadTask {
+    /// The way to the operation on the network thread.
     parts: mpsc::Sender<UploadPart>,
     work: RunningJob<Result<Version, Error>>,
+    digest: Digest,
+    length: u64,
 }
 
 pub(super) enum UploadPart {
@@ -52,162 +40,82 @@ pub(super) enum UploadPart {
 }
 
 impl Upload {
-    pub(super) fn new(
+    /// Starts the write: its blocks are pushed in order. `condition`: on which version; `None`: on any.
+    pub(super) fn begin(
         domain: &Domain,
         name: Name,
-        options: PutOptions,
+        options: &PutOptions,
         condition: Option<Condition>,
     ) -> Result<Upload, Error> {
-        check(&options)?;
-        let upload = Upload {
-            domain: domain.clone(),
-            name,
-            options,
-            condition,
-            first: None,
-            sending: None,
-            digest: Digest::new(CrcAlgorithm::Crc32Iscsi),
-            length: 0,
-        };
-        // Refused before anything is sent.
-        upload.metadata().encode()?;
-        Ok(upload)
-    }
-
-    /// Completes the metadata of the value, before [`Upload::finish`].
-    ///
-    /// # Errors
-    /// It is over the limits.
-    pub(super) fn describe(
-        &mut self,
-        describe: impl FnOnce(PutOptions) -> PutOptions,
-    ) -> Result<(), Error> {
-        let described = describe(self.options.clone());
-        self.options = PutOptions {
-            content_type: described.content_type,
-            user_metadata: described.user_metadata,
-            etag: described.etag,
-            ..self.options.clone()
-        };
-        self.metadata().encode()?;
-        Ok(())
-    }
-
-    /// The length of every block that is pushed but the last one.
-    pub(super) fn block_bytes(&self) -> usize {
-        match self.domain.reconfig_kind() {
-            ReconfigKind::Ares => self.options.block_bytes as usize,
-            // The first one is the whole value.
-            ReconfigKind::Rambo
-            | ReconfigKind::LRambo
-            | ReconfigKind::Sm
-            | ReconfigKind::Spsn
-            | ReconfigKind::DynaStore => limits::MAX_BLOCK_BYTES as usize,
-        }
-    }
-
-    fn metadata(&self) -> Metadata {
-        Metadata {
-            content_type: self.options.content_type.clone(),
-            user: self.options.user_metadata.clone(),
-            checksum: Some(checksum::finish(&self.digest)),
-            etag: self.options.etag.clone(),
-            written_at_ms: self.options.written_at_ms.or_else(now_ms),
-            blocks: None,
-            lost: None,
-        }
-    }
-
-    /// Takes the next block. Waits while as many are under way as may be.
-    pub(super) async fn push(&mut self, block: Bytes) -> Result<(), Error> {
-        match self.first.take() {
-            None if self.sending.is_none() => {
-                self.first = Some(block);
-                return Ok(());
-            }
-            None => {}
-            Some(first) => {
-                self.begin()?;
-                self.send_block(first).await?;
-            }
-        }
-        self.send_block(block).await
-    }
-
-    async fn send_block(&mut self, block: Bytes) -> Result<(), Error> {
-        self.digest.update(&block);
-        self.length += block.len() as u64;
-        let metadata = Metadata {
-            checksum: Some(checksum::of(std::slice::from_ref(&block))),
-            written_at_ms: now_ms(),
-            ..Metadata::default()
-        };
-        let bytes = block.len() as u64;
-        let value = Value::new(metadata.encode()?, block);
-        self.send(UploadPart::Block(value)).await?;
-        self.domain.metrics().large().written.inc_by(bytes);
-        Ok(())
-    }
-
-    fn begin(&mut self) -> Result<(), Error> {
-        self.domain.check_blocks()?;
+        refuse(options)?;
+        domain.check_blocks()?;
         let (parts, receiver) = mpsc::channel(1);
-        let block_bytes = self.options.block_bytes;
-        let condition = self.condition.map(|it| (it, self.options.request));
+        let block_bytes = options.block_bytes;
+        let condition = condition.map(|it| (it, options.request));
         let work = move |context: Context| async move {
             context.demand(&[Verb::Write])?;
             let span = span::upload(context.name().key());
             let ended = span::watch!(span, run(context, receiver, block_bytes, condition));
             ended.map_err(|(UploadError::Failed(error) | UploadError::GivenUp(error))| error)
         };
-        let name = self.name.clone();
-        let work = self
-            .domain
-            .begin(Deadline::Idle, Operation::Put, Some(name), work);
-        self.sending = Some(UploadTask { parts, work });
+        Ok(Upload {
+            domain: domain.clone(),
+            parts,
+            work: domain.run(Deadline::Idle, Operation::Put, name, work),
+            digest: Digest::new(CrcAlgorithm::Crc32Iscsi),
+            length: 0,
+        })
+    }
+
+    /// Takes the next block. Waits while as many are under way as may be.
+    pub(super) async fn push(&mut self, block: Bytes) -> Result<(), Error> {
+        assert!(!block.is_empty(), "a value in blocks has no empty block");
+        self.digest.update(&block);
+        let bytes = block.len() as u64;
+        self.length += bytes;
+        self.send(UploadPart::Block(block_value(block)?)).await?;
+        self.domain.metrics().large().written.inc_by(bytes);
         Ok(())
     }
 
     async fn send(&mut self, part: UploadPart) -> Result<(), Error> {
-        let sending = self.sending.as_mut().expect("it has begun");
-        if sending.parts.send(part).await.is_ok() {
+        if self.parts.send(part).await.is_ok() {
             return Ok(());
         }
         // It ends before its time only for a reason.
-        let sending = self.sending.take().expect("it has begun");
-        sending.work.end().await.map(|_| ())
+        (&mut self.work).await.map(|_| ())
     }
 
-    /// After the last block: makes the pushed value the newest version of the object.
-    pub(super) async fn finish(mut self) -> Result<Version, Error> {
-        if self.sending.is_none() {
-            let value = self.first.take().unwrap_or_default();
-            let name = self.name;
-            if let Some(condition) = self.condition {
-                let wish = (condition, self.options.request);
-                let value = value_to_put(value, self.options)?;
-                let put = self.domain.decide(Operation::Put, name, value, wish);
-                return put.await;
-            }
-            let put = self.domain.put_at_once(name, value, self.options);
-            return put.await;
+    /// After the last block: makes the pushed value the newest version of the object. The metadata is of these options, which
+    /// may be known only now.
+    pub(super) async fn finish(mut self, options: PutOptions) -> Result<Version, Error> {
+        let metadata = metadata(options, checksum::finish(&self.digest));
+        if let Err(error) = metadata.encode() {
+            self.give_up().await;
+            return Err(error.into());
         }
-        let end = UploadPart::End(self.metadata(), self.length);
+        let end = UploadPart::End(metadata, self.length);
         self.send(end).await?;
-        let sending = self.sending.take().expect("it has begun");
-        sending.work.end().await
+        self.work.await
     }
 
     /// Removes the sent blocks, as far as that is possible now.
     pub(super) async fn give_up(mut self) {
-        if self.sending.is_some()
-            && self.send(UploadPart::GiveUp).await.is_ok()
-            && let Some(sending) = self.sending.take()
-        {
+        if self.send(UploadPart::GiveUp).await.is_ok() {
             // A sweep removes the remainder.
-            let _ = sending.work.end().await;
+            let _ = self.work.await;
         }
     }
+}
+
+/// A block with its own checksum.
+pub(super) fn block_value(content: Bytes) -> Result<Value, Error> {
+    let metadata = Metadata {
+        checksum: Some(checksum::of(std::slice::from_ref(&content))),
+        written_at_ms: now_ms(),
+        ..Metadata::default()
+    };
+    Ok(Value::new(metadata.encode()?, content))
 }
 
 /// The name space that the blocks of a stream are put in.

@@ -1,10 +1,13 @@
-//! The writing of a value that is no longer than a block: at once.
+//! The writing of a value that is in memory: at once, or in blocks that are slices of it.
 
+use super::conflict;
+use super::upload::Upload;
 use crate::checksum;
 use crate::domain::Domain;
 use crate::error::{Error, Invalid, Operation};
 use crate::object::{Metadata, PutOptions, now_ms};
-use crate::session::Context;
+use crate::reconfig_kind::ReconfigKind;
+use crate::session::{Context, Deadline};
 use areo_core::dsm::conditional::{Condition, Wish, WriteDecision};
 use areo_core::element::Value;
 use areo_core::error::WriteError;
@@ -16,67 +19,140 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 
 impl Domain {
-    /// Writes a value that is no longer than a block.
-    pub(crate) fn put_at_once(
+    /// Writes a value, which is not copied. With a condition the write is not applied where the domain has ceased to be
+    /// conditional, also if this handle has not heard of that.
+    pub(crate) fn write(
         &self,
         name: Name,
-        value: Bytes,
+        content: Bytes,
         options: PutOptions,
+        condition: Option<Condition>,
     ) -> BoxFuture<'_, Result<Version, Error>> {
         Box::pin(async move {
-            let request = options.request;
-            let value = value_to_put(value, options)?;
-            self.run(Operation::Put, name, move |context: Context| async move {
-                context.demand(&[Verb::Write])?;
-                if request != 0 && context.latest().dap().is_conditional() {
-                    match put_once(&context, &value, request).await {
-                        // The kinds that may come next know no requests.
-                        Err(WriteError::NotApplied(failed)) if failed.is_not_conditional() => {}
-                        written => return written.map_err(|error| context.write_error(&error)),
-                    }
+            let block_bytes = self.block_bytes(&options);
+            if content.len() > block_bytes {
+                let mut upload = Upload::begin(self, name, &options, condition)?;
+                for start in (0..content.len()).step_by(block_bytes) {
+                    let end = content.len().min(start + block_bytes);
+                    upload.push(content.slice(start..end)).await?;
                 }
-                let written = context.handle().put(context.name(), &value).await;
-                written.map_err(|error| context.write_error(&error))
-            })
-            .await
+                return upload.finish(options).await;
+            }
+            let request = options.request;
+            let value = value_to_put(content, options)?;
+            if let Some(condition) = condition {
+                let wish = (condition, request);
+                return self.decide(Operation::Put, name, value, wish).await;
+            }
+            let put = move |context| async move { put(&context, &value, request).await };
+            self.run(Deadline::Timeout, Operation::Put, name, put).await
         })
+    }
+
+    /// Writes a value that is no longer than a block, on a condition, for the request of this name. Not applied where the domain has
+    /// ceased to be conditional, also if this handle has not heard of that.
+    pub(crate) fn decide(
+        &self,
+        operation: Operation,
+        name: Name,
+        value: Value,
+        (condition, request): (Condition, u128),
+    ) -> BoxFuture<'_, Result<Version, Error>> {
+        Box::pin(async move {
+            let key = name.user_key().to_owned();
+            let verbs: &[Verb] = match (operation, value.deleted) {
+                (Operation::Stat, _) => &[Verb::Write, Verb::Delete],
+                (_, true) => &[Verb::Delete],
+                (_, false) => &[Verb::Write],
+            };
+            let write = move |context: Context| async move {
+                context.demand(verbs)?;
+                let decided = put_decided(&context, &value, condition, request).await;
+                decided.map_err(|error| context.write_error(&error))
+            };
+            let decided = self.run(Deadline::Timeout, operation, name, write).await?;
+            match decided {
+                WriteDecision::Written { tag, .. } => Ok(tag),
+                WriteDecision::Conflict(found) => {
+                    Err(conflict(&self.known, &key, condition, found))
+                }
+            }
+        })
+    }
+
+    /// The length of each block of a value but the last one. A value that is no longer is written at once.
+    pub(super) fn block_bytes(&self, options: &PutOptions) -> usize {
+        match self.reconfig_kind() {
+            ReconfigKind::Ares => options.block_bytes as usize,
+            // Values are not in blocks there: the first one is the whole value.
+            ReconfigKind::Rambo
+            | ReconfigKind::LRambo
+            | ReconfigKind::Sm
+            | ReconfigKind::Spsn
+            | ReconfigKind::DynaStore => limits::MAX_BLOCK_BYTES as usize,
+        }
     }
 }
 
-/// Writes it unless this request has done so. Not applied where the domain has ceased to be conditional.
-async fn put_once(context: &Context, value: &Value, request: u128) -> Result<Version, WriteError> {
+/// Writes the value on no condition.
+async fn put(context: &Context, value: &Value, request: u128) -> Result<Version, Error> {
+    context.demand(&[Verb::Write])?;
+    if request != 0 && context.latest().dap().is_conditional() {
+        match put_decided(context, value, Condition::Always, request).await {
+            Ok(WriteDecision::Written { tag, .. }) => return Ok(tag),
+            Ok(WriteDecision::Conflict(_)) => unreachable!("`Always` holds of every version"),
+            // The kinds that may come next know no requests.
+            Err(WriteError::NotApplied(failed)) if failed.is_not_conditional() => {}
+            Err(error) => return Err(context.write_error(&error)),
+        }
+    }
+    let written = context.handle().put(context.name(), value).await;
+    written.map_err(|error| context.write_error(&error))
+}
+
+/// Writes the value on a condition, unless this request has done so. Not applied where the domain has ceased to be conditional.
+async fn put_decided(
+    context: &Context,
+    value: &Value,
+    condition: Condition,
+    request: u128,
+) -> Result<WriteDecision, WriteError> {
     let domain = context.handle();
     let wish = Wish {
         request,
-        ..domain.client.wish(value, Condition::Always)
+        ..domain.client.wish(value, condition)
     };
-    match domain.put_decided(context.name(), wish).await? {
-        WriteDecision::Written { tag, .. } => Ok(tag),
-        WriteDecision::Conflict(_) => unreachable!("without a condition there is no conflict"),
-    }
+    domain.put_decided(context.name(), wish).await
 }
 
 /// The value with its metadata, if that is within the limits.
 pub(crate) fn value_to_put(content: Bytes, options: PutOptions) -> Result<Value, Error> {
-    check(&options)?;
-    let metadata = Metadata {
+    check_block_bytes(options.block_bytes)?;
+    let checksum = checksum::of(std::slice::from_ref(&content));
+    Ok(Value::new(metadata(options, checksum).encode()?, content))
+}
+
+/// The metadata of a value that is written with these options.
+pub(super) fn metadata(options: PutOptions, checksum: u32) -> Metadata {
+    Metadata {
         content_type: options.content_type,
         user: options.user_metadata,
-        checksum: Some(checksum::of(std::slice::from_ref(&content))),
+        checksum: Some(checksum),
         etag: options.etag,
         written_at_ms: options.written_at_ms.or_else(now_ms),
         blocks: None,
         lost: None,
-    };
-    Ok(Value::new(metadata.encode()?, content))
+    }
 }
 
-/// Checks the length of blocks in the options.
+/// Checks the options before anything is read or sent.
 ///
 /// # Errors
-/// [`Invalid::BlockBytes`].
-pub(super) fn check(options: &PutOptions) -> Result<(), Error> {
-    check_block_bytes(options.block_bytes)
+/// [`Invalid::BlockBytes`], and metadata over its limits.
+pub(super) fn refuse(options: &PutOptions) -> Result<(), Error> {
+    check_block_bytes(options.block_bytes)?;
+    metadata(options.clone(), 0).encode()?;
+    Ok(())
 }
 
 /// Checks that blocks may have this length.
