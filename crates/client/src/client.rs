@@ -4,13 +4,14 @@ use crate::cluster::{ClusterId, ClusterStatus, DomainInfo, ServerInfo};
 use crate::connect::{Access, ConnectError, ConnectOptions};
 use crate::create::{self, CreateDomainError, DomainOptions};
 use crate::domain::Domain;
-use crate::error::{Error, Operation};
+use crate::error::Error;
 use crate::metrics::Metrics;
+use crate::operation::Operation;
 use crate::reconfig::{
     self, Departure, FinalizeError, ForgetError, LevelChange, PlannedDeparture, ReconfigError,
     Successor,
 };
-use crate::session::{Context, KnownDomain, STATUS_PATIENCE, Session};
+use crate::session::{Context, Deadline, KnownDomain, STATUS_PATIENCE, Session};
 use crate::trust::Trust;
 use areo_core::config::Configuration;
 use areo_core::manager;
@@ -87,6 +88,20 @@ impl Client {
         self.session.cluster().id
     }
 
+    /// Runs an operation that asks the root domain, which knows servers and domains.
+    async fn run<T, F>(
+        &self,
+        operation: Operation,
+        work: impl FnOnce(Context) -> F + Send + 'static,
+    ) -> T
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + 'static,
+    {
+        let root = Domain::new(self.session.clone(), self.session.cluster().root.clone());
+        root.run(Deadline::Timeout, operation, None, work).await
+    }
+
     /// Makes versions that this client writes from now on begin with the number of the hardware on which it runs, in place of a random one, and with
     /// how often this was called for that hardware, which is returned. For people who read versions. Of two programs that run at a time each needs a
     /// number of hardware of its own.
@@ -101,9 +116,7 @@ impl Client {
                 let id = started.map_err(|error| context.write_error(&error))?;
                 Ok(u32::try_from(id.0 & u64::from(u32::MAX)).expect("half of it"))
             };
-            self.session
-                .run_on_root(Operation::Reincarnate, start)
-                .await
+            self.run(Operation::Reincarnate, start).await
         })
     }
 
@@ -118,11 +131,7 @@ impl Client {
             manager::check_domain_name(name)?;
             let wanted = name.to_owned();
             let find = move |context| async move { find_domain(&context, &wanted).await };
-            match self
-                .session
-                .run_on_root(Operation::FindDomain, find)
-                .await?
-            {
+            match self.run(Operation::FindDomain, find).await? {
                 Some(configuration) => Ok(self.handle(name, configuration)),
                 None => Err(Error::NotFound {
                     domain: name.into(),
@@ -145,7 +154,7 @@ impl Client {
                 context.find_root().await;
                 context.latest()
             };
-            let latest = self.session.run_on_root(Operation::FindDomain, find).await;
+            let latest = self.run(Operation::FindDomain, find).await;
             Domain::new(self.session.clone(), KnownDomain::new(None, latest))
         })
     }
@@ -165,7 +174,7 @@ impl Client {
             let new = name.to_owned();
             let create =
                 move |context| async move { create_domain(&context, &new, &options).await };
-            let created = self.session.run_on_root(Operation::CreateDomain, create);
+            let created = self.run(Operation::CreateDomain, create);
             Ok(self.handle(name, created.await?))
         })
     }
@@ -180,9 +189,7 @@ impl Client {
             manager::check_domain_name(name)?;
             let name = name.to_owned();
             let remove = move |context| async move { remove_domain(&context, &name).await };
-            self.session
-                .run_on_root(Operation::RemoveDomain, remove)
-                .await
+            self.run(Operation::RemoveDomain, remove).await
         })
     }
 
@@ -230,7 +237,7 @@ impl Client {
                 let info = |(name, c): &(String, Arc<Configuration>)| names.domain(name, c);
                 Ok(domains.iter().map(info).collect())
             };
-            self.session.run_on_root(Operation::ListDomains, list).await
+            self.run(Operation::ListDomains, list).await
         })
     }
 
@@ -241,7 +248,7 @@ impl Client {
     pub fn servers(&self) -> BoxFuture<'_, Result<Vec<ServerInfo>, Error>> {
         Box::pin(async move {
             let list = |context: Context| async move { Ok(context.servers().await?.sorted()) };
-            self.session.run_on_root(Operation::ListServers, list).await
+            self.run(Operation::ListServers, list).await
         })
     }
 
@@ -256,7 +263,7 @@ impl Client {
                 let gone = gone(&context, &names).await;
                 Ok(create::candidates(&names, &gone))
             };
-            self.session.run_on_root(Operation::ListServers, list).await
+            self.run(Operation::ListServers, list).await
         })
     }
 
@@ -276,7 +283,7 @@ impl Client {
                 let domains = list_domains(&context, None).await?;
                 reconfig::departures(&context, domains, &server, &successor).await
             };
-            let planned = self.session.run_on_root(Operation::ListDomains, plan);
+            let planned = self.run(Operation::ListDomains, plan);
             let handle = |planned: PlannedDeparture| {
                 let known = KnownDomain::new(planned.name.clone(), planned.known.clone());
                 planned.of(Domain::new(self.session.clone(), known))
@@ -323,7 +330,7 @@ impl Client {
                 let domains = list_domains(&context, None).await?;
                 reconfig::mark_leaving(&context, domains, &server, is_leaving).await
             };
-            self.session.run_on_root(Operation::Reconfigure, mark).await
+            self.run(Operation::Reconfigure, mark).await
         })
     }
 
@@ -334,13 +341,13 @@ impl Client {
     /// [`FinalizeError`].
     pub fn finalize(&self) -> BoxFuture<'_, Result<LevelChange, FinalizeError>> {
         let finalize = |context: Context| async move { reconfig::finalize(&context).await };
-        Box::pin(self.session.run_on_root(Operation::Reconfigure, finalize))
+        Box::pin(self.run(Operation::Reconfigure, finalize))
     }
 
     /// The level up to which the cluster is finalized, as far as this client has heard; a message is sent to no server.
     pub fn level(&self) -> BoxFuture<'_, u32> {
         let look = |context: Context| async move { context.cluster().names().levels().finalized };
-        Box::pin(self.session.run_on_root(Operation::ListServers, look))
+        Box::pin(self.run(Operation::ListServers, look))
     }
 
     /// One sentence with the remedy, if the root domain tolerates no crash: while one of its members is away, no domain can be found,
@@ -352,7 +359,7 @@ impl Client {
                 context.refresh().await;
                 status::root_warning(&context)
             };
-            self.session.run_on_root(Operation::ListServers, look).await
+            self.run(Operation::ListServers, look).await
         })
     }
 
@@ -371,9 +378,7 @@ impl Client {
                 let domains = list_domains(&context, None).await?;
                 reconfig::forget(&context, domains, &server).await
             };
-            self.session
-                .run_on_root(Operation::Reconfigure, forget)
-                .await
+            self.run(Operation::Reconfigure, forget).await
         })
     }
 
@@ -387,7 +392,7 @@ impl Client {
         Box::pin(async move {
             let patience = self.timeout().min(patience);
             let ask = move |context| async move { status::status(&context, patience).await };
-            self.session.run_on_root(Operation::ListDomains, ask).await
+            self.run(Operation::ListDomains, ask).await
         })
     }
 

@@ -2,12 +2,15 @@
 //! [objects](crate::objects), [streams](crate::stream), files, sweeps and changes of its configuration.
 
 use crate::cluster::{ConfigurationInfo, Names};
-use crate::error::{Error, Invalid, Operation};
+use crate::error::{Error, Invalid};
 use crate::metrics::Metrics;
+use crate::operation::Operation;
 use crate::reconfig_kind::ReconfigKind;
 use crate::session::{Context, Deadline, KnownDomain, RunningJob, Session, Subject};
+use crate::span;
 use crate::statistics::Statistics;
 use areo_core::object::Name;
+use areo_core::span::{ErrorType, watch};
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -36,10 +39,10 @@ impl fmt::Debug for Domain {
 }
 
 impl Domain {
-    pub(crate) fn new(session: Session, known: KnownDomain) -> Domain {
+    pub(crate) fn new(session: Session, known: impl Into<Arc<KnownDomain>>) -> Domain {
         Domain {
             session,
-            known: Arc::new(known),
+            known: known.into(),
             statistics: None,
             keeps_replaced: false,
         }
@@ -118,7 +121,24 @@ impl Domain {
         self.session.cluster().names()
     }
 
-    /// Starts an operation on the network thread. It goes on until it ends or the returned future is dropped. After its
+    /// Runs an operation of a caller on this key: in its span, and counted by how it ends and after how long. Dropping the future
+    /// gives the operation up. The work does nothing before it is polled, so that all of it is in the span.
+    pub(crate) async fn operate<T, E: ErrorType>(
+        &self,
+        operation: Operation,
+        key: &str,
+        work: impl Future<Output = Result<T, E>> + Unpin,
+    ) -> Result<T, E> {
+        let running = self.metrics().begin(operation);
+        let ended = match span::of(operation, key) {
+            Some(span) => watch!(span, work),
+            None => work.await,
+        };
+        running.end(&ended);
+        ended
+    }
+
+    /// Starts a step of an operation on the network thread. It goes on until it ends or the returned future is dropped. After its
     /// end the domain knows where it went, and the statistics have its cost. `name`: the object or the file that it is about.
     pub(crate) fn run<T, F>(
         &self,
@@ -138,18 +158,19 @@ impl Domain {
             domain: domain.clone(),
             name: name.into(),
         };
-        self.session
-            .run(subject, deadline, move |mut context| async move {
-                if keeps_replaced {
-                    context.client = context.client.keeping_replaced();
-                }
-                let client = context.client.clone();
-                let result = work(context).await;
-                domain.note_latest(&client);
-                if let Some(statistics) = statistics {
-                    statistics.add(client.env.counts());
-                }
-                result
-            })
+        let context = self.session.context(subject, deadline);
+        self.session.thread().run(move |world| async move {
+            let mut context = context(world);
+            if keeps_replaced {
+                context.client = context.client.keeping_replaced();
+            }
+            let client = context.client.clone();
+            let result = work(context).await;
+            domain.note_latest(&client);
+            if let Some(statistics) = statistics {
+                statistics.add(client.env.counts());
+            }
+            result
+        })
     }
 }

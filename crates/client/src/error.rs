@@ -1,6 +1,7 @@
 //! The errors of operations.
 
 use crate::object::Object;
+use crate::operation::Operation;
 use crate::shape::Shape;
 use areo_core::config::{Configuration, ServerId};
 use areo_core::error::{AnswerCount, DeciderError, Response, Unavailable};
@@ -101,67 +102,6 @@ pub enum Error {
         /// The reason why the operation is refused.
         reason: Invalid,
     },
-}
-
-/// An operation, for sentences.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Operation {
-    /// A write of an object.
-    Put,
-    /// A read of an object.
-    Get,
-    /// A read of an object's metadata.
-    Stat,
-    /// A deletion of an object.
-    Delete,
-    /// A listing of objects.
-    List,
-    /// Looking a domain up by its name.
-    FindDomain,
-    /// The creation of a domain.
-    CreateDomain,
-    /// The removal of a domain.
-    RemoveDomain,
-    /// A listing of the domains.
-    ListDomains,
-    /// Asking which servers there are.
-    ListServers,
-    /// Asking which configurations a domain has.
-    ReadSequence,
-    /// Changing the configuration of a domain.
-    Reconfigure,
-    /// Looking for blocks that no object needs.
-    Sweep,
-    /// Bringing objects to all members.
-    Repair,
-    /// Taking the number of a start on some hardware.
-    Reincarnate,
-}
-
-impl Operation {
-    /// True if it changes stored data.
-    pub fn writes(self) -> bool {
-        matches!(
-            self,
-            Operation::Put
-                | Operation::Delete
-                | Operation::CreateDomain
-                | Operation::RemoveDomain
-                | Operation::Reconfigure
-                | Operation::Reincarnate
-        )
-    }
-
-    /// A noun for the effect that may have happened if the outcome is unknown.
-    fn noun(self) -> &'static str {
-        match self {
-            Operation::Delete => "delete",
-            Operation::CreateDomain => "creation",
-            Operation::RemoveDomain => "removal",
-            Operation::Reconfigure => "change",
-            _ => "write",
-        }
-    }
 }
 
 /// A quorum call that was not decided in time.

@@ -37,10 +37,9 @@ pub use pull::{PullOptions, PullReport};
 pub use push::{PushOptions, PushReport};
 
 use crate::domain::Domain;
-use crate::error::{Error, Invalid, Operation};
-use crate::metrics::{CountedOperation, counted};
+use crate::error::{Error, Invalid};
+use crate::operation::Operation;
 use crate::session::{Context, Deadline, RunningJob};
-use crate::span;
 use crate::view;
 use areo_core::fragment::block;
 use areo_core::fragment::file::{Block, Chain};
@@ -210,43 +209,36 @@ impl File {
     ///
     /// # Errors
     /// [`FileError`].
-    pub fn blocks(&self) -> BoxFuture<'_, Result<Vec<BlockInfo>, FileError>> {
-        Box::pin(async move {
+    pub async fn blocks(&self) -> Result<Vec<BlockInfo>, FileError> {
+        let read = Box::pin(async {
             let read = |context: Context| async move {
-                let span = span::file_read(context.name().key());
-                let chain = span::watch!(span, walk(&context, None))?;
+                let chain = walk(&context, None).await?;
                 Ok(chain.blocks.iter().map(BlockInfo::from).collect())
             };
-            counted!(
-                self.domain.metrics(),
-                CountedOperation::FileRead,
-                self.run(Operation::Get, read)
-            )
-        })
+            self.run(Operation::FileRead, read).await
+        });
+        self.domain
+            .operate(Operation::FileRead, self.name(), read)
+            .await
     }
 
     /// Removes the file with its blocks; returns the version of its tombstone.
     ///
     /// # Errors
     /// [`FileError`]. After [`Error::Unknown`] it may be gone.
-    pub fn remove(&self) -> BoxFuture<'_, Result<Version, FileError>> {
-        Box::pin(async move {
+    pub async fn remove(&self) -> Result<Version, FileError> {
+        let remove = Box::pin(async {
             let remove = |context: Context| async move {
-                let name = context.name();
-                let remove = async {
-                    match context.file().remove().await {
-                        Ok(version) => Ok(version),
-                        Err(error) => Err(missing_or(&context, error).await),
-                    }
-                };
-                span::watch!(span::file_remove(name.key()), remove)
+                match context.file().remove().await {
+                    Ok(version) => Ok(version),
+                    Err(error) => Err(missing_or(&context, error).await),
+                }
             };
-            counted!(
-                self.domain.metrics(),
-                CountedOperation::FileRemove,
-                self.run(Operation::Delete, remove)
-            )
-        })
+            self.run(Operation::FileRemove, remove).await
+        });
+        self.domain
+            .operate(Operation::FileRemove, self.name(), remove)
+            .await
     }
 }
 

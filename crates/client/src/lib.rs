@@ -18,26 +18,6 @@
 //! operation ends within its deadline as done, as [`Error::Unavailable`] (nothing was written) or as [`Error::Unknown`] (it
 //! may have been written). [`blocking::wait`] runs an operation without async.
 //!
-//! | to | call |
-//! |---|---|
-//! | connect | [`Client::connect`] with addresses or [`ConnectOptions`]; [`Client::close`] sends off what waits |
-//! | find, create, list and remove domains | [`Client::domain`], [`Client::create_domain`] with [`DomainOptions`], [`Client::domains`], [`Client::remove_domain`] |
-//! | look at servers | [`Client::servers`], [`Client::status`], [`Client::departures`], [`Client::forget_server`] |
-//! | write, read, delete | [`Domain::put`], [`Domain::put_with`], [`Domain::get`], [`Domain::stat`], [`Domain::delete`], [`Domain::delete_many`] |
-//! | write on a condition, one winner (conditional domains) | [`Domain::has_one_winner`], [`Domain::compare_and_put`], [`Domain::compare_and_delete`], [`Domain::update`] |
-//! | write on a condition, weak (coverable) | [`Domain::write_if`], [`Domain::delete_if`] |
-//! | stream large values | [`Domain::put_stream`], [`Domain::get_stream`], [`Domain::get_range`], [`Domain::get_to`]; [`ObjectStream::into_stream`], [`ObjectStream::into_reader`] |
-//! | write a value in parts, by several clients | [`Domain::begin_parts`], [`Domain::put_part`], [`Domain::publish_parts`], [`Domain::abort_parts`] |
-//! | keep records of uploads in progress | [`Domain::put_record`], [`Domain::get_record`], [`Domain::delete_record`], [`Domain::list_records`] |
-//! | compare a local value with an object | [`checksum_of`] and [`Metadata::checksum`] of [`Domain::stat`] |
-//! | list | [`Domain::list_all`], [`Domain::list`] by pages, [`Domain::list_with`] with common prefixes |
-//! | edit files that many people share | [`Domain::file`], [`Domain::files`] |
-//! | see where elements are, and what an operation costs | [`Domain::inspect`], [`Domain::measured`] |
-//! | change a domain | [`Domain::plan`], [`Domain::reconfigure`] with a [`Change`], [`Domain::resume`], [`Domain::sequence`], [`Domain::graph`] |
-//! | repair, and remove blocks that nothing needs | [`Domain::redundancy`], [`Domain::repair`], [`Domain::sweep`], [`Domain::orphans`] |
-//! | make tokens and keys, rotate the CA, read the audit | [`Client::trust`] |
-//! | count and trace | [`Client::metrics`], [`Client::traffic`], [`Client::awaited`], [`ConnectOptions`] |
-//!
 //! [`Client`] and [`Domain`] are cheap to clone and are shared between threads. Infos, statuses, plans and pages implement
 //! `serde::Serialize` with the keys of `areo --json`. The algorithms are those of `areo_core`: `dsm::atomic` for objects,
 //! `dsm::listing` for listings, `consensus::paxos` for the names of domains.
@@ -69,6 +49,7 @@ pub mod file;
 pub mod fuzzing;
 mod metrics;
 mod object;
+mod operation;
 #[cfg(feature = "files")]
 pub mod place;
 mod reconfig;
@@ -106,7 +87,7 @@ pub use connect::{Access, Attempt, ConnectError, ConnectOptions, DEFAULT_TIMEOUT
 pub use create::{CreateDomainError, DomainOptions};
 pub use domain::Domain;
 pub use error::{
-    Damage, Error, ForkBranch, Invalid, LostObject, NoQuorum, Obstacle, Operation, ServerOutcome,
+    Damage, Error, ForkBranch, Invalid, LostObject, NoQuorum, Obstacle, ServerOutcome,
 };
 pub use metrics::Metrics;
 pub use object::{
@@ -114,6 +95,7 @@ pub use object::{
     Page, Placement, PutOptions,
 };
 pub use objects::{RecordEntry, RecordName, RecordPage, RecordsAfter};
+pub use operation::Operation;
 pub use reconfig::{
     Change, Contradiction, DapKind, Departure, FinalizeError, ForgetError, LevelChange, Plan,
     Progress, ReconfigError, ReconfigOutcome, Successor, Transferred, UnreachableServer,

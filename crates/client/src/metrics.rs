@@ -2,6 +2,7 @@
 //!
 //! No label names a key, an object or a writer: they come from closed lists, or name a server. Operations add to atomics, and lock nothing.
 
+use crate::operation::Operation;
 use areo_core::reconfig::transfer::Progress;
 use areo_core::span::{CANCELLED, ErrorType};
 use areo_net::metrics::{Adding, Calls, Peers, text};
@@ -9,40 +10,6 @@ use prometheus::{Histogram, IntCounter, IntCounterVec, Registry};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
-
-/// An operation of a caller; the label `operation`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum CountedOperation {
-    Put,
-    WriteIf,
-    Get,
-    Stat,
-    Delete,
-    List,
-    Sweep,
-    Reconfigure,
-    FilePush,
-    FilePull,
-    FileRead,
-    FileRemove,
-}
-
-impl CountedOperation {
-    const ALL: [(CountedOperation, &'static str); 12] = [
-        (CountedOperation::Put, "put"),
-        (CountedOperation::WriteIf, "write_if"),
-        (CountedOperation::Get, "get"),
-        (CountedOperation::Stat, "stat"),
-        (CountedOperation::Delete, "delete"),
-        (CountedOperation::List, "list"),
-        (CountedOperation::Sweep, "sweep"),
-        (CountedOperation::Reconfigure, "reconfigure"),
-        (CountedOperation::FilePush, "file_push"),
-        (CountedOperation::FilePull, "file_pull"),
-        (CountedOperation::FileRead, "file_read"),
-        (CountedOperation::FileRemove, "file_remove"),
-    ];
-}
 
 /// The outcomes of operations; values of the label `outcome`. Those that fail say it in the words of their spans.
 const OUTCOMES: [&str; 15] = [
@@ -75,8 +42,8 @@ struct Counters {
     peers: Peers,
     operations: IntCounterVec,
     /// Counters of outcomes that happened before: nothing is looked up for an operation.
-    ended: [[OnceLock<IntCounter>; OUTCOMES.len()]; CountedOperation::ALL.len()],
-    seconds: [Histogram; CountedOperation::ALL.len()],
+    ended: [[OnceLock<IntCounter>; OUTCOMES.len()]; Operation::COUNTED.len()],
+    seconds: [Histogram; Operation::COUNTED.len()],
     large: Transfer,
     file: Transfer,
     reconfiguration: Reconfiguration,
@@ -125,7 +92,7 @@ impl Metrics {
             "Operations that ended, by how they did; cancelled: the caller did not wait for the end.",
             &["operation", "outcome"],
         );
-        let ended = CountedOperation::ALL.map(|(_, kind)| {
+        let ended = Operation::COUNTED.map(|(_, kind)| {
             OUTCOMES.map(|outcome| match outcome {
                 // There from the first look on.
                 OK => OnceLock::from(operations.with_label_values(&[kind, OK])),
@@ -142,7 +109,7 @@ impl Metrics {
             ),
             ended,
             operations,
-            seconds: CountedOperation::ALL.map(|(_, kind)| seconds.with_label_values(&[kind])),
+            seconds: Operation::COUNTED.map(|(_, kind)| seconds.with_label_values(&[kind])),
             large: bytes(
                 "areo_client_large_bytes_total",
                 "Bytes of values in blocks, as their blocks came or went.",
@@ -198,7 +165,12 @@ impl Metrics {
     }
 
     /// Counts an operation that begins.
-    pub(crate) fn begin(&self, kind: CountedOperation) -> OperationGauge {
+    pub(crate) fn begin(&self, kind: Operation) -> OperationGauge {
+        let counted = Operation::COUNTED.get(kind as usize);
+        assert!(
+            counted.is_some_and(|(counted, _)| *counted == kind),
+            "only operations with a word in metrics are counted"
+        );
         OperationGauge {
             metrics: self.clone(),
             kind,
@@ -242,7 +214,7 @@ impl Reconfiguration {
 /// An operation under way. Dropped, it has ended.
 pub(crate) struct OperationGauge {
     metrics: Metrics,
-    kind: CountedOperation,
+    kind: Operation,
     begun: Instant,
     outcome: &'static str,
 }
@@ -258,7 +230,7 @@ impl Drop for OperationGauge {
     fn drop(&mut self) {
         let (counters, kind) = (&self.metrics.0, self.kind as usize);
         counters.seconds[kind].observe(self.begun.elapsed().as_secs_f64());
-        let labels = [CountedOperation::ALL[kind].1, self.outcome];
+        let labels = [Operation::COUNTED[kind].1, self.outcome];
         let counter = || counters.operations.with_label_values(&labels);
         match OUTCOMES.iter().position(|word| *word == self.outcome) {
             Some(outcome) => counters.ended[kind][outcome].get_or_init(counter).inc(),
@@ -266,19 +238,6 @@ impl Drop for OperationGauge {
         }
     }
 }
-
-/// Counts an operation: how it ends, and after how long. A macro and no function: a future that is handed on takes its room
-/// twice.
-macro_rules! counted {
-    ($metrics:expr, $kind:expr, $work:expr) => {{
-        let running = $metrics.begin($kind);
-        let ended = $work.await;
-        running.end(&ended);
-        ended
-    }};
-}
-
-pub(crate) use counted;
 
 #[cfg(test)]
 mod tests;

@@ -7,8 +7,9 @@
 use crate::choice::InvalidChoice;
 use crate::cluster::{ConfigurationGraph, ConfigurationInfo, Edge, Health, Names, SequenceEntry};
 use crate::domain::Domain;
-use crate::error::{Error, LostObject, NoQuorum, Operation};
-use crate::metrics::{CountedOperation, Metrics, counted};
+use crate::error::{Error, LostObject, NoQuorum};
+use crate::metrics::Metrics;
+use crate::operation::Operation;
 use crate::session::{Context, Deadline, STATUS_PATIENCE};
 use areo_core::config::{Configuration, Descriptor};
 use areo_core::dap;
@@ -189,7 +190,7 @@ impl Domain {
         progress: impl Fn(Progress) + Send + 'static,
     ) -> Result<ReconfigOutcome, ReconfigError> {
         let made = self.reconfigure_telling(change.clone(), Box::new(progress));
-        counted!(self.metrics(), CountedOperation::Reconfigure, made)
+        self.operate(Operation::Reconfigure, "", made).await
     }
 
     fn reconfigure_telling(
@@ -212,7 +213,7 @@ impl Domain {
         progress: impl Fn(Progress) + Send + 'static,
     ) -> Result<Option<ConfigurationInfo>, ReconfigError> {
         let resumed = self.resume_telling(Box::new(progress));
-        counted!(self.metrics(), CountedOperation::Reconfigure, resumed)
+        self.operate(Operation::Reconfigure, "", resumed).await
     }
 
     fn resume_telling(

@@ -2,7 +2,8 @@
 //! (`areo_core::dsm::redundancy`). Servers do the second themselves; this is for people who do not want to wait.
 
 use crate::domain::Domain;
-use crate::error::{Error, Operation};
+use crate::error::Error;
+use crate::operation::Operation;
 use crate::session::{Context, Deadline};
 use crate::view;
 use areo_core::config::Configuration;

@@ -15,14 +15,13 @@ pub(crate) use domain::KnownDomain;
 pub(crate) use thread::{RunningJob, World};
 
 use crate::connect::{ConnectError, ConnectOptions};
-use crate::error::Operation;
 use crate::metrics::Metrics;
+use crate::operation::Operation;
 use areo_core::limits;
 use areo_core::object::Name;
 use areo_net::Traffic;
 use areo_net::pool::{IDLE_BYTES, Pool};
 use futures_util::future::BoxFuture;
-use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -169,60 +168,30 @@ impl Session {
         &self.shared.cluster
     }
 
-    /// Runs an operation that asks the root domain, which knows servers and domains.
-    pub(crate) async fn run_on_root<T, F>(
-        &self,
-        operation: Operation,
-        work: impl FnOnce(Context) -> F + Send + 'static,
-    ) -> T
-    where
-        T: Send + 'static,
-        F: Future<Output = T> + 'static,
-    {
-        let subject = Subject {
-            operation,
-            domain: self.shared.cluster.root.clone(),
-            name: None,
-        };
-        self.run(subject, Deadline::Timeout, work).await
+    /// The thread that runs operations.
+    pub(crate) fn thread(&self) -> &Thread {
+        &self.shared.thread
     }
 
-    /// Starts an operation on the network thread. It goes on until it ends or the returned future is dropped.
-    pub(crate) fn run<T, F>(
+    /// Makes the context of an operation, on the network thread. The deadline counts from now.
+    pub(crate) fn context(
         &self,
         subject: Subject,
         deadline: Deadline,
-        work: impl FnOnce(Context) -> F + Send + 'static,
-    ) -> RunningJob<T>
-    where
-        T: Send + 'static,
-        F: Future<Output = T> + 'static,
-    {
+    ) -> impl FnOnce(Rc<World>) -> Context + Send + 'static {
         let (cluster, timeout) = (self.shared.cluster.clone(), self.timeout);
         let limits = OperationLimits {
             timeout,
             window_bytes: self.window_bytes,
         };
         let called = Instant::now();
-        self.shared.thread.run(move |world| {
+        move |world| {
             let env = match deadline {
                 Deadline::Timeout => world.network.env(timeout.saturating_sub(called.elapsed())),
                 Deadline::Idle => world.network.patient_env(timeout),
             };
-            work(Context::new(world, cluster, subject, limits, env))
-        })
-    }
-
-    /// Does something on the network thread that is no operation on objects.
-    pub(crate) async fn on_network<T, F>(
-        &self,
-        work: impl FnOnce(Rc<World>) -> F + Send + 'static,
-    ) -> T
-    where
-        T: Send + 'static,
-        F: Future<Output = T> + 'static,
-    {
-        self.shared.thread.run(work).await
+            Context::new(world, cluster, subject, limits, env)
+        }
     }
 
     /// The traffic with servers so far.

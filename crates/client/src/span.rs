@@ -1,7 +1,8 @@
 //! Spans of what takes many operations on objects: values in blocks, sweeps, files.
 
+use crate::operation::Operation;
 use areo_core::span;
-pub(crate) use areo_core::span::{CANCELLED, read};
+pub(crate) use areo_core::span::CANCELLED;
 use tracing::{Span, debug_span, field};
 
 /// [`span::watch`] for work that is large and takes long: the future is boxed.
@@ -26,6 +27,23 @@ macro_rules! of {
     };
 }
 
+/// The span of an operation on this key that consists of several steps. The shared memory makes those of the others.
+pub(crate) fn of(operation: Operation, key: &str) -> Option<Span> {
+    match operation {
+        Operation::Get => Some(debug_span!(
+            span::READ,
+            key,
+            tag = field::Empty,
+            bytes = field::Empty,
+            error.type = field::Empty
+        )),
+        Operation::FilePull | Operation::FileRead => Some(of!(span::FILE_READ, key)),
+        Operation::FilePush => Some(of!(span::FILE_UPDATE, key)),
+        Operation::FileRemove => Some(of!(span::FILE_REMOVE, key)),
+        _ => None,
+    }
+}
+
 /// A write of this object in blocks.
 pub(crate) fn upload(key: &str) -> Span {
     of!(span::UPLOAD, key)
@@ -43,21 +61,6 @@ pub(crate) fn sweep(aside: bool) -> Span {
         aside = aside.then_some(true),
         error.type = field::Empty
     )
-}
-
-/// A read of this file.
-pub(crate) fn file_read(name: &str) -> Span {
-    of!(span::FILE_READ, name)
-}
-
-/// A write of what changed in this file.
-pub(crate) fn file_update(name: &str) -> Span {
-    of!(span::FILE_UPDATE, name)
-}
-
-/// A removal of this file.
-pub(crate) fn file_remove(name: &str) -> Span {
-    of!(span::FILE_REMOVE, name)
 }
 
 /// Cutting a local file.

@@ -13,8 +13,8 @@ mod whole;
 
 use crate::domain::Domain;
 use crate::error::{Error, Invalid};
-use crate::metrics::{CountedOperation, counted};
 use crate::object::{Metadata, Object, PutOptions};
+use crate::operation::Operation;
 use areo_core::dsm::conditional::Condition;
 use areo_core::limits;
 use areo_core::object::Name;
@@ -24,6 +24,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::future::BoxFuture;
 use std::io;
 use std::ops::{Bound, Range, RangeBounds};
+use std::pin::pin;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
@@ -91,11 +92,8 @@ impl Domain {
         source: impl AsyncRead + Unpin,
         options: PutOptions,
     ) -> Result<Version, StreamError> {
-        counted!(
-            self.metrics(),
-            CountedOperation::Put,
-            self.write_stream(key, source, options, None, |_, options| options)
-        )
+        let put = pin!(self.write_stream(key, source, options, None, |_, options| options));
+        self.operate(Operation::Put, key, put).await
     }
 
     /// Writes an object from a source that is described only once it has ended, as a checksum does. With a condition the domain must be
@@ -113,18 +111,15 @@ impl Domain {
         condition: Option<Condition>,
         describe: impl FnOnce(S, PutOptions) -> PutOptions,
     ) -> Result<Version, StreamError> {
-        let counted_as = match condition {
+        let operation = match condition {
             Some(_) => {
                 self.require_one_winner()?;
-                CountedOperation::WriteIf
+                Operation::WriteIf
             }
-            None => CountedOperation::Put,
+            None => Operation::Put,
         };
-        counted!(
-            self.metrics(),
-            counted_as,
-            self.write_stream(key, source, options, condition, describe)
-        )
+        let put = pin!(self.write_stream(key, source, options, condition, describe));
+        self.operate(operation, key, put).await
     }
 
     pub(crate) async fn write_stream<S: AsyncRead + Unpin>(
@@ -142,7 +137,7 @@ impl Domain {
         let mut next = read_block(&mut source, block_bytes).await?;
         if next.is_empty() {
             let options = described(&options, |options| describe(source, options));
-            return Ok(self.write(name, first, options, condition).await?);
+            return Ok(self.write(Ok(name), first, options, condition).await?);
         }
         let mut upload = Upload::begin(self, name, &options, condition)?;
         upload.push(first).await?;
@@ -204,7 +199,7 @@ impl Domain {
         wanted: Result<Wanted, Error>,
     ) -> BoxFuture<'a, Result<ObjectStream, Error>> {
         Box::pin(async move {
-            let running = self.metrics().begin(CountedOperation::Get);
+            let running = self.metrics().begin(Operation::Get);
             let open = async { ObjectStream::open(self, Name::user(key)?, wanted?).await };
             match open.await {
                 Ok(stream) => Ok(stream.counted(running)),

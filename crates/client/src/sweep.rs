@@ -2,9 +2,9 @@
 //! (`areo_core::fragment::sweep`).
 
 use crate::domain::Domain;
-use crate::error::{Error, Operation};
-use crate::metrics::{CountedOperation, counted};
+use crate::error::Error;
 use crate::object::now_ms;
+use crate::operation::Operation;
 use crate::session::{Context, Deadline};
 use crate::span;
 use areo_core::dsm::sweep::Ages;
@@ -140,11 +140,8 @@ impl Domain {
     /// # Errors
     /// [`Error::Unavailable`]; what was removed by then stays removed.
     pub async fn sweep(&self, options: SweepOptions) -> Result<SweepReport, Error> {
-        counted!(
-            self.metrics(),
-            CountedOperation::Sweep,
-            self.go_over(Some(options))
-        )
+        self.operate(Operation::Sweep, "", self.go_over(Some(options)))
+            .await
     }
 
     /// The findings that [`Domain::sweep`] would have; removes nothing.

@@ -297,7 +297,7 @@ impl Trust {
     pub fn roots(&self) -> BoxFuture<'_, Option<Roots>> {
         Box::pin(async move {
             let known = |world: Rc<World>| async move { world.network.tls()?.roots() };
-            self.session.on_network(known).await
+            self.session.thread().run(known).await
         })
     }
 
@@ -329,7 +329,7 @@ impl Trust {
         Box::pin(async move {
             let timeout = self.session.timeout();
             let asking = move |world: Rc<World>| ask_servers(world, servers, ask, timeout);
-            self.session.on_network(asking).await
+            self.session.thread().run(asking).await
         })
     }
 }

@@ -45,6 +45,7 @@ const CLIENT: Layers = Layers {
     ground: &[
         "experimental",
         "metrics",
+        "operation",
         "place",
         "reconfig_kind",
         "shape",

@@ -3,7 +3,7 @@
 use super::chunking::Chunking;
 use super::error::FileError;
 use super::{File, push, walk};
-use crate::error::Operation;
+use crate::operation::Operation;
 use crate::session::Context;
 use crate::view;
 use areo_core::fragment::file::Block;

@@ -4,8 +4,8 @@ use super::base::Base;
 use super::chunking;
 use super::error::{FileError, damaged, explain, local};
 use super::{File, Progress, walk};
-use crate::error::Operation;
-use crate::metrics::{CountedOperation, Metrics, counted};
+use crate::metrics::Metrics;
+use crate::operation::Operation;
 use crate::place::{self, Place};
 use crate::session::Context;
 use crate::span;
@@ -67,7 +67,9 @@ impl File {
     ) -> Result<PullReport, FileError> {
         let local = (path.to_owned(), base.cloned());
         let pulled = self.pull_telling(local, options, Box::new(progress));
-        counted!(self.domain.metrics(), CountedOperation::FilePull, pulled)
+        self.domain
+            .operate(Operation::FilePull, self.name(), pulled)
+            .await
     }
 
     fn pull_telling(
@@ -77,10 +79,9 @@ impl File {
         progress: Box<dyn Fn(Progress) + Send>,
     ) -> BoxFuture<'_, Result<PullReport, FileError>> {
         let pull = move |context: Context| async move {
-            let pull = pull(&context, &path, base, options, &progress);
-            span::watch!(span::file_read(context.name().key()), pull)
+            pull(&context, &path, base, options, &progress).await
         };
-        Box::pin(self.run(Operation::Get, pull))
+        Box::pin(async move { self.run(Operation::FilePull, pull).await })
     }
 
     /// Hands the content to `sink`, in order, in pieces, on the client's own thread. Each block is read atomically, the file
@@ -93,25 +94,24 @@ impl File {
         sink: impl FnMut(&Bytes) -> io::Result<()> + Send + 'static,
     ) -> Result<u64, FileError> {
         let read = self.read_into(Box::new(sink));
-        counted!(self.domain.metrics(), CountedOperation::FileRead, read)
+        self.domain
+            .operate(Operation::FileRead, self.name(), read)
+            .await
     }
 
     fn read_into(&self, sink: BoxedSink) -> BoxFuture<'_, Result<u64, FileError>> {
         let read = move |context: Context| async move {
-            let read = async {
-                let chain = walk(&context, None).await?;
-                span::record(chain.length(), chain.data().len());
-                let mut output = Output {
-                    write: sink,
-                    bytes: 0,
-                    metrics: context.metrics(),
-                };
-                deliver(&context, chain, &mut output).await?;
-                Ok(output.bytes)
+            let chain = walk(&context, None).await?;
+            span::record(chain.length(), chain.data().len());
+            let mut output = Output {
+                write: sink,
+                bytes: 0,
+                metrics: context.metrics(),
             };
-            span::watch!(span::file_read(context.name().key()), read)
+            deliver(&context, chain, &mut output).await?;
+            Ok(output.bytes)
         };
-        Box::pin(self.run(Operation::Get, read))
+        Box::pin(async move { self.run(Operation::FileRead, read).await })
     }
 }
 

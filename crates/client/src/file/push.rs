@@ -4,9 +4,10 @@ use super::base::Base;
 use super::chunking::{self, Chunking};
 use super::error::{Conflict, FileError, check_no_object, explain, local};
 use super::{File, Progress};
-use crate::error::{Error, Invalid, Operation};
-use crate::metrics::{CountedOperation, Metrics, counted};
+use crate::error::{Error, Invalid};
+use crate::metrics::Metrics;
 use crate::object::now_ms;
+use crate::operation::Operation;
 use crate::session::Context;
 use crate::span;
 use areo_core::fragment::file::{self as core_file, Chain};
@@ -77,7 +78,9 @@ impl File {
     ) -> Result<PushReport, FileError> {
         let local = (path.to_owned(), base.cloned());
         let pushed = self.push_telling(local, options, Box::new(progress));
-        counted!(self.domain.metrics(), CountedOperation::FilePush, pushed)
+        self.domain
+            .operate(Operation::FilePush, self.name(), pushed)
+            .await
     }
 
     fn push_telling(
@@ -95,10 +98,9 @@ impl File {
                 needs_base: options.needs_base,
                 progress: Rc::new(progress),
             };
-            let run = push.run(base.map(|base| base.chain));
-            span::watch!(span::file_update(context.name().key()), run)
+            push.run(base.map(|base| base.chain)).await
         };
-        Box::pin(self.run(Operation::Put, push))
+        Box::pin(async move { self.run(Operation::FilePush, push).await })
     }
 }
 

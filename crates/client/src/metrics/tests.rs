@@ -22,12 +22,10 @@ fn not_found() -> Result<(), Error> {
 #[test]
 fn operations_are_counted_by_kind_and_by_how_they_ended() {
     let metrics = Metrics::new();
-    metrics
-        .begin(CountedOperation::Get)
-        .end(&Ok::<_, Error>(()));
-    metrics.begin(CountedOperation::Get).end(&not_found());
-    metrics.begin(CountedOperation::Get).end(&not_found());
-    drop(metrics.begin(CountedOperation::FilePush));
+    metrics.begin(Operation::Get).end(&Ok::<_, Error>(()));
+    metrics.begin(Operation::Get).end(&not_found());
+    metrics.begin(Operation::Get).end(&not_found());
+    drop(metrics.begin(Operation::FilePush));
     assert_says(
         &metrics,
         &[
@@ -64,13 +62,13 @@ fn steps_of_reconfigurations_are_counted_with_what_they_moved() {
 fn the_number_of_series_is_bounded() {
     let metrics = Metrics::new();
     for outcome in OUTCOMES {
-        for (kind, _) in CountedOperation::ALL {
+        for (kind, _) in Operation::COUNTED {
             metrics.begin(kind).outcome = outcome;
         }
     }
     let series = |text: &str| text.lines().filter(|line| !line.starts_with('#')).count();
     let all = series(&metrics.text());
-    for (kind, _) in CountedOperation::ALL {
+    for (kind, _) in Operation::COUNTED {
         metrics.begin(kind).end(&not_found());
     }
     assert_eq!(series(&metrics.text()), all);
@@ -80,14 +78,14 @@ fn the_number_of_series_is_bounded() {
         .filter(|line| line.starts_with("areo_client_operations_total{"));
     assert_eq!(
         of_operations.count(),
-        CountedOperation::ALL.len() * OUTCOMES.len()
+        Operation::COUNTED.len() * OUTCOMES.len()
     );
 }
 
 /// The order of the labels is that of the kinds, by which they are found.
 #[test]
 fn every_kind_has_its_word() {
-    for (position, (kind, _)) in CountedOperation::ALL.iter().enumerate() {
+    for (position, (kind, _)) in Operation::COUNTED.iter().enumerate() {
         assert_eq!(*kind as usize, position);
     }
 }

@@ -3,9 +3,9 @@
 use super::placement::placement;
 use crate::checksum;
 use crate::domain::Domain;
-use crate::error::{Error, Invalid, Operation};
-use crate::metrics::{CountedOperation, counted};
+use crate::error::{Error, Invalid};
 use crate::object::{Entry, ListOptions, Metadata, Object, ObjectInfo, Page, PutOptions, now_ms};
+use crate::operation::Operation;
 use crate::session::{Context, Deadline};
 use crate::shape::Shape;
 use areo_core::dap::{FoundVersion, Scope};
@@ -13,12 +13,12 @@ use areo_core::dsm::listing;
 use areo_core::limits;
 use areo_core::manager::{DeleteError, Deletion};
 use areo_core::message::ListRequest;
-use areo_core::object::{Kind, Name};
-use areo_core::span::{self, watch};
+use areo_core::object::{InvalidKey, Kind, Name};
 use areo_core::tag::Tag as Version;
 use areo_trust::grant::Verb;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use std::pin::pin;
 use std::time::Duration;
 
 #[cfg(test)]
@@ -36,7 +36,8 @@ impl Domain {
     /// [`Error::Unknown`] if it may have been written; [`Error::Unavailable`], [`Error::Unauthorised`] and
     /// [`Error::Swept`] if it was not; [`Error::Invalid`] for a key over the limits.
     pub async fn put(&self, key: &str, value: impl Into<Bytes>) -> Result<Version, Error> {
-        self.put_with(key, value, PutOptions::default()).await
+        let put = self.write(Name::user(key), value.into(), PutOptions::default(), None);
+        self.operate(Operation::Put, key, put).await
     }
 
     /// Writes the object as [`Domain::put`] does, with a content type, metadata or blocks of another length.
@@ -49,9 +50,8 @@ impl Domain {
         value: impl Into<Bytes>,
         options: PutOptions,
     ) -> Result<Version, Error> {
-        let value = value.into();
-        let put = async { self.write(Name::user(key)?, value, options, None).await };
-        counted!(self.metrics(), CountedOperation::Put, put)
+        let put = self.write(Name::user(key), value.into(), options, None);
+        self.operate(Operation::Put, key, put).await
     }
 
     /// Reads the object: its newest version, whole, its checksum verified. One round if no write of it is under way. Of one
@@ -60,19 +60,16 @@ impl Domain {
     /// # Errors
     /// [`Error::NotFound`], [`Error::Unavailable`], [`Error::Corrupted`], [`Error::Unauthorised`], [`Error::Invalid`].
     pub async fn get(&self, key: &str) -> Result<Object, Error> {
-        counted!(self.metrics(), CountedOperation::Get, self.read_value(key))
+        self.operate(Operation::Get, key, self.read(Name::user(key)))
+            .await
     }
 
-    async fn read_value(&self, key: &str) -> Result<Object, Error> {
-        self.read_within(Name::user(key)?).await
-    }
-
-    pub(super) async fn read_within(&self, name: Name) -> Result<Object, Error> {
-        watch!(span::read(&name), self.read_newest(name))
-    }
-
-    fn read_newest(&self, name: Name) -> BoxFuture<'_, Result<Object, Error>> {
+    pub(super) fn read(
+        &self,
+        name: Result<Name, InvalidKey>,
+    ) -> BoxFuture<'_, Result<Object, Error>> {
         Box::pin(async move {
+            let name = name?;
             let read = |context: Context| async move {
                 let found = context.handle().read_within(context.name(), None).await;
                 found.map_err(|error| context.not_applied(&error))
@@ -132,11 +129,8 @@ impl Domain {
     /// # Errors
     /// As [`Domain::get`].
     pub async fn stat(&self, key: &str) -> Result<ObjectInfo, Error> {
-        counted!(
-            self.metrics(),
-            CountedOperation::Stat,
-            self.read_info(key, false)
-        )
+        self.operate(Operation::Stat, key, self.read_info(key, false))
+            .await
     }
 
     /// The information of [`Domain::stat`], with the version that each member holds
@@ -145,11 +139,8 @@ impl Domain {
     /// # Errors
     /// As [`Domain::get`].
     pub async fn inspect(&self, key: &str) -> Result<ObjectInfo, Error> {
-        counted!(
-            self.metrics(),
-            CountedOperation::Stat,
-            self.read_info(key, true)
-        )
+        self.operate(Operation::Stat, key, self.read_info(key, true))
+            .await
     }
 
     fn read_info<'a>(
@@ -203,13 +194,16 @@ impl Domain {
     /// # Errors
     /// [`Error::NotFound`] if there is none; otherwise as [`Domain::put`] and [`Domain::get`].
     pub async fn delete(&self, key: &str) -> Result<Version, Error> {
-        counted!(self.metrics(), CountedOperation::Delete, async {
-            self.write_tombstone(Name::user(key)?).await
-        })
+        let delete = self.write_tombstone(Name::user(key));
+        self.operate(Operation::Delete, key, delete).await
     }
 
-    pub(super) fn write_tombstone(&self, name: Name) -> BoxFuture<'_, Result<Version, Error>> {
+    pub(super) fn write_tombstone(
+        &self,
+        name: Result<Name, InvalidKey>,
+    ) -> BoxFuture<'_, Result<Version, Error>> {
         Box::pin(async move {
+            let name = name?;
             let metadata = Metadata {
                 written_at_ms: now_ms(),
                 ..Metadata::default()
@@ -257,11 +251,8 @@ impl Domain {
     /// # Errors
     /// As [`Domain::list`].
     pub async fn list_with(&self, options: ListOptions) -> Result<Page, Error> {
-        counted!(
-            self.metrics(),
-            CountedOperation::List,
-            self.read_page(options)
-        )
+        let listed = pin!(self.read_page(options));
+        self.operate(Operation::List, "", listed).await
     }
 
     async fn read_page(&self, options: ListOptions) -> Result<Page, Error> {

@@ -1,9 +1,9 @@
 //! Conditional writes with one winner, in domains that are conditional.
 
 use crate::domain::Domain;
-use crate::error::{Error, Invalid, LostObject, Operation};
-use crate::metrics::{CountedOperation, counted};
+use crate::error::{Error, Invalid, LostObject};
 use crate::object::{Metadata, Object, PutOptions, now_ms};
+use crate::operation::Operation;
 use crate::session::{Context, Deadline};
 use crate::stream::{StreamError, version_conflict};
 use areo_core::dsm::conditional::Condition;
@@ -12,6 +12,7 @@ use areo_core::object::Name;
 use areo_core::tag::{ClientId, Tag as Version, Writer};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use std::pin::pin;
 use std::time::Duration;
 use tokio::io::AsyncRead;
 
@@ -45,11 +46,8 @@ impl Domain {
     ) -> Result<Version, Error> {
         self.require_one_winner()?;
         let (value, condition) = (value.into(), on(version));
-        let put = async {
-            let name = Name::user(key)?;
-            self.write(name, value, options, Some(condition)).await
-        };
-        counted!(self.metrics(), CountedOperation::WriteIf, put)
+        let put = self.write(Name::user(key), value, options, Some(condition));
+        self.operate(Operation::WriteIf, key, put).await
     }
 
     /// Puts a value from a source of any length, on a condition.
@@ -65,8 +63,8 @@ impl Domain {
     ) -> Result<Version, StreamError> {
         self.require_one_winner()?;
         let condition = Some(on(version));
-        let put = self.write_stream(key, source, options, condition, |_, options| options);
-        counted!(self.metrics(), CountedOperation::WriteIf, put)
+        let put = pin!(self.write_stream(key, source, options, condition, |_, options| options));
+        self.operate(Operation::WriteIf, key, put).await
     }
 
     /// Deletes the object if `version` is its newest, and returns the version of its tombstone. One winner, as with
@@ -78,10 +76,8 @@ impl Domain {
         self.require_one_winner()?;
         let tombstone = tombstone_on(version)?;
         let wish = (Condition::Version(version), 0);
-        counted!(self.metrics(), CountedOperation::Delete, async {
-            let name = Name::user(key)?;
-            self.decide(Operation::Delete, name, tombstone, wish).await
-        })
+        let delete = self.decide(Operation::Delete, Name::user(key), tombstone, wish);
+        self.operate(Operation::Delete, key, delete).await
     }
 
     /// Deletes the object on a condition, with one winner, for the request of this name ([`PutOptions::request`]), and returns the version of
@@ -98,10 +94,8 @@ impl Domain {
         self.require_one_winner()?;
         let tombstone = tombstone()?;
         let wish = (condition, request);
-        counted!(self.metrics(), CountedOperation::Delete, async {
-            let name = Name::user(key)?;
-            self.decide(Operation::Delete, name, tombstone, wish).await
-        })
+        let delete = self.decide(Operation::Delete, Name::user(key), tombstone, wish);
+        self.operate(Operation::Delete, key, delete).await
     }
 
     /// The version that the request of this name wrote ([`PutOptions::request`]), while fewer than 16 versions came after it. `None`: it wrote none, or
@@ -117,8 +111,8 @@ impl Domain {
             counter: 1,
         };
         let nowhere = Condition::Version(Version::first(no_client));
-        let (name, wish) = (Name::user(key)?, (nowhere, request));
-        let asked = self.decide(Operation::Stat, name, tombstone()?, wish);
+        let wish = (nowhere, request);
+        let asked = self.decide(Operation::Stat, Name::user(key), tombstone()?, wish);
         match asked.await {
             Ok(version) => Ok(Some(version)),
             Err(Error::VersionConflict { .. }) => Ok(None),
@@ -132,11 +126,8 @@ impl Domain {
     /// # Errors
     /// As [`Domain::write_if`].
     pub async fn delete_if(&self, key: &str, version: Version) -> Result<Version, Error> {
-        counted!(
-            self.metrics(),
-            CountedOperation::Delete,
-            self.delete_covering(key, version)
-        )
+        self.operate(Operation::Delete, key, self.delete_covering(key, version))
+            .await
     }
 
     fn delete_covering<'a>(

@@ -1,9 +1,9 @@
 //! Coverable writes.
 
 use crate::domain::Domain;
-use crate::error::{Error, Invalid, Operation};
-use crate::metrics::{CountedOperation, counted};
+use crate::error::{Error, Invalid};
 use crate::object::PutOptions;
+use crate::operation::Operation;
 use crate::session::{Context, Deadline};
 use crate::stream::{value_to_put, version_conflict};
 use areo_core::dsm::coverable::CoverableOutcome;
@@ -38,11 +38,8 @@ impl Domain {
         version: Option<Version>,
         options: PutOptions,
     ) -> Result<Version, Error> {
-        counted!(
-            self.metrics(),
-            CountedOperation::WriteIf,
-            self.write_covering(key, value.into(), version, options)
-        )
+        let write = self.write_covering(key, value.into(), version, options);
+        self.operate(Operation::WriteIf, key, write).await
     }
 
     fn write_covering<'a>(
@@ -68,7 +65,7 @@ impl Domain {
                 covered.map_err(|error| context.write_error(&error))
             };
             let found = match self
-                .run(Deadline::Timeout, Operation::Put, name, write)
+                .run(Deadline::Timeout, Operation::WriteIf, name, write)
                 .await?
             {
                 CoverableOutcome::Changed(version) => return Ok(version),

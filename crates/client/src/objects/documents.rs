@@ -4,9 +4,9 @@
 //! `[X-45 domain-documents]`).
 
 use crate::domain::Domain;
-use crate::error::{Error, Invalid};
-use crate::metrics::{CountedOperation, counted};
+use crate::error::Error;
 use crate::object::{Object, PutOptions};
+use crate::operation::Operation;
 use areo_core::object::Name;
 use areo_core::tag::Tag as Version;
 use bytes::Bytes;
@@ -23,17 +23,8 @@ impl Domain {
         value: impl Into<Bytes>,
         options: PutOptions,
     ) -> Result<Version, Error> {
-        let value = value.into();
-        let put = async {
-            let (bytes, limit_bytes) = (value.len() as u64, options.block_bytes.into());
-            if bytes > limit_bytes {
-                let reason = Invalid::ValueTooLarge { bytes, limit_bytes };
-                return Err(Error::Invalid { reason });
-            }
-            let name = Name::document(name)?;
-            self.write(name, value, options, None).await
-        };
-        counted!(self.metrics(), CountedOperation::Put, put)
+        let put = self.write(Name::document(name), value.into(), options, None);
+        self.operate(Operation::Put, name, put).await
     }
 
     /// Reads a document: its newest version, whole, its checksum verified.
@@ -41,8 +32,8 @@ impl Domain {
     /// # Errors
     /// As [`Domain::get`].
     pub async fn get_document(&self, name: &str) -> Result<Object, Error> {
-        let get = async { self.read_within(Name::document(name)?).await };
-        counted!(self.metrics(), CountedOperation::Get, get)
+        let get = self.read(Name::document(name));
+        self.operate(Operation::Get, name, get).await
     }
 
     /// Deletes a document, and returns the version of its tombstone.
@@ -50,7 +41,7 @@ impl Domain {
     /// # Errors
     /// As [`Domain::delete`].
     pub async fn delete_document(&self, name: &str) -> Result<Version, Error> {
-        let delete = async { self.write_tombstone(Name::document(name)?).await };
-        counted!(self.metrics(), CountedOperation::Delete, delete)
+        let delete = self.write_tombstone(Name::document(name));
+        self.operate(Operation::Delete, name, delete).await
     }
 }

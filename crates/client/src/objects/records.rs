@@ -7,14 +7,15 @@
 use super::conditional::on;
 use crate::domain::Domain;
 use crate::error::{Error, Invalid};
-use crate::metrics::{CountedOperation, counted};
 use crate::object::{Object, PutOptions};
+use crate::operation::Operation;
 use areo_core::limits;
 use areo_core::message::ListRequest;
 use areo_core::object::{Kind, Name, key_of_record};
 use areo_core::tag::Tag as Version;
 use bytes::Bytes;
 use serde::Serialize;
+use std::pin::pin;
 
 /// The place behind which a listing of records begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,13 +85,9 @@ impl Domain {
         value: impl Into<Bytes>,
         options: PutOptions,
     ) -> Result<Version, Error> {
-        let value = value.into();
-        let put = async {
-            let name = Name::record(key, suffix)?;
-            check_length(&value, &options)?;
-            self.write(name, value, options, None).await
-        };
-        counted!(self.metrics(), CountedOperation::Put, put)
+        let name = Name::record(key, suffix);
+        let put = self.write(name, value.into(), options, None);
+        self.operate(Operation::Put, key, put).await
     }
 
     /// Writes a record if `version` is its newest; with `None`, if there is no such record. One winner, as with
@@ -107,13 +104,9 @@ impl Domain {
         options: PutOptions,
     ) -> Result<Version, Error> {
         self.require_one_winner()?;
-        let value = value.into();
-        let put = async {
-            let name = Name::record(key, suffix)?;
-            check_length(&value, &options)?;
-            self.write(name, value, options, Some(on(version))).await
-        };
-        counted!(self.metrics(), CountedOperation::WriteIf, put)
+        let name = Name::record(key, suffix);
+        let put = self.write(name, value.into(), options, Some(on(version)));
+        self.operate(Operation::WriteIf, key, put).await
     }
 
     /// Reads a record: its newest version, whole, its checksum verified.
@@ -121,8 +114,8 @@ impl Domain {
     /// # Errors
     /// As [`Domain::get`].
     pub async fn get_record(&self, key: &str, suffix: &str) -> Result<Object, Error> {
-        let get = async { self.read_within(Name::record(key, suffix)?).await };
-        counted!(self.metrics(), CountedOperation::Get, get)
+        let get = self.read(Name::record(key, suffix));
+        self.operate(Operation::Get, key, get).await
     }
 
     /// Deletes a record, and returns the version of its tombstone.
@@ -130,8 +123,8 @@ impl Domain {
     /// # Errors
     /// As [`Domain::delete`].
     pub async fn delete_record(&self, key: &str, suffix: &str) -> Result<Version, Error> {
-        let delete = async { self.write_tombstone(Name::record(key, suffix)?).await };
-        counted!(self.metrics(), CountedOperation::Delete, delete)
+        let delete = self.write_tombstone(Name::record(key, suffix));
+        self.operate(Operation::Delete, key, delete).await
     }
 
     /// One page of the records of all objects whose keys begin with `prefix`, with the guarantees of [`Domain::list`]. `limit`: 1 to 1000.
@@ -144,8 +137,8 @@ impl Domain {
         after: RecordsAfter<'_>,
         limit: usize,
     ) -> Result<RecordPage, Error> {
-        let listed = self.records(Beginning::KeysFrom(prefix), after, limit);
-        counted!(self.metrics(), CountedOperation::List, listed)
+        let listed = pin!(self.records(Beginning::KeysFrom(prefix), after, limit));
+        self.operate(Operation::List, "", listed).await
     }
 
     /// One page of the records of one key whose suffixes begin with `suffix`.
@@ -159,8 +152,8 @@ impl Domain {
         after: RecordsAfter<'_>,
         limit: usize,
     ) -> Result<RecordPage, Error> {
-        let listed = self.records(Beginning::Of { key, suffix }, after, limit);
-        counted!(self.metrics(), CountedOperation::List, listed)
+        let listed = pin!(self.records(Beginning::Of { key, suffix }, after, limit));
+        self.operate(Operation::List, "", listed).await
     }
 
     async fn records(
@@ -221,19 +214,6 @@ fn split(name: &str) -> RecordName {
         key: key.into(),
         suffix: name[key.len() + 1..].into(),
     }
-}
-
-/// Checks that the value fits into one element.
-///
-/// # Errors
-/// [`Invalid::ValueTooLarge`].
-fn check_length(value: &Bytes, options: &PutOptions) -> Result<(), Error> {
-    let (bytes, limit_bytes) = (value.len() as u64, options.block_bytes.into());
-    if bytes <= limit_bytes {
-        return Ok(());
-    }
-    let reason = Invalid::ValueTooLarge { bytes, limit_bytes };
-    Err(Error::Invalid { reason })
 }
 
 #[cfg(test)]

@@ -16,8 +16,8 @@ use super::{
 use crate::choice::{self, InvalidChoice};
 use crate::cluster::{ConfigurationInfo, Health, Names, ROOT_DOMAIN, ServerInfo};
 use crate::domain::Domain;
-use crate::error::{Error, Operation};
-use crate::metrics::{CountedOperation, counted};
+use crate::error::Error;
+use crate::operation::Operation;
 use crate::session::{Context, Deadline, KnownDomain, STATUS_PATIENCE};
 use areo_core::config::{Configuration, Members, ServerId};
 use areo_core::gather;
@@ -118,7 +118,7 @@ impl Departure {
     ) -> Result<ConfigurationInfo, ReconfigError> {
         let step = self.step.clone().map_err(ReconfigError::from)?;
         let left = self.run_telling(step, Box::new(progress));
-        counted!(self.domain.metrics(), CountedOperation::Reconfigure, left)
+        self.domain.operate(Operation::Reconfigure, "", left).await
     }
 
     fn run_telling(

@@ -3,9 +3,10 @@
 use super::{StreamReport, Wanted, WantedRange};
 use crate::checksum;
 use crate::domain::Domain;
-use crate::error::{Damage, Error, Operation};
+use crate::error::{Damage, Error};
 use crate::metrics::OperationGauge;
 use crate::object::{Blocks, Manifest, Metadata, Object};
+use crate::operation::Operation;
 use crate::session::{Context, Deadline, RunningJob};
 use crate::span;
 use areo_core::dsm::large::BlockPlace;
@@ -65,7 +66,7 @@ impl ObjectStream {
         name: Name,
         wanted: Wanted,
     ) -> Result<ObjectStream, Error> {
-        let span = span::read(&name);
+        let span = span::of(Operation::Get, name.key()).unwrap_or_else(Span::none);
         ObjectStream::open_in(span, domain, name, wanted).await
     }
 

@@ -5,9 +5,9 @@ use super::whole::{check_block_bytes, metadata};
 use super::{StreamError, conflict, read_block};
 use crate::checksum;
 use crate::domain::Domain;
-use crate::error::{Error, Invalid, Operation};
-use crate::metrics::{CountedOperation, counted};
+use crate::error::{Error, Invalid};
 use crate::object::{Metadata, PutOptions};
+use crate::operation::Operation;
 use crate::session::{Context, Deadline, RunningJob};
 use crate::span;
 use areo_core::dsm::conditional::Condition;
@@ -19,6 +19,7 @@ use areo_core::tag::{Tag as Version, Writer};
 use crc_fast::{CrcAlgorithm, Digest, checksum_combine};
 use futures_util::future::BoxFuture;
 use std::fmt;
+use std::pin::pin;
 use std::str::FromStr;
 use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
@@ -137,11 +138,8 @@ impl Domain {
         source: impl AsyncRead + Unpin,
         block_bytes: u32,
     ) -> Result<StoredPart, StreamError> {
-        counted!(
-            self.metrics(),
-            CountedOperation::Put,
-            self.send_part(upload, source, block_bytes)
-        )
+        let put = pin!(self.send_part(upload, source, block_bytes));
+        self.operate(Operation::Put, "", put).await
     }
 
     /// Starts the part: its blocks come by the channel.
@@ -226,7 +224,7 @@ impl Domain {
         condition: Condition,
     ) -> Result<Version, Error> {
         let published = self.publish_stored(key, upload, parts, options, condition);
-        counted!(self.metrics(), CountedOperation::Put, published)
+        self.operate(Operation::Put, key, published).await
     }
 
     fn publish_stored<'a>(
@@ -296,11 +294,8 @@ impl Domain {
                 let aborted = context.handle().abort_parts(upload).await;
                 aborted.map_err(|failed| context.not_applied(&failed))
             };
-            counted!(
-                self.metrics(),
-                CountedOperation::Delete,
-                self.run(Deadline::Idle, Operation::Delete, None, abort)
-            )
+            let aborted = self.run(Deadline::Idle, Operation::Delete, None, abort);
+            self.operate(Operation::Delete, "", aborted).await
         })
     }
 }

@@ -4,31 +4,36 @@ use super::conflict;
 use super::upload::Upload;
 use crate::checksum;
 use crate::domain::Domain;
-use crate::error::{Error, Invalid, Operation};
+use crate::error::{Error, Invalid};
 use crate::object::{Metadata, PutOptions, now_ms};
+use crate::operation::Operation;
 use crate::reconfig_kind::ReconfigKind;
 use crate::session::{Context, Deadline};
 use areo_core::dsm::conditional::{Condition, Wish, WriteDecision};
 use areo_core::element::Value;
 use areo_core::error::WriteError;
 use areo_core::limits;
-use areo_core::object::Name;
+use areo_core::object::{InvalidKey, Kind, Name};
 use areo_core::tag::Tag as Version;
 use areo_trust::grant::Verb;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 
 impl Domain {
-    /// Writes a value, which is not copied. With a condition the write is not applied where the domain has ceased to be
+    /// Writes a value, which is not copied, at once or in blocks. Records and documents are not in blocks. With a condition the write is not applied where the domain has ceased to be
     /// conditional, also if this handle has not heard of that.
     pub(crate) fn write(
         &self,
-        name: Name,
+        name: Result<Name, InvalidKey>,
         content: Bytes,
         options: PutOptions,
         condition: Option<Condition>,
     ) -> BoxFuture<'_, Result<Version, Error>> {
         Box::pin(async move {
+            let name = name?;
+            if name.kind() != Kind::User {
+                check_length(&content, &options)?;
+            }
             let block_bytes = self.block_bytes(&options);
             if content.len() > block_bytes {
                 let mut upload = Upload::begin(self, name, &options, condition)?;
@@ -42,7 +47,7 @@ impl Domain {
             let value = value_to_put(content, options)?;
             if let Some(condition) = condition {
                 let wish = (condition, request);
-                return self.decide(Operation::Put, name, value, wish).await;
+                return self.decide(Operation::WriteIf, Ok(name), value, wish).await;
             }
             let put = move |context| async move { put(&context, &value, request).await };
             self.run(Deadline::Timeout, Operation::Put, name, put).await
@@ -54,11 +59,12 @@ impl Domain {
     pub(crate) fn decide(
         &self,
         operation: Operation,
-        name: Name,
+        name: Result<Name, InvalidKey>,
         value: Value,
         (condition, request): (Condition, u128),
     ) -> BoxFuture<'_, Result<Version, Error>> {
         Box::pin(async move {
+            let name = name?;
             let key = name.user_key().to_owned();
             let verbs: &[Verb] = match (operation, value.deleted) {
                 (Operation::Stat, _) => &[Verb::Write, Verb::Delete],
@@ -166,5 +172,18 @@ pub(super) fn check_block_bytes(block_bytes: u32) -> Result<(), Error> {
     }
     let bytes = block_bytes.into();
     let reason = Invalid::BlockBytes { bytes };
+    Err(Error::Invalid { reason })
+}
+
+/// Checks that the value is no longer than a block.
+///
+/// # Errors
+/// [`Invalid::ValueTooLarge`].
+fn check_length(value: &Bytes, options: &PutOptions) -> Result<(), Error> {
+    let (bytes, limit_bytes) = (value.len() as u64, options.block_bytes.into());
+    if bytes <= limit_bytes {
+        return Ok(());
+    }
+    let reason = Invalid::ValueTooLarge { bytes, limit_bytes };
     Err(Error::Invalid { reason })
 }
