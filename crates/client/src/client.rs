@@ -1,8 +1,8 @@
 //! A connection to a cluster.
 
+use crate::choice::{self, CreateDomainError, DomainOptions};
 use crate::cluster::{ClusterId, ClusterStatus, DomainInfo, ServerInfo};
 use crate::connect::{Access, ConnectError, ConnectOptions};
-use crate::create::{self, CreateDomainError, DomainOptions};
 use crate::domain::Domain;
 use crate::error::Error;
 use crate::metrics::Metrics;
@@ -261,7 +261,7 @@ impl Client {
             let list = |context: Context| async move {
                 let names = context.servers().await?;
                 let gone = gone(&context, &names).await;
-                Ok(create::candidates(&names, &gone))
+                Ok(choice::candidates(&names, &gone))
             };
             self.run(Operation::ListServers, list).await
         })

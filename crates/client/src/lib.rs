@@ -39,7 +39,6 @@ mod client;
 mod cluster;
 pub mod cluster_file;
 mod connect;
-mod create;
 mod domain;
 mod error;
 pub mod experimental;
@@ -76,7 +75,7 @@ pub use areo_net::outside::{DecideOutside, Decision, Question};
 pub use areo_net::trace::TraceSource;
 pub use areo_net::{Counts, TraceContext, Traffic};
 pub use checksum::checksum_of;
-pub use choice::InvalidChoice;
+pub use choice::{Change, CreateDomainError, DomainOptions, InvalidChoice};
 pub use client::Client;
 pub use cluster::{
     ClusterId, ClusterStatus, ClusterSummary, ConfigurationGraph, ConfigurationInfo, DomainHealth,
@@ -84,7 +83,6 @@ pub use cluster::{
     SequenceEntry, ServerHealth, ServerInfo, ServerStatus, show_domain, show_lack_of_room,
 };
 pub use connect::{Access, Attempt, ConnectError, ConnectOptions, DEFAULT_TIMEOUT};
-pub use create::{CreateDomainError, DomainOptions};
 pub use domain::Domain;
 pub use error::{
     Damage, Error, ForkBranch, Invalid, LostObject, NoQuorum, Obstacle, ServerOutcome,
@@ -97,12 +95,12 @@ pub use object::{
 pub use objects::{RecordEntry, RecordName, RecordPage, RecordsAfter};
 pub use operation::Operation;
 pub use reconfig::{
-    Change, Contradiction, DapKind, Departure, FinalizeError, ForgetError, LevelChange, Plan,
-    Progress, ReconfigError, ReconfigOutcome, Successor, Transferred, UnreachableServer,
+    Contradiction, Departure, FinalizeError, ForgetError, LevelChange, Plan, Progress,
+    ReconfigError, ReconfigOutcome, Successor, Transferred, UnreachableServer,
 };
 pub use reconfig_kind::ReconfigKind;
 pub use repair::{BelowRedundancy, ListedVersion, Redundancy, RepairState};
-pub use shape::Shape;
+pub use shape::{DapKind, Shape};
 pub use statistics::Statistics;
 pub use stream::{InvalidPartText, ObjectStream, StoredPart, StreamError, StreamReport, UploadId};
 pub use sweep::{Count, FileCount, FileSweep, SweepOptions, SweepReport, UploadSweep};

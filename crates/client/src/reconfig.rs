@@ -4,14 +4,14 @@
 //! goes on as long as it gets on; it ends with an error when none of its calls was answered by a quorum for as long as the
 //! client's timeout. If the client that runs it dies, reads and writes go on, and any client can resume it.
 
-use crate::choice::InvalidChoice;
+use crate::choice::{Change, InvalidChoice, is_same_but_for_index, wanted};
 use crate::cluster::{ConfigurationGraph, ConfigurationInfo, Edge, Health, Names, SequenceEntry};
 use crate::domain::Domain;
 use crate::error::{Error, LostObject, NoQuorum};
 use crate::metrics::Metrics;
 use crate::operation::Operation;
 use crate::session::{Context, Deadline, STATUS_PATIENCE};
-use areo_core::config::{Configuration, Descriptor};
+use areo_core::config::Configuration;
 use areo_core::dap;
 use areo_core::dsm::large;
 use areo_core::message::{ListEntry, ListRequest};
@@ -22,8 +22,6 @@ use std::sync::Arc;
 
 pub use areo_core::message::Transferred;
 pub use areo_core::reconfig::transfer::Progress;
-use change::wanted;
-pub use change::{Change, DapKind};
 pub use conflict::Contradiction;
 pub use departure::{Departure, Successor};
 pub(crate) use departure::{PlannedDeparture, departures};
@@ -34,7 +32,6 @@ pub use level::{FinalizeError, LevelChange};
 pub use plan::{Plan, UnreachableServer};
 use run::{check, failed, reconfigure};
 
-mod change;
 mod conflict;
 mod departure;
 mod forget;
@@ -442,12 +439,4 @@ fn needing(configurations: (&Configuration, &Configuration), name: &Name, length
         !dap::is_adoptable(configurations, name, *position, kept)
     };
     (0..configurations.1.n()).filter(needs).count() as u64
-}
-
-fn is_same_but_for_index(c: &Configuration, other: &Configuration) -> bool {
-    let moved = Descriptor {
-        index: other.id().index,
-        ..c.descriptor().clone()
-    };
-    moved == *other.descriptor()
 }

@@ -1,10 +1,81 @@
-//! The shape of a configuration: how many servers, how many of them an operation needs, what a value costs.
+//! Kinds of objects, and the shape of a configuration: how many servers, how many of them an operation needs, what a value costs.
 
 use areo_core::config::{Configuration, Dap, InvalidConfiguration};
 use areo_core::limits;
 use areo_core::quorums::Quorums;
 use serde::{Serialize, Serializer};
 use std::fmt;
+
+/// An algorithm, without its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DapKind {
+    /// Replication: every server holds a copy.
+    Abd,
+    /// Erasure coding: every server holds a fragment of a large value, and a copy of a small one.
+    Ec,
+    /// Ranked registers: conditional writes have one winner.
+    Conditional,
+    /// MW-ABD, to compare with.
+    AbdPublished,
+    /// EC-DAP as Ares has it, to compare with.
+    EcPublished,
+    /// EC-DAPopt of `CoAres`, to compare with.
+    EcOptimized,
+    /// Coded atomic storage, without garbage collection.
+    Cas,
+    /// CAS whose superseded versions are dropped.
+    CasGc,
+    /// CASGC with gossip of servers, so that it recovers by itself from what no execution produces.
+    CasSs,
+}
+
+impl DapKind {
+    /// The algorithm with `k` data fragments, which replication has no use for.
+    pub fn with(self, k: u8) -> Dap {
+        match self {
+            DapKind::Abd => Dap::Abd,
+            DapKind::AbdPublished => Dap::AbdPublished,
+            DapKind::Ec => Dap::Ec { k },
+            DapKind::Conditional => Dap::Conditional { k },
+            DapKind::EcPublished => Dap::EcPublished { k },
+            DapKind::EcOptimized => Dap::EcOptimized { k },
+            DapKind::Cas => Dap::Cas { k },
+            DapKind::CasGc => Dap::CasGc { k },
+            DapKind::CasSs => Dap::CasSs { k },
+        }
+    }
+
+    /// True if it keeps fragments, or may.
+    pub fn is_coded(self) -> bool {
+        self == DapKind::Conditional || self.with(1).is_coded()
+    }
+
+    /// Data fragments by default: as many as `n` servers allow with one crash; of a conditional domain one, which is
+    /// replication, because objects with one winner are mostly small and must survive.
+    pub fn default_k(self, n: usize) -> u8 {
+        match self {
+            DapKind::Conditional => 1,
+            _ => Shape::default_k(n),
+        }
+    }
+}
+
+impl From<Dap> for DapKind {
+    fn from(dap: Dap) -> DapKind {
+        match dap {
+            // What comes after a removal is a domain of its own.
+            Dap::Abd | Dap::Removed => DapKind::Abd,
+            Dap::AbdPublished => DapKind::AbdPublished,
+            Dap::Ec { .. } => DapKind::Ec,
+            Dap::Conditional { .. } => DapKind::Conditional,
+            Dap::EcPublished { .. } => DapKind::EcPublished,
+            Dap::EcOptimized { .. } => DapKind::EcOptimized,
+            Dap::Cas { .. } => DapKind::Cas,
+            Dap::CasGc { .. } => DapKind::CasGc,
+            Dap::CasSs { .. } => DapKind::CasSs,
+        }
+    }
+}
 
 /// Algorithm, `n` and `k` of a configuration; everything that follows from them is computed here and nowhere else.
 ///

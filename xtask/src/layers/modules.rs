@@ -96,7 +96,7 @@ const CLIENT_MODULES: &[(&str, &[&str])] = &[
     (
         "client",
         &[
-            "trust", "create", "reconfig", "domain", "session", "connect", "cluster", "error",
+            "trust", "choice", "reconfig", "domain", "session", "connect", "cluster", "error",
         ],
     ),
     ("trust", &["session"]),
@@ -121,8 +121,7 @@ const CLIENT_MODULES: &[(&str, &[&str])] = &[
     // The session.
     ("session", &["connect", "cluster", "error", "object"]),
     // What users see.
-    ("create", &["choice", "cluster", "error"]),
-    ("choice", &["cluster"]),
+    ("choice", &["cluster", "error"]),
     ("connect", &["cluster", "cluster_file"]),
     ("cluster_file", &[]),
     ("cluster", &["error"]),

@@ -1,7 +1,7 @@
 //! Domains of a cluster: found, created, removed, listed.
 
+use crate::choice::{self, CreateDomainError, DomainOptions};
 use crate::cluster::{Health, Names};
-use crate::create::{self, CreateDomainError, DomainOptions};
 use crate::error::Error;
 use crate::session::{Context, KnownDomain, STATUS_PATIENCE, later_version};
 use areo_core::config::{Configuration, ServerId};
@@ -42,7 +42,7 @@ pub(super) async fn create_domain(
     let id = u128::from(env.random()) << 64 | u128::from(env.random());
     let names = context.servers().await?;
     let gone = gone(context, &names).await;
-    let first = create::first_configuration(options, &names, &gone, DomainId(id))?;
+    let first = choice::first_configuration(options, &names, &gone, DomainId(id))?;
     match context.root_handle().create_domain(name, &first).await {
         Ok(Creation::Created) => Ok(first),
         Ok(Creation::Exists(configuration)) => Err(exists(context, name, &configuration).await),
@@ -55,7 +55,7 @@ pub(super) async fn create_domain(
 
 /// Servers that share their address with another one and do not answer there: they no longer exist, and the address is another one's.
 pub(super) async fn gone(context: &Context, names: &Names) -> BTreeSet<ServerId> {
-    let shared = create::sharing(names);
+    let shared = choice::sharing(names);
     if shared.is_empty() {
         return BTreeSet::new();
     }

@@ -8,12 +8,10 @@
 //! marks its server before it looks which domains name it, and looks at the marks after its change: one of them sees
 //! the other's, and chooses again.
 
-use super::change::wanted;
 use super::{
-    BoxedProgress, Change, Progress, ReconfigError, UnreachableServer, counting, path, reconfigure,
-    resume,
+    BoxedProgress, Progress, ReconfigError, UnreachableServer, counting, path, reconfigure, resume,
 };
-use crate::choice::{self, InvalidChoice};
+use crate::choice::{self, Change, InvalidChoice, wanted};
 use crate::cluster::{ConfigurationInfo, Health, Names, ROOT_DOMAIN, ServerInfo};
 use crate::domain::Domain;
 use crate::error::Error;

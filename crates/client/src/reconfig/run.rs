@@ -1,10 +1,9 @@
 //! Making a change: what the core does with it, and what is checked where it meets those of others.
 
-use super::change::Change;
 use super::conflict::Contradiction;
 use super::left::leave_off;
 use super::{Progress, ReconfigError, ReconfigOutcome, UnreachableServer, choose, unreachable};
-use crate::choice::{self, InvalidChoice};
+use crate::choice::{self, Change, InvalidChoice};
 use crate::cluster::ConfigurationInfo;
 use crate::reconfig_kind::ReconfigKind;
 use crate::session::Context;

@@ -1,84 +1,14 @@
 //! A wanted change, and the configuration that it makes of another one.
 
-use crate::choice::{self, InvalidChoice};
+use super::invalid::{InvalidChoice, checked};
+use super::servers::{distinct, member};
 use crate::cluster::Names;
 use crate::experimental::Experimental;
 use crate::reconfig_kind::ReconfigKind;
-use crate::shape::Shape;
+use crate::shape::DapKind;
 use areo_core::config::{Configuration, Dap, Decider, Descriptor, Membership, ServerId};
 use areo_core::message::ServerRecord;
 use std::sync::Arc;
-
-/// An algorithm, without its parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DapKind {
-    /// Replication: every server holds a copy.
-    Abd,
-    /// Erasure coding: every server holds a fragment of a large value, and a copy of a small one.
-    Ec,
-    /// Ranked registers: conditional writes have one winner.
-    Conditional,
-    /// MW-ABD, to compare with.
-    AbdPublished,
-    /// EC-DAP as Ares has it, to compare with.
-    EcPublished,
-    /// EC-DAPopt of `CoAres`, to compare with.
-    EcOptimized,
-    /// Coded atomic storage, without garbage collection.
-    Cas,
-    /// CAS whose superseded versions are dropped.
-    CasGc,
-    /// CASGC with gossip of servers, so that it recovers by itself from what no execution produces.
-    CasSs,
-}
-
-impl DapKind {
-    /// The algorithm with `k` data fragments, which replication has no use for.
-    pub fn with(self, k: u8) -> Dap {
-        match self {
-            DapKind::Abd => Dap::Abd,
-            DapKind::AbdPublished => Dap::AbdPublished,
-            DapKind::Ec => Dap::Ec { k },
-            DapKind::Conditional => Dap::Conditional { k },
-            DapKind::EcPublished => Dap::EcPublished { k },
-            DapKind::EcOptimized => Dap::EcOptimized { k },
-            DapKind::Cas => Dap::Cas { k },
-            DapKind::CasGc => Dap::CasGc { k },
-            DapKind::CasSs => Dap::CasSs { k },
-        }
-    }
-
-    /// True if it keeps fragments, or may.
-    pub fn is_coded(self) -> bool {
-        self == DapKind::Conditional || self.with(1).is_coded()
-    }
-
-    /// Data fragments by default: as many as `n` servers allow with one crash; of a conditional domain one, which is
-    /// replication, because objects with one winner are mostly small and must survive.
-    pub fn default_k(self, n: usize) -> u8 {
-        match self {
-            DapKind::Conditional => 1,
-            _ => Shape::default_k(n),
-        }
-    }
-}
-
-impl From<Dap> for DapKind {
-    fn from(dap: Dap) -> DapKind {
-        match dap {
-            // What comes after a removal is a domain of its own.
-            Dap::Abd | Dap::Removed => DapKind::Abd,
-            Dap::AbdPublished => DapKind::AbdPublished,
-            Dap::Ec { .. } => DapKind::Ec,
-            Dap::Conditional { .. } => DapKind::Conditional,
-            Dap::EcPublished { .. } => DapKind::EcPublished,
-            Dap::EcOptimized { .. } => DapKind::EcOptimized,
-            Dap::Cas { .. } => DapKind::Cas,
-            Dap::CasGc { .. } => DapKind::CasGc,
-            Dap::CasSs { .. } => DapKind::CasSs,
-        }
-    }
-}
 
 /// The wanted changes of a configuration. An option that is `None` or empty leaves its part unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,7 +22,7 @@ pub struct Change {
     pub remove: Vec<String>,
     /// The algorithm; `None`: unchanged.
     pub dap: Option<DapKind>,
-    /// Data fragments; of a domain that becomes erasure-coded [`Shape::default_k`].
+    /// Data fragments; of a domain that becomes erasure-coded [`Shape::default_k`](crate::Shape::default_k).
     pub k: Option<u8>,
     /// Slack of erasure-coded lists.
     pub delta: Option<u16>,
@@ -111,7 +41,7 @@ pub struct Change {
 ///
 /// # Errors
 /// Everything that can be known without asking a server.
-pub(super) fn wanted(
+pub(crate) fn wanted(
     change: &Change,
     last: &Configuration,
     names: &Names,
@@ -137,7 +67,7 @@ pub(super) fn wanted(
     };
     // What was allowed once need not be allowed again to be kept.
     let kept = (dap, descriptor.members.len()) == (last.dap(), last.n());
-    let wanted = choice::checked(descriptor, change.allow_f0 || kept)?;
+    let wanted = checked(descriptor, change.allow_f0 || kept)?;
     let allowed = last.check_next(&wanted);
     allowed.map_err(|error| InvalidChoice::InvalidShape { error })?;
     Ok(wanted)
@@ -171,7 +101,7 @@ fn merged(
     let kept = members == last.n();
     let invalid = |error| InvalidChoice::InvalidShape { error };
     let wanted = last.with_membership(membership).map_err(invalid)?;
-    choice::checked(wanted.descriptor().clone(), change.allow_f0 || kept)
+    checked(wanted.descriptor().clone(), change.allow_f0 || kept)
 }
 
 fn dap(change: &Change, current: Dap, n: usize) -> Result<Dap, InvalidChoice> {
@@ -190,7 +120,7 @@ fn members(
     names: &Names,
 ) -> Result<Vec<ServerId>, InvalidChoice> {
     let ids = |wanted: &[String]| -> Result<Vec<ServerId>, InvalidChoice> {
-        let found = wanted.iter().map(|name| choice::member(name, names));
+        let found = wanted.iter().map(|name| member(name, names));
         found.map(|record| record.map(|record| record.id)).collect()
     };
     let base = match change.servers.is_empty() {
@@ -219,7 +149,7 @@ fn members(
     members.extend(coming);
     let record = |server: &ServerId| names.records().get(server);
     let known: Vec<&ServerRecord> = members.iter().filter_map(record).collect();
-    choice::distinct(&known)?;
+    distinct(&known)?;
     Ok(members)
 }
 
@@ -239,3 +169,15 @@ fn leaving(name: &str, members: &[ServerId], names: &Names) -> Result<ServerId, 
         }),
     }
 }
+
+/// True if the configurations differ in nothing but their index.
+pub(crate) fn is_same_but_for_index(c: &Configuration, other: &Configuration) -> bool {
+    let moved = Descriptor {
+        index: other.id().index,
+        ..c.descriptor().clone()
+    };
+    moved == *other.descriptor()
+}
+
+#[cfg(test)]
+mod tests;

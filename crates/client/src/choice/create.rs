@@ -1,6 +1,7 @@
-//! Choosing the first configuration of a domain: from what people say to a descriptor, or why not.
+//! The first configuration of a domain.
 
-use crate::choice::{self, InvalidChoice};
+use super::invalid::{InvalidChoice, checked};
+use super::servers::{coming, distinct};
 use crate::cluster::{ConfigurationInfo, Names, ServerInfo};
 use crate::error::{Error, NoQuorum};
 use crate::experimental::Experimental;
@@ -141,7 +142,7 @@ pub(crate) fn first_configuration(
         return Err(InvalidChoice::NothingToLeaveOff);
     }
     let members = members(&options.servers, names, gone)?;
-    choice::distinct(&members)?;
+    distinct(&members)?;
     let descriptor = Descriptor {
         delta: options.delta.unwrap_or(limits::DEFAULT_DELTA),
         copy_bytes: options.copy_bytes.unwrap_or(limits::DEFAULT_COPY_BYTES),
@@ -153,7 +154,7 @@ pub(crate) fn first_configuration(
             options.dap,
         )
     };
-    choice::checked(first(options.reconfig, descriptor)?, options.allow_f0)
+    checked(first(options.reconfig, descriptor)?, options.allow_f0)
 }
 
 /// The chosen descriptor, as the first configuration of a domain that is reconfigured so.
@@ -200,6 +201,5 @@ fn members<'a>(
         let found = candidates(names, gone);
         return Ok(found.iter().map(|server| &records[&server.id]).collect());
     }
-    let coming = wanted.iter().map(|name| choice::coming(name, names));
-    coming.collect()
+    wanted.iter().map(|name| coming(name, names)).collect()
 }
