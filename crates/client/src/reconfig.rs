@@ -10,7 +10,7 @@ use crate::domain::Domain;
 use crate::error::{Error, LostObject, NoQuorum};
 use crate::metrics::Metrics;
 use crate::operation::Operation;
-use crate::session::{Context, Deadline, STATUS_PATIENCE};
+use crate::session::{Context, Deadline, RunningJob, STATUS_PATIENCE};
 use areo_core::config::Configuration;
 use areo_core::dap;
 use areo_core::dsm::large;
@@ -194,10 +194,10 @@ impl Domain {
         &self,
         change: Change,
         progress: BoxedProgress,
-    ) -> BoxFuture<'_, Result<ReconfigOutcome, ReconfigError>> {
+    ) -> RunningJob<Result<ReconfigOutcome, ReconfigError>> {
         let progress = counting(self.metrics(), progress);
         let work = move |context| async move { reconfigure(&context, &change, &progress).await };
-        Box::pin(self.run(Deadline::Idle, Operation::Reconfigure, None, work))
+        self.run(Deadline::Idle, Operation::Reconfigure, None, work)
     }
 
     /// Finishes a change that another client left pending, and returns the configuration that is final by then; `None` if nothing is
@@ -216,10 +216,10 @@ impl Domain {
     fn resume_telling(
         &self,
         progress: BoxedProgress,
-    ) -> BoxFuture<'_, Result<Option<ConfigurationInfo>, ReconfigError>> {
+    ) -> RunningJob<Result<Option<ConfigurationInfo>, ReconfigError>> {
         let progress = counting(self.metrics(), progress);
         let work = move |context| async move { resume(&context, &progress).await };
-        Box::pin(self.run(Deadline::Idle, Operation::Reconfigure, None, work))
+        self.run(Deadline::Idle, Operation::Reconfigure, None, work)
     }
 
     /// The domain's configurations from the last final one on. Those before it are superseded.

@@ -4,7 +4,7 @@
 use crate::domain::Domain;
 use crate::error::Error;
 use crate::operation::Operation;
-use crate::session::{Context, Deadline};
+use crate::session::{Context, Deadline, RunningJob};
 use crate::view;
 use areo_core::config::Configuration;
 use areo_core::dsm::redundancy::{
@@ -179,13 +179,13 @@ impl Domain {
         &self,
         repairs: bool,
         progress: Box<dyn Fn(u64) + Send>,
-    ) -> BoxFuture<'_, Result<Redundancy, Error>> {
+    ) -> RunningJob<Result<Redundancy, Error>> {
         let look = move |context: Context| async move {
             let mut all = Redundancy::default();
             let looked = go_over(&context, repairs, &mut all, progress).await;
             ended(&context, looked, all)
         };
-        Box::pin(self.run(Deadline::Idle, Operation::Repair, None, look))
+        self.run(Deadline::Idle, Operation::Repair, None, look)
     }
 }
 

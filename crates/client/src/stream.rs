@@ -125,25 +125,25 @@ impl Domain {
     pub(crate) async fn write_stream<S: AsyncRead + Unpin>(
         &self,
         key: &str,
-        mut source: S,
+        source: S,
         options: PutOptions,
         condition: Option<Condition>,
         describe: impl FnOnce(S, PutOptions) -> PutOptions,
     ) -> Result<Version, StreamError> {
         let name = Name::user(key).map_err(Error::from)?;
         refuse(&options)?;
-        let block_bytes = self.block_bytes(&options);
-        let first = read_block(&mut source, block_bytes).await?;
-        let mut next = read_block(&mut source, block_bytes).await?;
+        let mut blocks = BlockSource::new(source, self.block_bytes(&options));
+        let first = blocks.next().await?;
+        let mut next = blocks.next().await?;
         if next.is_empty() {
-            let options = described(&options, |options| describe(source, options));
+            let options = described(&options, |options| describe(blocks.source, options));
             return Ok(self.write(Ok(name), first, options, condition).await?);
         }
         let mut upload = Upload::begin(self, name, &options, condition)?;
         upload.push(first).await?;
         while !next.is_empty() {
             upload.push(next).await?;
-            next = match read_block(&mut source, block_bytes).await {
+            next = match blocks.next().await {
                 Ok(block) => block,
                 Err(error) => {
                     upload.give_up().await;
@@ -151,7 +151,7 @@ impl Domain {
                 }
             };
         }
-        let options = described(&options, |options| describe(source, options));
+        let options = described(&options, |options| describe(blocks.source, options));
         Ok(upload.finish(options).await?)
     }
 
@@ -262,6 +262,35 @@ fn described(options: &PutOptions, describe: impl FnOnce(PutOptions) -> PutOptio
 
 /// Bytes for which there is room before a source has shown that it has more.
 const FIRST_BYTES: usize = 64 << 10;
+
+/// A source, cut into blocks.
+struct BlockSource<S> {
+    source: S,
+    block_bytes: usize,
+    has_ended: bool,
+}
+
+impl<S: AsyncRead + Unpin> BlockSource<S> {
+    fn new(source: S, block_bytes: usize) -> BlockSource<S> {
+        assert!(block_bytes > 0, "a block has a byte");
+        BlockSource {
+            source,
+            block_bytes,
+            has_ended: false,
+        }
+    }
+
+    /// The next block, an empty one at the end. A shorter block is the last one, also if the source goes on after its end, as a file
+    /// does that grows: blocks are found by their numbers, so that no block in the middle may be short.
+    async fn next(&mut self) -> io::Result<Bytes> {
+        if self.has_ended {
+            return Ok(Bytes::new());
+        }
+        let block = read_block(&mut self.source, self.block_bytes).await?;
+        self.has_ended = block.len() < self.block_bytes;
+        Ok(block)
+    }
+}
 
 /// The next `block_bytes` of the source, fewer only at its end.
 async fn read_block(

@@ -154,7 +154,18 @@ pub(crate) fn first_configuration(
             options.dap,
         )
     };
-    checked(first(options.reconfig, descriptor)?, options.allow_f0)
+    let configuration = checked(first(options.reconfig, descriptor)?, options.allow_f0)?;
+    assert_eq!(
+        configuration.id().index,
+        0,
+        "a domain begins with its first configuration"
+    );
+    assert_eq!(
+        configuration.n(),
+        members.len(),
+        "each chosen server is a member"
+    );
+    Ok(configuration)
 }
 
 /// The chosen descriptor, as the first configuration of a domain that is reconfigured so.

@@ -137,6 +137,10 @@ pub(super) fn scan(
             return Ok(chunks);
         }
         let length = divider.first(rest);
+        assert!(
+            0 < length && length <= longest,
+            "a chunk is within its bounds"
+        );
         chunks.push(Chunk {
             digest: Digest(*blake3::hash(&rest[..length]).as_bytes()),
             length: length as u64,

@@ -174,6 +174,9 @@ impl Domain {
             // Of the manifest, where there is one: each block has its own.
             let placed = if metadata.blocks.is_some() { 0 } else { length };
             let mut placement = placement(&configuration, &names, &name, placed);
+            if let Some(holdings) = &holdings {
+                assert_eq!(holdings.len(), placement.len(), "one of each member");
+            }
             for (place, holding) in placement.iter_mut().zip(holdings.into_iter().flatten()) {
                 place.holds = Some(holding.into());
             }

@@ -16,10 +16,9 @@ use crate::cluster::{ConfigurationInfo, Health, Names, ROOT_DOMAIN, ServerInfo};
 use crate::domain::Domain;
 use crate::error::Error;
 use crate::operation::Operation;
-use crate::session::{Context, Deadline, KnownDomain, STATUS_PATIENCE};
+use crate::session::{Context, Deadline, KnownDomain, RunningJob, STATUS_PATIENCE};
 use areo_core::config::{Configuration, Members, ServerId};
 use areo_core::gather;
-use futures_util::future::BoxFuture;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -123,16 +122,14 @@ impl Departure {
         &self,
         step: Step,
         progress: BoxedProgress,
-    ) -> BoxFuture<'_, Result<ConfigurationInfo, ReconfigError>> {
+    ) -> RunningJob<Result<ConfigurationInfo, ReconfigError>> {
         let (server, successor) = (self.server, self.successor.clone());
         let progress = counting(self.domain.metrics(), progress);
         let work = move |context| async move {
             leave(&context, server, step.change, &successor, &progress).await
         };
-        Box::pin(
-            self.domain
-                .run(Deadline::Idle, Operation::Reconfigure, None, work),
-        )
+        self.domain
+            .run(Deadline::Idle, Operation::Reconfigure, None, work)
     }
 }
 
@@ -408,7 +405,9 @@ impl SuccessorChoice<'_> {
                 force: true,
                 ..Change::default()
             };
-            wanted(&change, last, self.names).map(|new| (change, new))
+            let new = wanted(&change, last, self.names)?;
+            assert!(!is_member(&new, self.leaving), "a server that leaves goes");
+            Ok((change, new))
         };
         if let Successor::Server(name) = self.successor {
             return with(vec![name.clone()], &[]);

@@ -24,6 +24,8 @@ pub(super) async fn reconfigure(
         return leave_off(context, &path[0], &new, after).await;
     }
     let base = path.last().expect("a sequence has an end");
+    let (domain, wanted) = (base.id().domain, new.id().domain);
+    assert_eq!(domain, wanted, "a change stays in its domain");
     let invalid = |error| InvalidChoice::InvalidShape { error };
     let made = merging::Change::new(base, new.descriptor()).map_err(invalid)?;
     let made = match change.servers.is_empty() {

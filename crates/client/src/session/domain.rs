@@ -51,7 +51,10 @@ impl KnownDomain {
 
     /// The latest final configuration that the client knows; on the network thread.
     pub(crate) fn latest<E: Env>(&self, client: &dsm::Client<E>) -> Arc<Configuration> {
-        client.sequences().start(&self.found)
+        let latest = client.sequences().start(&self.found);
+        let (of, found) = (latest.id().domain, self.found.id().domain);
+        assert_eq!(of, found, "configurations of one domain follow each other");
+        latest
     }
 
     /// Takes note of where an operation went, for handles on other threads.

@@ -185,6 +185,10 @@ impl ObjectStream {
             }
             checksum::verify(&part.content, metadata, self.opened.version)
                 .map_err(|damage| self.damaged(damage))?;
+            assert!(
+                part.wanted.end <= came,
+                "wanted bytes are within their block"
+            );
             self.domain.metrics().large().read.inc_by(came);
         }
         let mut position = 0;
@@ -474,12 +478,18 @@ impl Ahead<'_> {
         }
         let (of_value, mut read) = self.reads.pop_front()?;
         self.under_way -= length_of(&of_value);
+        assert_eq!(
+            self.reads.is_empty(),
+            self.under_way == 0,
+            "a block has a byte"
+        );
         let value = (&mut read.0).await.expect("a read does not panic");
+        let wanted = self.range.start.max(of_value.start)..self.range.end.min(of_value.end);
+        assert!(!wanted.is_empty(), "only blocks with wanted bytes are read");
         let block = |value| Block {
             value,
             length: length_of(&of_value),
-            wanted: self.range.start.max(of_value.start) - of_value.start
-                ..self.range.end.min(of_value.end) - of_value.start,
+            wanted: wanted.start - of_value.start..wanted.end - of_value.start,
         };
         Some(value.map(|value| value.map(block)))
     }

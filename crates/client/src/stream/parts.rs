@@ -2,7 +2,7 @@
 
 use super::upload::{Target, UploadError, UploadPart, block_value, send_blocks};
 use super::whole::{check_block_bytes, metadata};
-use super::{StreamError, conflict, read_block};
+use super::{BlockSource, StreamError, conflict};
 use crate::checksum;
 use crate::domain::Domain;
 use crate::error::{Error, Invalid};
@@ -166,7 +166,7 @@ impl Domain {
     async fn send_part(
         &self,
         UploadId(upload): UploadId,
-        mut source: impl AsyncRead + Unpin,
+        source: impl AsyncRead + Unpin,
         block_bytes: u32,
     ) -> Result<StoredPart, StreamError> {
         self.check_blocks()?;
@@ -174,8 +174,9 @@ impl Domain {
         let (sender, receiver) = mpsc::channel(1);
         let work = self.begin_part(upload, block_bytes, receiver);
         let (mut digest, mut length) = (Digest::new(CrcAlgorithm::Crc32Iscsi), 0);
+        let mut blocks = BlockSource::new(source, block_bytes as usize);
         loop {
-            let (next, is_end) = match read_block(&mut source, block_bytes as usize).await {
+            let (next, is_end) = match blocks.next().await {
                 Ok(block) if block.is_empty() => {
                     (UploadPart::End(Metadata::default(), length), true)
                 }

@@ -70,3 +70,30 @@ fn a_source_is_cut_into_blocks_however_it_comes() {
         }
     }
 }
+
+/// A reader that ends after each of these parts, and goes on when it is asked again.
+struct Growing<'a>(&'a [&'a [u8]]);
+
+impl AsyncRead for Growing<'_> {
+    fn poll_read(
+        mut self: std::pin::Pin<&mut Self>,
+        _context: &mut std::task::Context<'_>,
+        out: &mut tokio::io::ReadBuf<'_>,
+    ) -> std::task::Poll<io::Result<()>> {
+        if let Some((part, later)) = self.0.split_first() {
+            out.put_slice(part);
+            self.0 = later;
+        }
+        std::task::Poll::Ready(Ok(()))
+    }
+}
+
+/// A file that grows while it is read: a short block in the middle would shift all that follow.
+#[test]
+fn a_source_that_goes_on_after_its_end_is_cut_there() {
+    let parts: [&[u8]; 5] = [b"abcd", b"ef", b"", b"gh", b""];
+    let mut blocks = BlockSource::new(Growing(&parts), 4);
+    let mut next = || wait(blocks.next()).unwrap();
+    assert_eq!([next(), next()], ["abcd", "ef"]);
+    assert_eq!([next(), next()], ["", ""]);
+}

@@ -188,6 +188,12 @@ async fn run(
     let upload = context.client.next_upload();
     let sent = send_blocks(&context, parts, Target::Own(upload), block_bytes).await?;
     let blocks = Blocks::new(upload, sent.length, block_bytes);
+    let listed = (blocks.count(), blocks.length());
+    assert_eq!(
+        listed,
+        (sent.blocks.into(), sent.length),
+        "the manifest lists what was sent"
+    );
     Ok(publish(&context, blocks, sent.metadata, condition).await?)
 }
 
@@ -198,7 +204,7 @@ pub(super) async fn send_blocks(
     target: Target,
     block_bytes: u32,
 ) -> Result<SentBlocks, UploadError> {
-    let (window, mut sent) = (context.window(block_bytes), 0);
+    let (window, mut sent, mut bytes) = (context.window(block_bytes), 0, 0);
     let mut puts = JoinSet::new();
     loop {
         tokio::select! {
@@ -212,12 +218,16 @@ pub(super) async fn send_blocks(
             }
             part = parts.recv(), if puts.len() < window => match part {
                 Some(UploadPart::Block(content)) => {
+                    let is_full = bytes == u64::from(sent) * u64::from(block_bytes);
+                    assert!(is_full, "only the last block is shorter than the others");
+                    bytes += content.length();
                     let (domain, block) = (context.handle(), (target.upload(), target.place(sent)));
                     sent += 1;
                     let put = async move { domain.put_block(block, &content).await };
                     puts.spawn_local(put.in_current_span());
                 }
                 Some(UploadPart::End(metadata, length)) => {
+                    assert_eq!(bytes, length, "each byte that was pushed has come");
                     while let Some(put) = puts.join_next().await {
                         let put: Result<(), WriteError> = put.expect("a put does not panic");
                         if let Err(error) = put {

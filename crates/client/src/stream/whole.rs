@@ -112,6 +112,7 @@ async fn put(context: &Context, value: &Value, request: u128) -> Result<Version,
             Err(error) => return Err(context.write_error(&error)),
         }
     }
+    assert_fits(value);
     let written = context.handle().put(context.name(), value).await;
     written.map_err(|error| context.write_error(&error))
 }
@@ -123,12 +124,22 @@ async fn put_decided(
     condition: Condition,
     request: u128,
 ) -> Result<WriteDecision, WriteError> {
+    assert_fits(value);
     let domain = context.handle();
     let wish = Wish {
         request,
         ..domain.client.wish(value, condition)
     };
     domain.put_decided(context.name(), wish).await
+}
+
+/// States on the network thread what the caller's thread decided by: a longer value is in blocks.
+fn assert_fits(value: &Value) {
+    let most = u64::from(limits::MAX_BLOCK_BYTES);
+    assert!(
+        value.length() <= most,
+        "a value that is written at once is a block at most"
+    );
 }
 
 /// The value with its metadata, if that is within the limits.
