@@ -9,6 +9,7 @@ mod conflict;
 mod download;
 mod parts;
 mod upload;
+mod value;
 mod whole;
 
 use crate::domain::Domain;
@@ -32,8 +33,8 @@ pub(crate) use conflict::{conflict, version_conflict};
 pub use download::ObjectStream;
 pub use parts::{InvalidPartText, StoredPart, UploadId};
 use upload::Upload;
-use whole::refuse;
-pub(crate) use whole::value_to_put;
+use value::refuse;
+pub(crate) use value::value_to_put;
 
 /// Why a value was not streamed.
 #[derive(Debug, thiserror::Error)]

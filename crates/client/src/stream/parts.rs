@@ -1,7 +1,7 @@
 //! Values in parts, put by several clients and published as one version (`areo_core::dsm::large::parts`).
 
-use super::upload::{Target, UploadError, UploadPart, block_value, send_blocks};
-use super::whole::{check_block_bytes, metadata};
+use super::upload::{Target, UploadError, UploadPart, send_blocks};
+use super::value::{block_value, check_block_bytes, metadata};
 use super::{BlockSource, StreamError, conflict};
 use crate::checksum;
 use crate::domain::Domain;

@@ -1,11 +1,11 @@
 //! The writing of one value in blocks.
 
 use super::conflict;
-use super::whole::{metadata, refuse};
+use super::value::{block_value, metadata, refuse};
 use crate::checksum;
 use crate::domain::Domain;
 use crate::error::Error;
-use crate::object::{Blocks, Metadata, PutOptions, now_ms};
+use crate::object::{Blocks, Metadata, PutOptions};
 use crate::operation::Operation;
 use crate::session::{Context, Deadline, RunningJob};
 use crate::span;
@@ -107,16 +107,6 @@ impl Upload {
             let _ = self.work.await;
         }
     }
-}
-
-/// A block with its own checksum.
-pub(super) fn block_value(content: Bytes) -> Result<Value, Error> {
-    let metadata = Metadata {
-        checksum: Some(checksum::of(std::slice::from_ref(&content))),
-        written_at_ms: now_ms(),
-        ..Metadata::default()
-    };
-    Ok(Value::new(metadata.encode()?, content))
 }
 
 /// The name space that the blocks of a stream are put in.
