@@ -61,6 +61,10 @@ const CHECKS: &[Check] = &[
         find: text::whitespace,
     },
     Check {
+        name: "table",
+        find: text::ragged_tables,
+    },
+    Check {
         name: "link",
         find: links::broken,
     },
@@ -71,6 +75,10 @@ const CHECKS: &[Check] = &[
     Check {
         name: "claim",
         find: claims::unresolved,
+    },
+    Check {
+        name: "path",
+        find: claims::gone,
     },
     Check {
         name: "list",

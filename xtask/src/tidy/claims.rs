@@ -37,11 +37,44 @@ pub(crate) fn unresolved(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// Paths of Rust files that no file has, in the other documents. A path with a capital letter, such as `NAME/tests.rs`, is an example.
+pub(crate) fn gone(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let others = tree.markdown().filter(|(page, _)| !MAPS.contains(page));
+    for (page, text) in others {
+        for (index, line) in text.lines().enumerate() {
+            for claim in line.split('`').skip(1).step_by(2) {
+                let Some((file, _)) = claim.split_once(".rs") else {
+                    continue;
+                };
+                let file = format!("{file}.rs");
+                let is_named =
+                    file.contains('/') && is_path(&file) && !file.contains(char::is_uppercase);
+                let tail = format!("/{file}");
+                if is_named
+                    && !tree
+                        .paths()
+                        .any(|path| path == file || path.ends_with(&tail))
+                {
+                    findings.push(Finding::new(
+                        page,
+                        index + 1,
+                        format!("`{file}`: no such file"),
+                    ));
+                }
+            }
+        }
+    }
+    findings
+}
+
+fn is_path(claim: &str) -> bool {
+    let is_part = |letter: char| letter.is_alphanumeric() || "_/.:-".contains(letter);
+    claim.chars().all(is_part)
+}
+
 fn what_is_wrong(tree: &Tree, claim: &str) -> Option<String> {
-    let is_path = claim
-        .chars()
-        .all(|letter| letter.is_alphanumeric() || "_/.:-".contains(letter));
-    if !is_path {
+    if !is_path(claim) {
         return None;
     }
     let (path, items) = match claim.split_once(".rs") {

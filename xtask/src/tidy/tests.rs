@@ -97,6 +97,12 @@ const PLANTED: &[(&str, &str, &str, &str)] = &[
         concat!("const A: &str = \"/tm", "p/a\";\n"),
         "a.rs:1",
     ),
+    (
+        "table",
+        "a.md",
+        "| a | b |\n|---|---|\n| `c | d` \\| e | f |\n| g | h | i |\n\n| j |\n",
+        "a.md:4",
+    ),
     ("whitespace", "a.rs", "fn f() {} \n", "a.rs:1"),
     ("whitespace", "a.md", "# A\n\n\tb\n", "a.md:3"),
     ("whitespace", "a.toml", "[a]\r\nb = 1\n", "a.toml:1"),
@@ -157,6 +163,12 @@ const PLANTED: &[(&str, &str, &str, &str)] = &[
         "docs/track-record.md",
         "| A bug | reading | `core/src/dap/abd.rs::no_such_test` |\n",
         "docs/track-record.md:1",
+    ),
+    (
+        "path",
+        "docs/a.md",
+        "# A\n\n`core/src/gone.rs::f`, `NAME/tests.rs`, `a.rs`\n",
+        "docs/a.md:3",
     ),
     (
         "list",

@@ -1,5 +1,6 @@
 //! Rules about every text file that a person writes.
 
+use super::links::prose;
 use crate::findings::Finding;
 use crate::source::find_word;
 use crate::tree::{Tree, has_extension};
@@ -33,6 +34,27 @@ pub(crate) fn markers(tree: &Tree) -> Vec<Finding> {
                 line,
                 format!("`{marker}`: do it now, or open an issue"),
             ));
+        }
+    }
+    findings
+}
+
+/// Rows of tables with another number of cells than the head of their table: a page shows them cut, or empty.
+pub(crate) fn ragged_tables(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (path, text) in tree.markdown() {
+        let mut head = 0;
+        let mut before = 0;
+        for (number, line) in prose(text).filter(|(_, line)| line.starts_with('|')) {
+            let cells = line.replace("\\|", "").matches('|').count() - 1;
+            if number != before + 1 {
+                head = cells;
+            }
+            before = number;
+            if cells != head {
+                let message = format!("a row of {cells} cells in a table of {head}");
+                findings.push(Finding::new(path, number, message));
+            }
         }
     }
     findings
