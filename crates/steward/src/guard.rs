@@ -233,7 +233,7 @@ impl World<'_> {
     }
 }
 
-/// Of two open changes of one domain, the one that was begun goes first, then the one with the smaller number.
+/// Holds a change back while another open one of its domain goes first: the one that was begun, then the one with the smaller number.
 fn busy_before(change: &Change, intent: &Intent, journal: &Journal) -> Option<Hold> {
     let mut before = journal.clone();
     before
