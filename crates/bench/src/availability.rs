@@ -3,10 +3,10 @@
 pub use crate::load::PhaseReport;
 
 use crate::cluster::Cluster;
+use crate::error::{RunError, failed};
 use crate::load::{Load, Phase, Times};
 use crate::random::Random;
-use crate::run::{RunError, SERVE, failed};
-use crate::setup::Setup;
+use crate::setup::{SERVE, Setup};
 use areo_client::{Dap, DomainOptions, Shape};
 use serde::Serialize;
 use std::time::{Duration, Instant};

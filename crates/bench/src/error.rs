@@ -1,6 +1,5 @@
 //! Why a run could not be carried out.
 
-use crate::target::TargetError;
 use std::fmt;
 use std::io;
 
@@ -17,12 +16,6 @@ pub enum RunError {
     /// An action that has to succeed did not, as a sentence.
     #[error("{0}")]
     Failed(String),
-}
-
-impl From<TargetError> for RunError {
-    fn from(error: TargetError) -> RunError {
-        RunError::Failed(error.to_string())
-    }
 }
 
 pub(crate) fn failed<E: fmt::Display>(what: impl Into<String>) -> impl FnOnce(E) -> RunError {

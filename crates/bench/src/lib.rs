@@ -56,6 +56,7 @@ pub mod repair;
 mod report;
 mod run;
 mod setup;
+mod spread;
 pub mod system;
 pub mod target;
 mod trouble;

@@ -1,6 +1,6 @@
 //! The limits of the machine, which bound every store.
 
-use crate::peers::Spread;
+use crate::spread::Spread;
 use crate::system::{self, Machine};
 use areo_erasure::Code;
 use serde::Serialize;

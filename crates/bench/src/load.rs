@@ -25,14 +25,14 @@ mod tally;
 pub(crate) mod value;
 mod worker;
 
-pub(crate) use client::{KEY_PREFIX, Store, get, key};
+pub(crate) use client::{KEY_PREFIX, get, key};
 pub use counter::CounterReport;
 pub(crate) use counter::Increments;
 pub use history::History;
 pub(crate) use history::{ChangeEnd, Diary, KnownConfiguration, shape_name};
 pub use keys::Popularity;
 pub use operation::Operation;
-pub(crate) use plan::Contest;
+pub(crate) use plan::{Contest, Store};
 pub use plan::{Look, Pace, Plan};
 pub(crate) use tally::{Counters, Latencies, Sample, Tally};
 pub use tally::{Measurement, PhaseReport, Times};

@@ -4,8 +4,11 @@
 //! |---|---|
 //! | `experiment` | what an experiment is |
 //! | `experiments` | the experiments, as data, and which there are not |
+//! | `claim` | what a publication claims in words |
+//! | `parameters` | numbers of servers and clients, sizes, times |
 //! | `scale` | how large: the parameters of every scale |
 //! | `variant` | the algorithms that are compared, as options of domains |
+//! | `point` | a variant at a point, with what was measured |
 //! | `stage` | servers and domains |
 //! | `actor` | a reader or writer, and what its operations cost |
 //! | `sweep` | readers and writers at once |
@@ -22,6 +25,7 @@
 
 mod actor;
 mod changes;
+mod claim;
 mod collected;
 mod compare;
 mod experiment;
@@ -30,6 +34,8 @@ mod figures;
 mod law;
 mod longevity;
 mod outside;
+mod parameters;
+mod point;
 mod published;
 mod report;
 mod scale;
@@ -40,27 +46,28 @@ mod virtual_time;
 
 pub use areo_sim::measure::Scale;
 pub use changes::ChangesStage;
-pub use experiment::{Experiment, ListEntry, Procedure, list, not_run};
-pub use experiments::VARIANTS_NOT_HERE;
+pub use experiment::{Experiment, ListEntry, Procedure};
+pub use experiments::{VARIANTS_NOT_HERE, list, not_run};
 pub use figures::short;
 pub use report::{Comparison, Law, Point, Report, Setting, Verdict};
 pub use virtual_time::{VirtualOptions, run_virtually};
 
 use crate::cluster::Program;
-use crate::peers::Spread;
+use crate::error::RunError;
 use crate::proxy::{Effect, Proxy, Rule};
 use crate::random::Random;
-use crate::run::RunError;
 use crate::setup::{Setup, StartedCluster};
+use crate::spread::Spread;
 use crate::system::{self, Machine};
-use collected::SequenceEnds;
-use compare::MeasuredPoint;
-use scale::{Parameters, show_size};
+use parameters::Parameters;
+use point::MeasuredPoint;
+use scale::show_size;
 use stage::Stage;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tokio::task::LocalSet;
+use variant::SequenceEnds;
 
 /// The servers of an experiment.
 pub struct ServerOptions {

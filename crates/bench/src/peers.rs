@@ -9,12 +9,13 @@ mod report;
 
 pub use breakdown::{Ask, Breakdown, Part, Watch};
 pub use kill::KillReport;
-pub use report::{ComparedTargets, Point, Ratio, Report, Spread};
+pub use report::{ComparedTargets, Point, Ratio, Report};
 
 use crate::error::{RunError, failed, system};
 use crate::limits;
 pub use crate::load::Operation;
 use crate::load::{self, History, Pace, Plan, Popularity};
+pub use crate::spread::Spread;
 use crate::system::Machine;
 use crate::target::{Target, TargetError, TargetName};
 use std::io;

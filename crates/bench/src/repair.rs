@@ -5,10 +5,11 @@ mod kills;
 mod rot;
 
 use crate::cluster::{Cluster, Program};
+use crate::error::{RunError, failed, system};
 use crate::load::{AnyCaller, FILLERS, Load, Phase, PhaseReport, fill_by};
-use crate::run::{RunError, SERVE, failed, system};
-use crate::setup::{Setup, StartedCluster, connected};
+use crate::setup::{SERVE, Setup, StartedCluster};
 use crate::target::AreoCaller;
+use crate::target::connected;
 pub use kills::Killed;
 
 use areo_client::{Dap, Domain, DomainOptions, Shape};

@@ -3,13 +3,13 @@
 use crate::clock::WallClock;
 use crate::cluster::{Cluster, Place, Program, loopback_places};
 use crate::disk::SmallDisk;
-pub(crate) use crate::error::{RunError, failed, system};
+use crate::error::{RunError, failed, system};
 use crate::load::{self, Increments, Load, value};
 use crate::namespace::Namespaces;
 use crate::nemesis::{self, Disk, Incidents, Reconfigurers, World};
 use crate::random::Random;
 use crate::report::{Report, TroubleCount};
-use crate::setup::proxy_before;
+use crate::setup::{SERVE, proxy_before};
 use crate::target::{AreoCaller, Caller};
 use crate::trouble::{Lane, Schedule, Trouble};
 use crate::workload::{self, DOMAINS};
@@ -24,8 +24,6 @@ use std::time::{Duration, Instant};
 use tokio::task::LocalSet;
 use tokio::time::sleep;
 
-/// The longest time that servers may take to serve when nothing hinders them.
-pub(crate) const SERVE: Duration = Duration::from_mins(1);
 /// The longest time that clients may take for their last operations.
 const FINISH: Duration = Duration::from_mins(3);
 /// The interval at which the progress is reported.

@@ -1,14 +1,17 @@
 //! The setup of measurements of readers and writers: server processes that serve, and a domain full of objects.
 
 use crate::cluster::{Cluster, Place, Program, loopback_places};
+use crate::error::{RunError, failed, system};
 use crate::load::{self, AnyCaller, FILLERS, History, Look, Plan};
 use crate::proxy::Proxy;
-use crate::run::{RunError, SERVE, failed, system};
 use crate::target::AreoCaller;
 use areo_client::{Client, ConnectOptions, Domain, DomainOptions};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
+
+/// The longest time that servers may take to serve when nothing hinders them.
+pub(crate) const SERVE: Duration = Duration::from_mins(1);
 
 /// Not measured: connections are made, caches filled.
 const WARM_UP: Duration = Duration::from_millis(300);
@@ -133,18 +136,6 @@ impl StartedCluster {
         }
         Ok(callers)
     }
-}
-
-/// A client of its own, and the domain as it is found now. The domain needs the client.
-pub(crate) async fn connected(
-    connect: &ConnectOptions,
-    domain: &str,
-) -> Result<(Client, Domain), RunError> {
-    let client = Client::connect(connect.clone()).await;
-    let client = client.map_err(failed("connect a client"))?;
-    let domain = client.domain(domain).await;
-    let domain = domain.map_err(failed("find the domain"))?;
-    Ok((client, domain))
 }
 
 /// Between these servers and all who find them.

@@ -6,10 +6,11 @@ mod areo;
 mod gateway;
 
 pub use areo::Areo;
-pub(crate) use areo::AreoCaller;
+pub(crate) use areo::{AreoCaller, connected};
 pub use gateway::AreoGateway;
 
 use crate::cluster::Program;
+use crate::error::RunError;
 use crate::words::words;
 use areo_client::{ConfigurationInfo, Counts, Dap, Error, Invalid, Object, Obstacle, Version};
 use bytes::Bytes;
@@ -155,6 +156,12 @@ impl fmt::Display for TargetError {
 }
 
 impl std::error::Error for TargetError {}
+
+impl From<TargetError> for RunError {
+    fn from(error: TargetError) -> RunError {
+        RunError::Failed(error.to_string())
+    }
+}
 
 /// Failure of an operation, with a sentence.
 #[derive(Clone, PartialEq, Eq, Debug)]

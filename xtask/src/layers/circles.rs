@@ -15,7 +15,6 @@ use std::fmt::Write as _;
 /// Arrows within circles that crates are known to have. A number only falls; a crate without a row has none.
 const KNOWN: &[(&str, usize)] = &[
     ("crates/areo", 6),
-    ("crates/bench", 39),
     ("crates/check", 2),
     ("crates/client", 9),
     ("crates/erasure", 2),

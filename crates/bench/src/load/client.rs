@@ -2,6 +2,7 @@
 
 use super::AnyCaller;
 use super::history::{Diary, History, KnownConfiguration};
+use super::plan::Store;
 use super::{Look, value};
 use crate::target::{CallError, Conditional, Cost};
 use areo_check::{EventKind, Kind};
@@ -20,13 +21,6 @@ pub(crate) fn folder(size: usize) -> String {
 /// The object of this number, of values of this size.
 pub(crate) fn key(size: usize, number: u64) -> String {
     format!("{}/{number:08}", folder(size))
-}
-
-/// A domain, or a whole store.
-pub(crate) struct Store {
-    /// Its name in a history.
-    pub(crate) name: String,
-    pub(crate) caller: AnyCaller,
 }
 
 /// A client that runs one operation after the other. Stores are named by their places.

@@ -1,6 +1,6 @@
 //! The plan of a load, as data.
 
-use super::client::Store;
+use super::AnyCaller;
 use super::history::History;
 use super::{Operation, Popularity};
 use crate::target::Answer;
@@ -96,6 +96,13 @@ pub struct Plan {
     pub keeps_samples: bool,
     /// The seed that everything is drawn from.
     pub seed: u64,
+}
+
+/// A domain, or a whole store.
+pub(crate) struct Store {
+    /// Its name in a history.
+    pub(crate) name: String,
+    pub(crate) caller: AnyCaller,
 }
 
 /// Clients that get, put and delete objects of several domains, with and without conditions, while events disturb

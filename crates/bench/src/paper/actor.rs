@@ -1,10 +1,10 @@
 //! Readers and writers of one object or file, as callers of the load generator.
 
 use super::variant::Algorithm;
+use crate::error::{RunError, failed, system};
 use crate::load::{Look, Plan, value};
 use crate::random::Random;
-use crate::run::{RunError, failed, system};
-use crate::setup::connected;
+use crate::target::connected;
 use crate::target::{Answer, CallError, Caller, Cost};
 use areo_client::file::{Base, Chunking, File, Method, PullOptions, PushOptions};
 use areo_client::{Client, ConnectOptions, Domain, Error, PutOptions, Statistics, Version};

@@ -2,11 +2,12 @@
 //! that of the same experiments in virtual time ([`areo_sim::measure`]).
 
 use super::{ServerOptions, start};
+use crate::error::{RunError, failed};
 use crate::load::{AnyCaller, Load, Look, Pace, Phase, Plan, value};
 use crate::proxy::Proxy;
 use crate::reconfig::proposed;
-use crate::run::{RunError, failed};
-use crate::setup::{StartedCluster, connected};
+use crate::setup::StartedCluster;
+use crate::target::connected;
 use crate::target::{Answer, CallError, Caller, Cost};
 use areo_client::experimental::Experimental;
 use areo_client::{

@@ -1,15 +1,15 @@
 //! E7: a sequence of twelve configurations, and who reads from its beginning.
 
-use super::compare::MeasuredPoint;
 use super::law;
+use super::parameters::Parameters;
+use super::point::MeasuredPoint;
 use super::report::Law;
-use super::scale::Parameters;
 use super::stage::{Stage, means};
-use super::variant::{Extras, Variant};
+use super::variant::{Extras, SequenceEnds, Variant};
+use crate::error::{RunError, failed};
 use crate::load::{AnyCaller, Load, Plan, Sample};
 use crate::random::Random;
-use crate::run::{RunError, failed};
-use crate::setup::connected;
+use crate::target::connected;
 use areo_client::experimental::{Experimental, LeaveOff};
 use areo_client::{Change, Client, DapKind, Domain, ReconfigOutcome};
 use std::collections::BTreeMap;
@@ -19,26 +19,7 @@ const RECONFIGURERS: usize = 4;
 /// Number of reconfigurations in a run.
 pub(super) const CHANGES: u64 = 12;
 
-/// The ends at which reconfigurations are left.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum SequenceEnds {
-    /// All but the last one are pending.
-    Pending,
-    /// All configurations are final.
-    Finalized,
-}
-
 impl SequenceEnds {
-    pub(super) const ALL: [SequenceEnds; 2] = [SequenceEnds::Pending, SequenceEnds::Finalized];
-
-    /// The name in the specification.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            SequenceEnds::Pending => "a",
-            SequenceEnds::Finalized => "b",
-        }
-    }
-
     /// The point at which the reconfiguration of this number stops, if it stops early. Without collection no client
     /// notifies the configurations before the predecessor.
     fn leave_off(self, number: u64, extras: Extras) -> Option<LeaveOff> {

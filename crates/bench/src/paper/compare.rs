@@ -1,14 +1,10 @@
 //! Beside the publication: ratios of variants, and whether their order is the published one.
 
-use super::collected::SequenceEnds;
-use super::experiment::Experiment;
-use super::published;
-use super::report::{Comparison, Setting, Verdict};
-use super::scale::{Parameters, show_size};
-use super::variant::{Algorithm, Extras, Variant};
-use crate::peers::Spread;
-use areo_client::DapKind;
-use std::collections::BTreeMap;
+use super::claim::{Order, Relation};
+use super::point::MeasuredPoint;
+use super::report::{Comparison, Verdict};
+use super::scale::show_size;
+use crate::spread::Spread;
 
 /// Ratios nearer to 1 than this are no difference.
 const SAME: f64 = 0.05;
@@ -22,153 +18,6 @@ const QUANTITIES: [&str; 5] = [
     "write_ms",
     "reconfiguration_ms",
 ];
-
-/// A variant at a point, with the measured quantities of each run.
-#[derive(Clone, PartialEq, Debug)]
-pub(super) struct MeasuredPoint {
-    pub(super) experiment: &'static Experiment,
-    /// Name of the varied parameter's value, and all parameters there.
-    pub(super) step: (String, Parameters),
-    pub(super) variant: Variant,
-    pub(super) size: usize,
-    /// After the reconfigurations of E7, which were left so.
-    pub(super) left: Option<SequenceEnds>,
-    pub(super) runs: BTreeMap<&'static str, Vec<f64>>,
-}
-
-/// The part that one variant has and another has not.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Relation {
-    Piggyback,
-    Collecting,
-    Coded,
-    CodedPublished,
-    Corrected,
-    Optimized,
-    Coverable,
-    Fragmented,
-    Outside,
-    SelfStabilizing,
-}
-
-impl Relation {
-    const ALL: [Relation; 10] = [
-        Relation::Piggyback,
-        Relation::Collecting,
-        Relation::Coded,
-        Relation::CodedPublished,
-        Relation::Corrected,
-        Relation::Optimized,
-        Relation::Coverable,
-        Relation::Fragmented,
-        Relation::Outside,
-        Relation::SelfStabilizing,
-    ];
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Relation::Piggyback => "PB against no PB",
-            Relation::Collecting => "GC against no GC",
-            Relation::Coded => "EC against ABD",
-            Relation::CodedPublished => "a code against MW-ABD",
-            Relation::Corrected => "EC-DAP II, corrected, against EC-DAP",
-            Relation::Optimized => "EC-DAPopt against EC-DAP",
-            Relation::Coverable => "coverable against not",
-            Relation::Fragmented => "fragmented against not",
-            Relation::Outside => "etcd against the members deciding",
-            Relation::SelfStabilizing => "CASSS against CAS",
-        }
-    }
-
-    /// The variant without it.
-    fn without(self, variant: Variant) -> Option<Variant> {
-        let Variant {
-            algorithm,
-            dap,
-            extras,
-            etcd,
-        } = variant;
-        Some(match self {
-            Relation::Piggyback if extras == Extras::Piggyback => Variant {
-                extras: Extras::Plain,
-                ..variant
-            },
-            Relation::Collecting if extras == Extras::Collecting => Variant {
-                extras: Extras::Piggyback,
-                ..variant
-            },
-            Relation::Coded if dap.is_coded() => Variant {
-                dap: DapKind::Abd,
-                ..variant
-            },
-            Relation::CodedPublished if dap.is_coded() => Variant {
-                dap: DapKind::AbdPublished,
-                ..variant
-            },
-            Relation::Corrected if dap == DapKind::Ec => Variant {
-                dap: DapKind::EcPublished,
-                ..variant
-            },
-            Relation::Optimized if dap == DapKind::EcOptimized => Variant {
-                dap: DapKind::EcPublished,
-                ..variant
-            },
-            Relation::SelfStabilizing if dap == DapKind::CasSs => Variant {
-                dap: DapKind::Cas,
-                ..variant
-            },
-            Relation::Coverable if algorithm == Algorithm::CoAres => Variant {
-                algorithm: Algorithm::Ares,
-                ..variant
-            },
-            Relation::Fragmented if algorithm == Algorithm::CoAresF => Variant {
-                algorithm: Algorithm::CoAres,
-                ..variant
-            },
-            Relation::Outside if etcd => Variant {
-                etcd: false,
-                ..variant
-            },
-            _ => return None,
-        })
-    }
-
-    /// Why the published order need not be the one here.
-    fn reason(self, left: Option<SequenceEnds>) -> &'static str {
-        match (self, left) {
-            (Relation::Piggyback, None) => {
-                "PB saves 3 of 4 rounds here, not 2: what is known to be at a quorum is not written back; and of a read that takes milliseconds rounds are a larger part than of one that takes tenths of a second"
-            }
-            (Relation::Piggyback, Some(_)) => {
-                "without PB an operation asks every configuration on the way for its value as well as for its pointer here (decision 0007), where the publication goes to the end first; and without GC superseded configurations go on giving what they hold, where the publication's withhold it: PB only saves rounds"
-            }
-            (Relation::Collecting, _) => {
-                "what GC saves is the way over 12 configurations; files go it once, before the first block"
-            }
-            (Relation::Coded, _) => {
-                "with ABD, too, a read takes the value from one server here and versions from the others: both carry it once, and ABD does not decode. The publication's carries it from every server"
-            }
-            (Relation::CodedPublished, _) => {
-                "on loopback a copy more costs little, and a read of MW-ABD takes the value from one server here"
-            }
-            (Relation::Corrected | Relation::Optimized, _) => {
-                "servers send the elements of one version here, whichever the EC-DAP is: what differs is whether a read writes back, and whether a reader is sent what it has"
-            }
-            (Relation::Coverable, _) => {
-                "a read of CoARES is a read of ARES here, with the same EC-DAP; the publication's CoARES has a better one than its ARES"
-            }
-            (Relation::Outside, _) => {
-                "nothing is published of it: Ares II has an external service, and no other"
-            }
-            (Relation::SelfStabilizing, _) => {
-                "a round more is little where a write takes long for its bytes"
-            }
-            (Relation::Fragmented, _) => {
-                "every block is hashed, and read from and written to a local file, which costs as much as loopback; without PB every block takes its own 4 rounds. It pays where blocks are many and few of them change"
-            }
-        }
-    }
-}
 
 /// Every two variants that differ in one thing, at every point.
 pub(super) fn compare(all: &[MeasuredPoint]) -> Vec<Comparison> {
@@ -236,59 +85,6 @@ fn one(
     })
 }
 
-impl MeasuredPoint {
-    /// Name of the variant in reports.
-    pub(super) fn name(&self) -> String {
-        match self.experiment.reconfigures() {
-            true => self.variant.name_of_both(),
-            false if self.experiment.has_virtual_time() => self.variant.name_of_kind(),
-            false => self.variant.name(),
-        }
-    }
-
-    /// Name of the point in reports.
-    pub(super) fn at(&self) -> String {
-        let size = show_size(self.size);
-        match (self.left, &*self.step.0) {
-            (Some(left), _) => format!("({}) {size}", left.name()),
-            (None, "") => size,
-            (None, step) => format!("{size} {step}"),
-        }
-    }
-
-    /// The point in figures.
-    pub(super) fn setting(&self) -> Setting {
-        let (_, parameters) = &self.step;
-        Setting {
-            size: self.size,
-            servers: parameters.servers,
-            k: parameters.servers - parameters.parity,
-            block_bytes: parameters.blocks.1,
-            readers: parameters.readers,
-            writers: parameters.writers,
-            reconfigurers: parameters.reconfigurers,
-            left: self.left.map(|left| left.name().into()),
-        }
-    }
-
-    /// The figure that the publication reports of it.
-    pub(super) fn published(&self) -> Option<published::Figure> {
-        let table = self.experiment.figures?;
-        table.read_ms(self.variant, self.left, self.size)
-    }
-}
-
-/// The order of two values.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Order {
-    /// The first one is less.
-    Less,
-    /// The values are equal, within the tolerance.
-    Same,
-    /// The first one is more.
-    More,
-}
-
 fn order(ratio: f64) -> Order {
     match ratio {
         ratio if ratio < 1.0 - SAME => Order::Less,
@@ -316,6 +112,10 @@ fn judge(published: Order, ratio: Spread) -> Verdict {
 mod tests {
     use super::super::{Scale, scale};
     use super::*;
+    use crate::paper::experiment::Experiment;
+    use crate::paper::variant::{Algorithm, Extras, SequenceEnds, Variant};
+    use areo_client::DapKind;
+    use std::collections::BTreeMap;
 
     #[test]
     fn an_order_holds_if_it_is_the_published_one() {

@@ -1,12 +1,12 @@
 //! E5: reconfigurers beside readers and writers. The way of keeping values alternates, the servers are drawn.
 
 use super::figures::mean;
-use super::scale::Parameters;
+use super::parameters::Parameters;
 use super::stage::Stage;
 use super::variant::Variant;
+use crate::error::RunError;
 use crate::random::Random;
-use crate::run::RunError;
-use crate::setup::connected;
+use crate::target::connected;
 use areo_client::{
     Change, Client, ConfigurationInfo, DapKind, Domain, ReconfigError, ReconfigOutcome,
 };

@@ -2,22 +2,15 @@
 
 use super::Scale;
 use super::ServerOptions;
-use super::compare::MeasuredPoint;
+use super::point::MeasuredPoint;
+use super::scale::etcd_members;
+use crate::error::{RunError, failed};
 use crate::etcd::EtcdMembers;
-use crate::run::{RunError, failed};
 use crate::target::TargetError;
 use areo_client::Decider;
 
 /// Why its variants are not there.
 pub(super) const NOT_ON_THE_PATH: &str = "not run: no etcd on the PATH";
-
-/// Members of it: as published, or fewer.
-pub(super) fn members(scale: Scale) -> usize {
-    match scale {
-        Scale::Full => 6,
-        Scale::Quick | Scale::Default => 3,
-    }
-}
 
 /// Starts a cluster of it, in memory as the servers are; `None` if there is no `etcd` on the PATH.
 ///
@@ -27,7 +20,7 @@ pub(super) async fn start(
     options: &ServerOptions,
     scale: Scale,
 ) -> Result<Option<(EtcdMembers, Decider)>, RunError> {
-    let cluster = match EtcdMembers::start(&options.data, members(scale), true).await {
+    let cluster = match EtcdMembers::start(&options.data, etcd_members(scale), true).await {
         Ok(cluster) => cluster,
         Err(TargetError::Missing { .. }) => return Ok(None),
         Err(error) => return Err(failed("start an etcd")(error)),

@@ -1,7 +1,6 @@
 //! The results in the publication (`docs/spec` 7.1): latency of READ in milliseconds.
 
-use super::collected::SequenceEnds;
-use super::variant::{Algorithm, Extras, Variant};
+use super::variant::{Algorithm, Extras, SequenceEnds, Variant};
 
 const MIB: usize = 1 << 20;
 const S: f64 = 1_000.0;

@@ -1,6 +1,6 @@
 //! The results of an experiment.
 
-use crate::peers::Spread;
+use crate::spread::Spread;
 use crate::system::Machine;
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -3,11 +3,11 @@
 use super::ServerOptions;
 use super::actor::Subject;
 use super::figures::mean;
-use super::scale::Parameters;
+use super::parameters::Parameters;
 use super::variant::Variant;
+use crate::error::{RunError, failed};
 use crate::failures::Failures;
 use crate::load::Sample;
-use crate::run::{RunError, failed};
 use crate::setup::StartedCluster;
 use areo_client::Decider;
 use std::cell::{Cell, RefCell};

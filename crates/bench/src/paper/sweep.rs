@@ -2,13 +2,13 @@
 
 use super::law;
 use super::longevity::Reconfigurers;
+use super::parameters::{OBJECT_MAX, Parameters};
 use super::report::Law;
-use super::scale::{OBJECT_MAX, Parameters};
 use super::stage::{Stage, means};
 use super::variant::{Algorithm, Variant};
+use crate::error::{RunError, failed};
 use crate::load::{AnyCaller, Load, Operation, Pace, Plan, Sample, value};
 use crate::random::Random;
-use crate::run::{RunError, failed};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -160,6 +160,27 @@ impl Variant {
     }
 }
 
+/// The ends at which reconfigurations are left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum SequenceEnds {
+    /// All but the last one are pending.
+    Pending,
+    /// All configurations are final.
+    Finalized,
+}
+
+impl SequenceEnds {
+    pub(super) const ALL: [SequenceEnds; 2] = [SequenceEnds::Pending, SequenceEnds::Finalized];
+
+    /// The name in the specification.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            SequenceEnds::Pending => "a",
+            SequenceEnds::Finalized => "b",
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

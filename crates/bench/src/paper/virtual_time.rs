@@ -1,8 +1,10 @@
 //! The papers' experiments in virtual time ([`areo_sim::measure`]), with the same report.
 
-use super::compare::{self, MeasuredPoint};
+use super::compare;
 use super::experiment::{Experiment, Procedure};
 use super::law::{self, counted};
+use super::parameters::Parameters;
+use super::point::MeasuredPoint;
 use super::report::{Law, Report};
 use super::scale;
 use super::stage::{means, ms};
@@ -269,7 +271,7 @@ fn a_round_more(writes: &[(MeasuredPoint, f64)]) -> Vec<Law> {
     of(DapKind::CasSs).filter_map(law).collect()
 }
 
-fn changes(experiment: &Experiment, parameters: &scale::Parameters) -> Vec<String> {
+fn changes(experiment: &Experiment, parameters: &Parameters) -> Vec<String> {
     let mut changes = vec![
         "virtual time: 25 ms, and at most 5 % more, from any client or server to any server".into(),
         "a client's line carries 50 Mbit/s; a server works 20 µs on a message and 0.5 ns on a byte; clients compute in no time".into(),

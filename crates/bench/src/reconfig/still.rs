@@ -5,8 +5,8 @@ use super::{
     Behind, Change, Domain, Latencies, MovedBytes, PerObject, ReadCost, RunError, Scene, Stage,
     reconfigure,
 };
+use crate::error::failed;
 use crate::load;
-use crate::run::failed;
 use crate::target::AreoCaller;
 use areo_client::{Client, Counts};
 use std::time::{Duration, Instant};

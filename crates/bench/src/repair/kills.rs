@@ -2,7 +2,8 @@
 
 use super::{MEMBER, RECEIVED, Trial, UNBOUNDED, metric, serve, until_whole};
 use crate::cluster::Cluster;
-use crate::run::{RunError, SERVE, failed};
+use crate::error::{RunError, failed};
+use crate::setup::SERVE;
 use serde::Serialize;
 use std::time::{Duration, Instant};
 use tokio::time::sleep;

@@ -3,7 +3,7 @@
 use super::{Areo, TargetError, TargetName, TargetOptions, start_failed};
 use crate::cluster::loopback_hosts;
 use crate::process::ProcessGuard;
-use crate::run::SERVE;
+use crate::setup::SERVE;
 use areo_client::{Access, DapKind};
 use std::process::Stdio;
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! Ares II: figures 2 to 14, tables 2 and 3 (`docs/spec` 7.1).
 
 use crate::paper::experiment::{Experiment, Parameter, Procedure, Variants, Variation};
+use crate::paper::parameters::{KIB, MIB, Parameters};
 use crate::paper::published::Table;
-use crate::paper::scale::{KIB, MIB, Parameters};
 use crate::paper::variant::{Algorithm, Extras};
 use areo_client::DapKind;
 

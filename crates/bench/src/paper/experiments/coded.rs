@@ -1,9 +1,9 @@
 //! Coded atomic storage and MW-ABD, as the study of self-stabilizing coded storage measured them (`docs/spec` 7.4), with EC-DAP II and
 //! CASGC beside them; and what issue and users ask of them beyond that.
 
-use crate::paper::compare::{Order, Relation};
+use crate::paper::claim::{Order, Relation};
 use crate::paper::experiment::{Experiment, Parameter, Procedure, Variants, Variation};
-use crate::paper::scale::{KIB, MIB, Parameters};
+use crate::paper::parameters::{KIB, MIB, Parameters};
 use crate::paper::variant::{Algorithm, Extras};
 use areo_client::DapKind;
 

@@ -1,8 +1,8 @@
 //! The slides about fragmented objects and erasure codes (`docs/spec` 7.2).
 
-use crate::paper::compare::{Order, Relation};
+use crate::paper::claim::{Order, Relation};
 use crate::paper::experiment::{Experiment, Procedure, Variants};
-use crate::paper::scale::Parameters;
+use crate::paper::parameters::Parameters;
 use crate::paper::variant::{Algorithm, Extras};
 use areo_client::DapKind;
 
