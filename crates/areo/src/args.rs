@@ -1,11 +1,13 @@
 //! The command line.
 
+mod autopilot;
 mod cluster;
 mod global;
 mod large;
 mod many;
 mod trace;
 
+pub(crate) use autopilot::{Autopilot, AutopilotVerb, LevelWord};
 pub(crate) use cluster::{Cluster, Status};
 pub(crate) use large::{ByteRange, Repair, Sweep};
 pub(crate) use many::{Backup, Cp, Restore};
@@ -172,12 +174,14 @@ pub(crate) enum Command {
     /// List changes of CAs, tokens and keys, and who made them
     #[command(subcommand, arg_required_else_help = true, hide = true)]
     Audit(Audit),
-    /// Show servers and domains; first what does not work; also: cluster
+    /// Show servers, domains, what fails; also: cluster, autopilot
     Status(Status),
     /// Finalize an upgrade of all servers
     // The screen has room for one line about the cluster: that of `status` names it.
     #[command(subcommand, arg_required_else_help = true, hide = true)]
     Cluster(Cluster),
+    #[command(hide = true)]
+    Autopilot(Autopilot),
     /// Show the steps of an operation, and their times
     ///
     /// A trace leads from the client through the servers to their disks.

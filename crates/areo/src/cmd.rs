@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod archive;
+mod autopilot;
 mod backup;
 mod cluster;
 mod cp;
@@ -124,6 +125,7 @@ fn perform(session: &Session, command: Command, recorder: &Recorder) -> Outcome 
         Command::Audit(command) => trust::audit(session, &command),
         Command::Status(args) => status::run(session, &args),
         Command::Cluster(command) => cluster::run(session, command),
+        Command::Autopilot(args) => autopilot::run(session, &args),
         Command::Trace(args) => trace::run(session, &args),
         Command::Completion { .. } | Command::Manual { .. } | Command::Version => {
             unreachable!("needs no settings, done above")

@@ -3,6 +3,7 @@
 //! Every test starts its own cluster in a directory of its own, and does what a user does. Nothing here
 //! asserts how long something takes; the deadlines that are given to commands are asserted by their exit codes.
 
+mod autopilot;
 mod backup;
 mod bad_input;
 mod certificates;

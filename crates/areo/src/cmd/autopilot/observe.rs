@@ -1,0 +1,140 @@
+//! One look at a cluster: the status of its servers and domains, and the views that servers have of each other.
+
+use crate::admin;
+use areo_client::{Client, ClusterStatus, DomainInfo, ROOT_DOMAIN, ServerHealth};
+use areo_steward::records::{DomainRecord, Observer};
+use areo_steward::signal::{Sample, ServerSample, ViewSample};
+use futures_util::future::join_all;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The numbers that the admin port of a server shows.
+#[derive(Debug, Default, PartialEq)]
+struct Shown {
+    /// Other servers, and true for those that are connected. An idle one is not shown.
+    peers: BTreeMap<String, bool>,
+    corrupted: Option<u64>,
+}
+
+/// The cluster as of now, within about this time. A server whose admin port does not answer has no view.
+pub(super) async fn sample(client: &Client, patience: Duration) -> Sample {
+    let status = client.status_within(patience).await;
+    let ask = status.servers.iter().map(async |it| {
+        let text = admin::get(&it.server.admin, "/metrics", patience).await;
+        text.map(|text| parse(&text)).ok()
+    });
+    let shown = join_all(ask).await;
+    let mut sample = Sample {
+        domains: status
+            .all_domains()
+            .iter()
+            .map(|it| domain(&status, it))
+            .collect(),
+        ..Sample::default()
+    };
+    for (health, shown) in status.servers.iter().zip(shown) {
+        let answered = health.status.answered();
+        sample.views.push(ViewSample {
+            observer: Observer::Instance,
+            server: health.server.name.clone(),
+            is_reachable: answered.is_some(),
+            answer_ms: None,
+        });
+        let peers = shown.iter().flat_map(|it| &it.peers);
+        sample
+            .views
+            .extend(peers.map(|(server, is_reachable)| ViewSample {
+                observer: Observer::Server(health.server.name.clone()),
+                server: server.clone(),
+                is_reachable: *is_reachable,
+                answer_ms: None,
+            }));
+        sample.servers.push(ServerSample {
+            name: health.server.name.clone(),
+            serves: answered.is_some_and(|it| it.serving),
+            leaving: health.server.leaving,
+            corrupted: shown.and_then(|it| it.corrupted),
+            used_bytes: answered.map(|it| it.stored_bytes),
+            ..ServerSample::default()
+        });
+    }
+    sample
+}
+
+fn domain(status: &ClusterStatus, domain: &DomainInfo) -> DomainRecord {
+    let (health, c) = (status.health_of(domain), &domain.configuration);
+    let is_member = |it: &&ServerHealth| c.members.iter().any(|m| m.id == it.server.id);
+    let members = status.servers.iter().filter(is_member);
+    let bytes = members.filter_map(|it| share(it, health.objects?));
+    DomainRecord {
+        name: domain.name.clone(),
+        members: c.members.iter().map(|it| it.name.clone()).collect(),
+        k: c.shape.k(),
+        is_replicated: c.shape.k() == 1,
+        grows: domain.name == ROOT_DOMAIN,
+        is_pending: domain.pending.as_ref().is_some_and(|it| !it.is_empty()),
+        objects: health.objects.unwrap_or(0),
+        member_bytes: bytes.max().unwrap_or(0),
+        below: health.missing.values().sum(),
+        below_since_ms: None,
+    }
+}
+
+/// The bytes of a domain at one member, by its part of the member's objects: servers do not count the bytes of each domain.
+fn share(member: &ServerHealth, objects: u64) -> Option<u64> {
+    let status = member.status.answered()?;
+    let part = u128::from(status.element_bytes) * u128::from(objects.min(status.objects));
+    u64::try_from(part / u128::from(status.objects.max(1))).ok()
+}
+
+fn parse(metrics: &str) -> Shown {
+    let mut shown = Shown::default();
+    for line in metrics.lines() {
+        let Some((series, value)) = line.rsplit_once(' ') else {
+            continue;
+        };
+        if series == "areo_store_corrupted_elements_total" {
+            shown.corrupted = value.parse().ok();
+        }
+        if let Some(labels) = series.strip_prefix("areo_server_peers{")
+            && value != "0"
+            && let (Some(server), Some(state)) = (label(labels, "server"), label(labels, "state"))
+        {
+            shown.peers.insert(server.into(), state == "connected");
+        }
+    }
+    shown
+}
+
+fn label<'a>(labels: &'a str, name: &str) -> Option<&'a str> {
+    let (_, value) = labels.split_once(&format!("{name}=\""))?;
+    value.split_once('"').map(|(value, _)| value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_views_of_a_server_are_read_from_its_metrics() {
+        let text = "\
+# TYPE areo_server_peers gauge
+areo_server_peers{server=\"s1\",state=\"connected\"} 1
+areo_server_peers{server=\"s1\",state=\"unreachable\"} 0
+areo_server_peers{server=\"s2\",state=\"connected\"} 0
+areo_server_peers{server=\"s2\",state=\"connecting\"} 1
+areo_server_peers{server=\"s3\",state=\"connected\"} 0
+areo_store_corrupted_elements_total 3
+areo_server_serving 1
+";
+        let shown = parse(text);
+        assert_eq!(shown.corrupted, Some(3));
+        let peers: Vec<_> = shown
+            .peers
+            .iter()
+            .map(|(name, it)| (name.as_str(), *it))
+            .collect();
+        assert_eq!(peers, [("s1", true), ("s2", false)]);
+        assert_eq!(parse("no metrics"), Shown::default());
+    }
+}
