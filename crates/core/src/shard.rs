@@ -386,61 +386,49 @@ pub fn writes(request: &Request) -> bool {
 /// True if the request writes, and what it records is small and frees more, or of the whole domain: deleting, deciding, settling an upload by its
 /// manifest, and moving away. A full disk has room for these yet, or it could not be emptied.
 pub fn frees(request: &Request) -> bool {
-    let is_small = match request {
-        Request::Configured {
-            body: Body::Access(accesses),
-            ..
-        } => accesses.iter().all(|(_, access)| match access {
-            Access::Put { element, .. } | Access::Keep { element, .. } => {
-                element.deleted || is_manifest(element)
-            }
-            Access::Accept(proposal) => proposal.is_small(),
-            Access::Query { announced, .. } => announced.is_none(),
-            Access::Rank { .. }
-            | Access::Fetch { .. }
-            | Access::Fence { .. }
-            | Access::Finalize { .. }
-            | Access::Drop(_) => true,
-            Access::Adopt(_) => false,
-        }),
-        Request::Know(_)
-        | Request::Directory
-        | Request::Status
-        | Request::Latest { .. }
-        | Request::Configured { .. } => true,
-    };
-    is_small && writes(request)
+    accesses(request).all(is_small) && writes(request)
 }
 
 /// True if the request writes nothing but what [`frees`], or brings versions that other servers hold to this one. A write-back ends what keeps
 /// several versions of an object at every server, and a read that cannot write back cannot return what it found: a full disk has some room for it
 /// yet.
-pub fn completes(request: &Request) -> bool {
-    let Request::Configured {
-        body: Body::Access(accesses),
-        ..
-    } = request
-    else {
-        return frees(request);
+pub fn catches_up(request: &Request) -> bool {
+    let is_held_elsewhere = |access: &Access| match access {
+        Access::Put { write_back, .. } => *write_back,
+        Access::Accept(proposal) => proposal.settles,
+        Access::Keep { .. } => true,
+        _ => false,
     };
-    let is_small = |element: &Element| element.deleted || is_manifest(element);
-    let completes = |access: &Access| match access {
-        Access::Put {
-            element,
-            write_back,
+    accesses(request).all(|access| is_held_elsewhere(access) || is_small(access)) && writes(request)
+}
+
+/// The accesses to objects that the request consists of.
+fn accesses(request: &Request) -> impl Iterator<Item = &Access> {
+    let accesses = match request {
+        Request::Configured {
+            body: Body::Access(accesses),
             ..
-        } => *write_back || is_small(element),
+        } => accesses.as_slice(),
+        _ => &[],
+    };
+    accesses.iter().map(|(_, access)| access)
+}
+
+/// True if the access records little.
+fn is_small(access: &Access) -> bool {
+    match access {
+        Access::Put { element, .. } | Access::Keep { element, .. } => {
+            element.deleted || is_manifest(element)
+        }
+        Access::Accept(proposal) => proposal.is_small(),
         Access::Query { announced, .. } => announced.is_none(),
-        Access::Accept(proposal) => proposal.settles || proposal.is_small(),
-        Access::Keep { .. }
-        | Access::Rank { .. }
+        Access::Rank { .. }
         | Access::Fetch { .. }
         | Access::Fence { .. }
         | Access::Finalize { .. }
         | Access::Drop(_) => true,
         Access::Adopt(_) => false,
-    };
-    accesses.iter().all(|(_, access)| completes(access)) && writes(request)
+    }
 }
 
 /// Until a commit that was decided is put, neither its blocks nor those before them can be swept (`[X-22 upload-fate]`).

@@ -12,7 +12,7 @@ use areo_store::{CloseError, Disk, MemoryDisk, ReserveError};
 pub enum Purpose {
     /// Room for the records of a request.
     Write,
-    /// For a version that other servers hold (`core::shard::completes`).
+    /// For a version that other servers hold (`core::shard::catches_up`).
     Complete,
     /// For a request that drops more than it records (`core::shard::frees`).
     Free,

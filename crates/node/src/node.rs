@@ -17,7 +17,7 @@ use std::time::Duration;
 use areo_core::instant::Instant;
 use areo_core::message::{Note, Refusal, Reply, Request};
 use areo_core::server::record::Step;
-use areo_core::shard::{ReleasedBatch, Shard, completes, frees, writes};
+use areo_core::shard::{ReleasedBatch, Shard, catches_up, frees, writes};
 use areo_store::records::Records;
 use areo_store::{Commit, CommitError, CommitProof, Disk, StepOutcome};
 
@@ -239,7 +239,7 @@ impl<K: Keep, C> Node<K, C> {
             Job::Note(_) => true,
         };
         let completes = || match job {
-            Job::Request { request, .. } => completes(request),
+            Job::Request { request, .. } => catches_up(request),
             Job::Note(_) => false,
         };
         let Some(lack) = self.reserve(bytes, Purpose::Write)? else {

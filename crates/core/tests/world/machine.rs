@@ -14,7 +14,7 @@ use areo_core::message::{
 use areo_core::object::{DomainId, Name};
 use areo_core::pointer::Successors;
 use areo_core::server::Identity;
-use areo_core::shard::{ReleasedBatch, Shard, completes, frees, writes};
+use areo_core::shard::{ReleasedBatch, Shard, catches_up, frees, writes};
 use areo_core::tag::Tag;
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,7 +65,7 @@ impl Machine {
         mut request: Request,
     ) -> Vec<(Caller, Result<Reply, Refusal>)> {
         let no_room =
-            self.disk.is_full && !completes(&request) || self.disk.is_stuffed && !frees(&request);
+            self.disk.is_full && !catches_up(&request) || self.disk.is_stuffed && !frees(&request);
         if self.shard.is_some() && no_room && writes(&request) {
             return vec![(caller, Err(Refusal::Full))];
         }
