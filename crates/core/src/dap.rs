@@ -35,13 +35,14 @@ use crate::object::Name;
 use crate::span::{self, ErrorType};
 use crate::tag::Tag;
 use found::CollectedVersion;
-use kind::{Remembers, of_kind};
+use kind::{Confirmation, Remembers, of_kind};
 use offer::Offer;
 use std::time::Duration;
 use store::{Outcome, Store};
 
 pub(crate) use adopt::is_enough;
 pub use adopt::{adapted, is_adoptable};
+pub use cas::seal_again;
 pub use complete::complete;
 pub use cross_check::{CrossCheck, cross_check};
 pub use ec::fence::{drop_versions, fence, keep_data};
@@ -231,15 +232,35 @@ fn largest_of(c: &Configuration) -> fn(&HeldVersions) -> Tag {
     of_kind!(c, K => K::largest)
 }
 
-/// True if a round of its own says, in this configuration, that a version is at a quorum ([`cas`]): a version is there for reads and listings from
-/// then on, and not before.
-pub fn finalizes(c: &Configuration) -> bool {
-    of_kind!(c, K => K::FINALIZES)
+/// True if a round raises the marks of this configuration's members, durably (`[CAS-1 durable-marks]`).
+pub fn has_durable_marks(c: &Configuration) -> bool {
+    confirmation(c) == Confirmation::Rounds
 }
 
-/// True if a further round says that a quorum has finalized a version, and servers tell each other so ([`casss`]).
-pub fn completes(c: &Configuration) -> bool {
-    of_kind!(c, K => K::COMPLETES)
+/// True if the configuration is offered with piggybacked pointers only (`docs/spec` 2.9): without, nothing compares with it.
+pub fn needs_piggyback(c: &Configuration) -> bool {
+    has_durable_marks(c)
+}
+
+/// True if clients notify members of a version that is at a quorum ([`confirm`]).
+pub(crate) fn has_confirm(c: &Configuration) -> bool {
+    confirmation(c) == Confirmation::Notes
+}
+
+/// True if tombstones of blocks stay for ever (`[X-30 dropped-tombstones]`).
+pub(crate) fn keeps_tombstones(c: &Configuration) -> bool {
+    // A reader counts on the elements of what a round has finalized ([CAS-1 durable-marks]).
+    has_durable_marks(c)
+}
+
+/// True if members raise their marks for FIN; for FIN2, if it is `complete`.
+pub(crate) fn takes_fin(c: &Configuration, complete: bool) -> bool {
+    has_durable_marks(c) && (!complete || gossips(c))
+}
+
+/// True if the members gossip ([`casss`]).
+pub(crate) fn gossips(c: &Configuration) -> bool {
+    of_kind!(c, K => K::GOSSIPS)
 }
 
 /// Members without damage that an object needs to be readable: those that make a value; where members abstain for what they lost, a
@@ -251,9 +272,13 @@ pub fn needed_without_damage(c: &Configuration) -> usize {
     }
 }
 
-/// True if clients of this configuration judge whether a version is at a quorum, and notify its members.
+/// True if members of this configuration learn which version is at a quorum.
 fn confirms(c: &Configuration) -> bool {
-    of_kind!(c, K => K::CONFIRMS)
+    confirmation(c) != Confirmation::None
+}
+
+fn confirmation(c: &Configuration) -> Confirmation {
+    of_kind!(c, K => K::CONFIRMATION)
 }
 
 /// True if no version above this one can be at a quorum, by the answers of single members (`[EC-11 acceptance-test]`, `[X-1 support-threshold]`).
@@ -352,7 +377,7 @@ async fn put<E: Env>(
         span::record_bytes(value.length());
         let tally = tally(encoded(env, at.c(), name, value));
         gather_stored(env, at, tally).await?;
-        many::finalize(env, at, &[(name, tag)]).await?;
+        many::seal(env, at, &[(name, tag)]).await?;
         Ok(())
     };
     span::watch!(span::in_configuration!(span::PUT_DATA, at.c()), put)
@@ -383,7 +408,7 @@ async fn gather_stored<E: Env>(env: &E, at: &Visit, tally: Store) -> Result<(), 
 
 /// Tells everyone that the version is at a quorum (2.6 CONFIRM), where nobody knew a later configuration: otherwise a slow
 /// member could vouch for a version after the state was transferred without it (`[F-5 clean-confirm]`,
-/// `[X-4 confirm-write-backs]`). EC-DAP as published knows no confirmations; where a round finalizes versions, it is done.
+/// `[X-4 confirm-write-backs]`). Kinds without notes of clients have nothing to tell.
 pub fn confirm<E: Env>(env: &E, at: &Visit, name: &Name, tag: Tag) {
     assert!(
         at.is_last(),
@@ -393,7 +418,7 @@ pub fn confirm<E: Env>(env: &E, at: &Visit, name: &Name, tag: Tag) {
         !tag.is_initial(),
         "the initial version needs no confirmation"
     );
-    if !confirms(at.c()) || finalizes(at.c()) {
+    if !has_confirm(at.c()) {
         return;
     }
     let configuration = at.c().id();

@@ -6,7 +6,9 @@
 use crate::config::{Configuration, Members};
 use crate::env::{Env, Work};
 use crate::error::{CallError, Unavailable};
-use crate::message::{Body, Refusal, Reply, Request};
+use crate::message::{Access, Body, Refusal, Reply, Request};
+use crate::object::Name;
+use crate::pointer::Successors;
 use crate::span;
 use crate::timing;
 use std::future::Future;
@@ -256,6 +258,22 @@ impl<S: 'static, F: FnMut(&mut S, usize, Reply) -> Fold> Tally for Servers<S, F>
 /// or the deadline passes. Never fails: the result has `None` where there was no answer.
 pub async fn survey<E: Env>(env: &E, to: &Members, request: Request) -> Vec<Option<Reply>> {
     survey_for(env, to, request, None).await
+}
+
+/// Asks some members of a configuration about one object, as [`survey_for`] asks servers.
+pub async fn survey_object<E: Env>(
+    env: &E,
+    (c, members): (&Arc<Configuration>, &Members),
+    (name, access): (&Name, Access),
+    patience: Duration,
+) -> Vec<Option<Reply>> {
+    let request = Request::Configured {
+        configuration: c.id(),
+        descriptor: Some(c.clone()),
+        successors: Successors::default(),
+        body: Body::Access(vec![(name.clone(), access)]),
+    };
+    survey_for(env, members, request, Some(patience)).await
 }
 
 /// Surveys servers, but waits no longer than `patience` for servers that are silent.

@@ -203,7 +203,7 @@ pub(crate) fn checked(
     }
     let is_plain = !descriptor.options.piggyback;
     let configuration = Configuration::new(descriptor).map_err(invalid)?;
-    match is_plain && dap::finalizes(&configuration) {
+    match is_plain && dap::needs_piggyback(&configuration) {
         true => Err(InvalidChoice::NeedsPiggyback { shape }),
         false => Ok(configuration),
     }

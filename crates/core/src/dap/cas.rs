@@ -22,8 +22,8 @@
 //! | pseudocode | here |
 //! |---|---|
 //! | QUERY | [`super::get_tag`]: [`Cas::largest`]; server: [`Cas::held`] |
-//! | read: QUERY, read-FIN | [`super::get_data`]: [`Cas::accepted`], [`Cas::is_complete`] (`[CAS-2 quorum-of-marks]`), `finalize` |
-//! | write: PRE, FIN | [`super::put_data`]: [`Cas::elements`], [`super::many::finalize`]; server: [`Cas::admit`] |
+//! | read: QUERY, read-FIN | [`super::get_data`]: [`Cas::accepted`], [`Cas::is_complete`] (`[CAS-2 quorum-of-marks]`), [`Cas::finish`] |
+//! | write: PRE, FIN | [`super::put_data`]: [`Cas::elements`], [`Cas::seal`]; server: [`Cas::admit`] |
 //! | FIN at a server | `ConfigurationState::finalize` (`[CAS-1 durable-marks]`, `[CAS-4 no-zombies]`) |
 //! | CASGC: the `delta + 1` largest | [`CasGc::trim`] (`[CAS-6 finalized-trimming]`) |
 //!
@@ -34,7 +34,7 @@ pub(super) mod finalize;
 
 use super::ec::Ec;
 use super::found::CollectedVersion;
-use super::kind::{Kind, as_in, of_kind};
+use super::kind::{Confirmation, Kind, as_in, of_kind};
 use super::versions::{Admission, Arrival, Bounds, StoredVersion, Versions};
 use super::{PassedVersions, Scope};
 use crate::config::Configuration;
@@ -42,20 +42,27 @@ use crate::element::Handle;
 use crate::env::Env;
 use crate::error::CallError;
 use crate::gather::{self, Visit};
-use crate::message::{HeldVersions, Want};
+use crate::message::{Access, Answer, HeldVersions, Reply, Want};
 use crate::object::Name;
 use crate::tag::Tag;
-use finalize::{Finalize, Outcome};
+use crate::timing::HOLDINGS_PATIENCE;
+use finalize::{Finalize, Outcome, fin};
+use std::sync::Arc;
 
 /// The rules of CAS.
 pub(crate) enum Cas {}
 
 impl Kind for Cas {
-    const FINALIZES: bool = true;
+    const CONFIRMATION: Confirmation = Confirmation::Rounds;
 
     as_in!(Ec: wants decode elements);
 
     // ---- client half ----
+
+    /// A put ends with FIN, so that the mark speaks for it. A version above every mark is not there for readers.
+    fn supports(held: &HeldVersions, tag: Tag) -> bool {
+        held.stable >= tag
+    }
 
     /// The largest mark of a quorum. Nothing else is asked of it: where it was raised, the elements were at a quorum before.
     fn accepted(
@@ -66,6 +73,51 @@ impl Kind for Cas {
     ) -> Option<Tag> {
         let marks = held.iter().map(|held| held.stable);
         marks.max().filter(|mark| !passed.unplaced.contains(mark))
+    }
+
+    /// read-FIN: raises the mark of the version at a quorum, and takes the elements that are lacking out of the
+    /// acknowledgements.
+    async fn finish<E: Env>(
+        env: &E,
+        at: &Visit,
+        name: &Name,
+        (scope, attempt): (Scope, u32),
+        collected: &mut CollectedVersion,
+    ) -> Result<bool, CallError> {
+        let c = at.c();
+        if collected.is_finished() {
+            return Ok(true);
+        }
+        assert!(
+            !collected.tag.is_initial(),
+            "the initial version is final everywhere"
+        );
+        let mut tally = Finalize::new(c, name, collected.tag);
+        let lacking = collected.lacking.take();
+        if let Some(gave) = &lacking {
+            let wants = of_kind!(c, K => K::wants(env, c, name, scope, attempt));
+            let given = std::mem::take(&mut collected.elements);
+            tally = tally.taking((scope, attempt), &wants, (given, gave));
+        }
+        match gather::gather(env, at, tally).await? {
+            Outcome::Finalized { elements, damaged } => {
+                let gave = elements.iter().map(Option::is_some);
+                let holders = collected.holders.iter_mut().zip(gave);
+                holders.for_each(|(holds, gave)| *holds |= gave);
+                if lacking.is_some() {
+                    collected.elements = elements.into_iter().flatten().collect();
+                }
+                collected.complete = true;
+                collected.damaged |= damaged;
+                Ok(true)
+            }
+            Outcome::Lacking => Ok(false),
+        }
+    }
+
+    /// FIN raises the mark at a quorum (`[CAS-1 durable-marks]`).
+    async fn seal<E: Env>(env: &E, at: &Visit, versions: &[(&Name, Tag)]) -> Result<(), CallError> {
+        fin(env, at, versions, |fin| fin).await
     }
 
     /// A quorum of marks (`[CAS-2 quorum-of-marks]`).
@@ -120,13 +172,13 @@ impl Kind for Cas {
 pub(crate) enum CasGc {}
 
 impl Kind for CasGc {
-    const FINALIZES: bool = Cas::FINALIZES;
+    const CONFIRMATION: Confirmation = Cas::CONFIRMATION;
 
-    as_in!(Cas: wants accepted is_complete largest decode elements held listed);
+    as_in!(Cas: wants supports accepted finish is_complete largest decode elements held listed);
 
-    // ---- client half ----
-
-    // ---- server half ----
+    async fn seal<E: Env>(env: &E, at: &Visit, versions: &[(&Name, Tag)]) -> Result<(), CallError> {
+        Cas::seal(env, at, versions).await
+    }
 
     /// Admits a version as CAS does, except that a version which trimming would evict at once only raises the floor.
     fn admit(versions: &Versions, tag: Tag, arrival: Arrival, bounds: Bounds) -> Admission {
@@ -165,50 +217,35 @@ pub(super) fn kept(delta: u16) -> usize {
     usize::from(delta) + 1
 }
 
-/// True if nothing is left to do for a version that was collected: where no round finalizes versions, or by its answers.
-pub(super) fn is_finalized(c: &Configuration, collected: &CollectedVersion) -> bool {
-    !super::finalizes(c) || (collected.complete && collected.lacking.is_none())
-}
-
-/// read-FIN: raises the mark of a version that was collected at a quorum, and takes the elements that are lacking out of the
-/// acknowledgements. False: there are not enough of them any more, and the reader has to ask again.
+/// Completes the largest finalized version as a reader does that hears of it, where a round finalizes versions
+/// (`[CAS-2 quorum-of-marks]`). A writer that ended half way may have raised the mark at one member; a read that
+/// the other members decide would pass the version over, again and again. Waits a short while for silent members: a quorum
+/// of others need not show the mark.
 ///
 /// # Errors
 /// [`CallError`].
-pub(super) async fn finalize<E: Env>(
+pub async fn seal_again<E: Env>(
     env: &E,
-    at: &Visit,
+    c: &Arc<Configuration>,
     name: &Name,
-    (scope, attempt): (Scope, u32),
-    collected: &mut CollectedVersion,
-) -> Result<bool, CallError> {
-    let c = at.c();
-    if is_finalized(c, collected) {
-        return Ok(true);
+) -> Result<(), CallError> {
+    if !super::has_durable_marks(c) {
+        return Ok(());
     }
-    assert!(
-        !collected.tag.is_initial(),
-        "the initial version is final everywhere"
-    );
-    let mut tally = Finalize::new(c, name, collected.tag);
-    let lacking = collected.lacking.take();
-    if let Some(gave) = &lacking {
-        let wants = of_kind!(c, K => K::wants(env, c, name, scope, attempt));
-        let given = std::mem::take(&mut collected.elements);
-        tally = tally.taking((scope, attempt), &wants, (given, gave));
-    }
-    match gather::gather(env, at, tally).await? {
-        Outcome::Finalized { elements, damaged } => {
-            let gave = elements.iter().map(Option::is_some);
-            let holders = collected.holders.iter_mut().zip(gave);
-            holders.for_each(|(holds, gave)| *holds |= gave);
-            if lacking.is_some() {
-                collected.elements = elements.into_iter().flatten().collect();
-            }
-            collected.complete = true;
-            collected.damaged |= damaged;
-            Ok(true)
-        }
-        Outcome::Lacking => Ok(false),
+    let query = (name, Access::query(Want::Tags, Tag::INITIAL));
+    let replies = gather::survey_object(env, (c, c.members()), query, HOLDINGS_PATIENCE).await;
+    let marks = replies.into_iter().filter_map(mark);
+    let largest = marks.max().filter(|mark| !mark.is_initial());
+    let version = largest.map(|mark| (name, mark));
+    super::many::seal(env, &Visit::new(c), version.as_slice()).await
+}
+
+/// The largest finalized version that a member shows.
+fn mark(reply: Option<Reply>) -> Option<Tag> {
+    // What no execution produces shows nothing ([N-1 bounded-numbers]).
+    let (_, reply) = reply.filter(Reply::is_possible)?.open();
+    match super::single(reply?)? {
+        Answer::Held(held) => Some(held.stable),
+        _ => None,
     }
 }

@@ -21,7 +21,7 @@
 //! | pseudocode | here |
 //! |---|---|
 //! | QUERY of a writer: the largest tag of any phase | [`CasSs::largest`] |
-//! | FIN2 | [`super::many::finalize`]; server: `ConfigurationState::finalize` |
+//! | FIN2 | [`CasSs::seal`]; server: `ConfigurationState::finalize` |
 //! | gossip: triples, and their join | `Server::take_gossip`, [`Versions::hear`] |
 //! | what stays | [`CasSs::admit`], [`CasSs::trim`] (`[CASSS-3 bounded-versions]`) |
 //! | writers that ended half way | [`CasSs::accepted`] of a client that makes room: the newest version that can be read, finalized or not |
@@ -29,27 +29,32 @@
 pub(crate) mod kept;
 
 use super::PassedVersions;
+use super::cas::finalize::{Finalize, fin};
 use super::cas::{Cas, kept};
 use super::ec::Ec;
-use super::kind::{Kind, as_in};
+use super::kind::{Confirmation, Kind, as_in};
 use super::versions::{Admission, Arrival, Bounds, StoredVersion, Versions};
 use crate::config::Configuration;
 use crate::element::Handle;
+use crate::env::Env;
+use crate::error::CallError;
+use crate::gather::Visit;
 use crate::limits;
 use crate::message::{HeldVersions, Want};
+use crate::object::Name;
 use crate::tag::Tag;
 
 /// The rules of CASSS.
 pub(crate) enum CasSs {}
 
 impl Kind for CasSs {
-    const FINALIZES: bool = true;
-    const COMPLETES: bool = true;
+    const CONFIRMATION: Confirmation = Cas::CONFIRMATION;
+    const GOSSIPS: bool = true;
     const FENCES: bool = true;
     /// Its members end abstentions themselves (`[CASSS-9 agreed-end-of-abstention]`).
     const NAMES_LOST: bool = false;
 
-    as_in!(Cas: wants decode elements listed);
+    as_in!(Cas: wants finish decode elements listed);
     as_in!(Ec: is_busy);
 
     // ---- client half ----
@@ -66,6 +71,20 @@ impl Kind for CasSs {
             true => Ec::accepted(c, held, have, passed),
             false => Cas::accepted(c, held, have, passed),
         }
+    }
+
+    /// A client that makes room fetches the elements of what no round has finalized.
+    fn fetches(passed: &PassedVersions) -> bool {
+        passed.finishes
+    }
+
+    /// FIN, and FIN2 where nothing comes next. The versions are there for readers, also if FIN2 fails (`[CAS-3 fin-decides]`).
+    async fn seal<E: Env>(env: &E, at: &Visit, versions: &[(&Name, Tag)]) -> Result<(), CallError> {
+        Cas::seal(env, at, versions).await?;
+        if at.is_last() {
+            let _ = fin(env, at, versions, Finalize::completing).await;
+        }
+        Ok(())
     }
 
     /// A quorum of marks, or a member that knows of one.

@@ -3,7 +3,7 @@
 
 use super::found::{CollectedVersion, Loss};
 use super::kind::of_kind;
-use super::{PassedVersions, Scope, cas, single};
+use super::{PassedVersions, Scope, single};
 use crate::config::Configuration;
 use crate::element::{Element, Form, ReplyElement};
 use crate::env::{Env, Work};
@@ -72,8 +72,9 @@ pub(super) async fn collect<E: Env>(
         let mut outcome = gather::query(env, at, tally).await?;
         let is_accepted = matches!(outcome, Outcome::Found(_));
         if let Outcome::Found(collected) = &mut outcome
-            && !collects_unfinalized(at.c(), passed)
-            && !cas::finalize(env, at, name, (scope, attempt), collected).await?
+            && !of_kind!(at.c(), K => {
+                K::fetches(passed) || K::finish(env, at, name, (scope, attempt), collected).await?
+            })
         {
             outcome = match collected.damaged {
                 true => Outcome::Damaged(collected.loss.take()),
@@ -105,11 +106,6 @@ pub(super) async fn collect<E: Env>(
             }
         }
     }
-}
-
-/// True if versions that no round has finalized are collected: their elements are fetched, and they are put before that round.
-fn collects_unfinalized(c: &Configuration, passed: &PassedVersions) -> bool {
-    passed.finishes && super::completes(c)
 }
 
 impl Collect {
@@ -211,7 +207,7 @@ impl Collect {
             return Decision::Done(Outcome::Found(self.collected(tag, alike)));
         }
         let c = &self.configuration;
-        if super::finalizes(c) && !collects_unfinalized(c, &self.passed) {
+        if !of_kind!(c, K => K::fetches(&self.passed)) {
             // Another round is worth while only where the version is not known to be complete, or no element is to come.
             return match self.is_complete(tag) && self.missing(tag) == 0 {
                 true => Decision::Pending,

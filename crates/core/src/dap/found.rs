@@ -45,7 +45,7 @@ pub struct PassedVersions {
 
 /// A version and its elements.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct CollectedVersion {
+pub(crate) struct CollectedVersion {
     pub(super) tag: Tag,
     /// Enough elements of the version, each from another member; none if the caller has the value or wants none, or it is the
     /// initial one.
@@ -105,6 +105,13 @@ pub struct FoundVersion {
     pub unaware: bool,
     /// The highest fence that a member showed: a new version up to there would be held back (`[X-3 unconfirmed-cap]`).
     pub fence: Tag,
+}
+
+impl CollectedVersion {
+    /// True if it is known to be at a quorum, and its elements are enough.
+    pub(super) fn is_finished(&self) -> bool {
+        self.complete && self.lacking.is_none()
+    }
 }
 
 impl PassedVersions {

@@ -3,23 +3,27 @@
 //!
 //! | procedure | what the kind decides |
 //! |---|---|
-//! | get-data | [`Kind::wants`], [`Kind::supports`], [`Kind::accepted`], [`Kind::decode`] |
-//! | put-data | [`Kind::elements`] |
+//! | get-data | [`Kind::wants`], [`Kind::supports`], [`Kind::accepted`], [`Kind::fetches`], [`Kind::finish`], [`Kind::decode`] |
+//! | put-data | [`Kind::elements`], [`Kind::seal`] |
 //! | get-tag | [`Kind::largest`] |
-//! | CONFIRM, FIN, FIN2 | [`Kind::CONFIRMS`], [`Kind::FINALIZES`], [`Kind::COMPLETES`], [`Kind::is_complete`], [`Kind::REMEMBERS`] |
+//! | CONFIRM, FIN, FIN2 | [`Kind::CONFIRMATION`], [`Kind::is_complete`], [`Kind::REMEMBERS`] |
 //! | QUERY, at a server | [`Kind::held`] |
 //! | PUT, at a server | [`Kind::admit`], [`Kind::trim`] |
 //! | LIST, at a server | [`Kind::listed`] |
+//! | notes between servers | [`Kind::GOSSIPS`] |
 //! | FENCE, DROP | [`Kind::FENCES`], [`Kind::is_busy`] |
 
 #[cfg(test)]
 pub(crate) mod toy;
 
+use super::found::CollectedVersion;
 use super::versions::{Admission, Arrival, Bounds, StoredVersion, Versions};
 use super::{PassedVersions, Scope};
 use crate::config::Configuration;
 use crate::element::{Element, Handle, Value};
 use crate::env::Env;
+use crate::error::CallError;
+use crate::gather::Visit;
 use crate::message::{HeldVersions, Want};
 use crate::object::Name;
 use crate::tag::Tag;
@@ -35,15 +39,24 @@ pub(crate) enum Remembers {
     Pairs,
 }
 
+/// The way in which members learn that a version is at a quorum.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Confirmation {
+    /// They do not learn it: every read is written back, to all of them.
+    None,
+    /// Notes of clients, which judge it by answers (`[F-1 quorum-agrees]`, `[F-3 confirmed-tag]`).
+    Notes,
+    /// Rounds of clients, durably ([`super::cas`]): a version is there for reads and listings from the first of them on, and
+    /// not before.
+    Rounds,
+}
+
 /// The decisions of one kind.
 pub(crate) trait Kind {
-    /// True if members are told which version is at a quorum, and clients judge that by answers (`[F-1 quorum-agrees]`, `[F-3 confirmed-tag]`).
-    /// Without, every read is written back, to everybody.
-    const CONFIRMS: bool = true;
-    /// True if it is a round that says so, durably, and not a note ([`super::cas`]).
-    const FINALIZES: bool = false;
-    /// True if a further round says that a quorum has finalized it, and servers tell each other so ([`super::casss`]).
-    const COMPLETES: bool = false;
+    /// The way in which members learn that a version is at a quorum.
+    const CONFIRMATION: Confirmation = Confirmation::Notes;
+    /// True if members tell each other which versions are at a quorum, take FIN2, and agree on the end of abstentions ([`super::casss`]).
+    const GOSSIPS: bool = false;
     /// True if a cap refuses new versions, so that some can be fenced off and dropped (`[X-3 unconfirmed-cap]`).
     const FENCES: bool = false;
     /// Naming of losses: a member that has lost the element of a version, and knows its tag, names it and speaks for the object
@@ -75,6 +88,27 @@ pub(crate) trait Kind {
         have: Tag,
         passed: &PassedVersions,
     ) -> Option<Tag>;
+
+    /// True if get-data fetches the elements that are missing; otherwise [`Kind::finish`] brings them.
+    fn fetches(_: &PassedVersions) -> bool {
+        Self::CONFIRMATION != Confirmation::Rounds
+    }
+
+    /// The last round of get-data, where it fetches nothing. False: too few elements are left, and the reader has to ask again.
+    async fn finish<E: Env>(
+        _: &E,
+        _: &Visit,
+        _: &Name,
+        _: (Scope, u32),
+        _: &mut CollectedVersion,
+    ) -> Result<bool, CallError> {
+        Ok(true)
+    }
+
+    /// The rounds of put-data after a quorum holds the elements: they make the versions known there, durably.
+    async fn seal<E: Env>(_: &E, _: &Visit, _: &[(&Name, Tag)]) -> Result<(), CallError> {
+        Ok(())
+    }
 
     /// True if the answers of a quorum show that this version, which they allow to return, is at a quorum (`[F-1 quorum-agrees]`,
     /// `[F-3 confirmed-tag]`).
@@ -156,106 +190,78 @@ pub(crate) use of_kind;
 macro_rules! as_in {
     ($of:ty: $($decision:ident)+) => { $($crate::dap::kind::as_in!(@$decision $of);)+ };
     (@wants $of:ty) => {
-        fn wants<E: $crate::env::Env>(
-            env: &E,
-            c: &$crate::config::Configuration,
-            name: &$crate::object::Name,
-            scope: $crate::dap::Scope,
-            attempt: u32,
-        ) -> Vec<$crate::message::Want> {
-            <$of>::wants(env, c, name, scope, attempt)
-        }
+        $crate::dap::kind::as_in!(@fn $of, wants[E](
+            env: &E, c: &$crate::config::Configuration, name: &$crate::object::Name, scope: $crate::dap::Scope, attempt: u32
+        ) -> Vec<$crate::message::Want>);
     };
     (@supports $of:ty) => {
-        fn supports(held: &$crate::message::HeldVersions, tag: $crate::tag::Tag) -> bool {
-            <$of>::supports(held, tag)
-        }
+        $crate::dap::kind::as_in!(@fn $of, supports(
+            held: &$crate::message::HeldVersions, tag: $crate::tag::Tag
+        ) -> bool);
     };
     (@accepted $of:ty) => {
-        fn accepted(
-            c: &$crate::config::Configuration,
-            held: &[&$crate::message::HeldVersions],
-            have: $crate::tag::Tag,
-            passed: &$crate::dap::PassedVersions,
-        ) -> Option<$crate::tag::Tag> {
-            <$of>::accepted(c, held, have, passed)
-        }
+        $crate::dap::kind::as_in!(@fn $of, accepted(
+            c: &$crate::config::Configuration, held: &[&$crate::message::HeldVersions], have: $crate::tag::Tag,
+            passed: &$crate::dap::PassedVersions
+        ) -> Option<$crate::tag::Tag>);
     };
     (@is_complete $of:ty) => {
-        fn is_complete(
-            c: &$crate::config::Configuration,
-            held: &[&$crate::message::HeldVersions],
-            tag: $crate::tag::Tag,
-        ) -> bool {
-            <$of>::is_complete(c, held, tag)
-        }
+        $crate::dap::kind::as_in!(@fn $of, is_complete(
+            c: &$crate::config::Configuration, held: &[&$crate::message::HeldVersions], tag: $crate::tag::Tag
+        ) -> bool);
     };
     (@largest $of:ty) => {
-        fn largest(held: &$crate::message::HeldVersions) -> $crate::tag::Tag {
-            <$of>::largest(held)
+        $crate::dap::kind::as_in!(@fn $of, largest(held: &$crate::message::HeldVersions) -> $crate::tag::Tag);
+    };
+    (@finish $of:ty) => {
+        async fn finish<E: $crate::env::Env>(
+            env: &E, at: &$crate::gather::Visit, name: &$crate::object::Name, wanted: ($crate::dap::Scope, u32),
+            collected: &mut $crate::dap::found::CollectedVersion
+        ) -> Result<bool, $crate::error::CallError> {
+            <$of>::finish(env, at, name, wanted, collected).await
         }
     };
     (@decode $of:ty) => {
-        fn decode<E: $crate::env::Env>(
-            env: &E,
-            c: &$crate::config::Configuration,
-            elements: Vec<$crate::element::Element>,
-        ) -> $crate::element::Value {
-            <$of>::decode(env, c, elements)
-        }
+        $crate::dap::kind::as_in!(@fn $of, decode[E](
+            env: &E, c: &$crate::config::Configuration, elements: Vec<$crate::element::Element>
+        ) -> $crate::element::Value);
     };
     (@elements $of:ty) => {
-        fn elements(
-            c: &$crate::config::Configuration,
-            name: &$crate::object::Name,
-            value: &$crate::element::Value,
-        ) -> Vec<$crate::element::Element> {
-            <$of>::elements(c, name, value)
-        }
+        $crate::dap::kind::as_in!(@fn $of, elements(
+            c: &$crate::config::Configuration, name: &$crate::object::Name, value: &$crate::element::Value
+        ) -> Vec<$crate::element::Element>);
     };
     (@held $of:ty) => {
-        fn held(
-            versions: &$crate::dap::versions::Versions,
-            want: $crate::message::Want,
-            have: $crate::tag::Tag,
-            bounds: $crate::dap::versions::Bounds,
-        ) -> $crate::message::HeldVersions {
-            <$of>::held(versions, want, have, bounds)
-        }
+        $crate::dap::kind::as_in!(@fn $of, held(
+            versions: &$crate::dap::versions::Versions, want: $crate::message::Want, have: $crate::tag::Tag,
+            bounds: $crate::dap::versions::Bounds
+        ) -> $crate::message::HeldVersions);
     };
     (@listed $of:ty) => {
-        fn listed(
-            versions: &$crate::dap::versions::Versions,
-        ) -> Option<($crate::tag::Tag, Option<&$crate::dap::versions::StoredVersion>)> {
-            <$of>::listed(versions)
-        }
+        $crate::dap::kind::as_in!(@fn $of, listed(
+            versions: &$crate::dap::versions::Versions
+        ) -> Option<($crate::tag::Tag, Option<&$crate::dap::versions::StoredVersion>)>);
     };
     (@admit $of:ty) => {
-        fn admit(
-            versions: &$crate::dap::versions::Versions,
-            tag: $crate::tag::Tag,
-            arrival: $crate::dap::versions::Arrival,
-            bounds: $crate::dap::versions::Bounds,
-        ) -> $crate::dap::versions::Admission {
-            <$of>::admit(versions, tag, arrival, bounds)
-        }
+        $crate::dap::kind::as_in!(@fn $of, admit(
+            versions: &$crate::dap::versions::Versions, tag: $crate::tag::Tag, arrival: $crate::dap::versions::Arrival,
+            bounds: $crate::dap::versions::Bounds
+        ) -> $crate::dap::versions::Admission);
     };
     (@trim $of:ty) => {
-        fn trim(
-            versions: &mut $crate::dap::versions::Versions,
-            delta: u16,
-            quiet: bool,
-            draw: impl FnMut() -> $crate::element::Handle,
-        ) -> Vec<$crate::dap::versions::StoredVersion> {
-            <$of>::trim(versions, delta, quiet, draw)
-        }
+        $crate::dap::kind::as_in!(@fn $of, trim(
+            versions: &mut $crate::dap::versions::Versions, delta: u16, quiet: bool,
+            draw: impl FnMut() -> $crate::element::Handle
+        ) -> Vec<$crate::dap::versions::StoredVersion>);
     };
     (@is_busy $of:ty) => {
-        fn is_busy(
-            versions: &$crate::dap::versions::Versions,
-            bounds: $crate::dap::versions::Bounds,
-        ) -> bool {
-            <$of>::is_busy(versions, bounds)
+        $crate::dap::kind::as_in!(@fn $of, is_busy(
+            versions: &$crate::dap::versions::Versions, bounds: $crate::dap::versions::Bounds
+        ) -> bool);
+    };
+    (@fn $of:ty, $decision:ident $([$world:ident])? ($($given:ident: $type:ty),*) -> $returned:ty) => {
+        fn $decision$(<$world: $crate::env::Env>)?($($given: $type),*) -> $returned {
+            <$of>::$decision($($given),*)
         }
     };
 }

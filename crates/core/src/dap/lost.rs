@@ -46,12 +46,12 @@ pub(super) fn loss<'a>(c: &Configuration, members: &[Known<'a>]) -> Option<Loss>
     let listed: Vec<Tag> = listed.map(|(tag, _)| *tag).collect();
     let supports = |held: &HeldVersions, tag| of_kind!(c, K => K::supports(held, tag));
     let supporting = |tag: Tag| replies.iter().filter(|held| supports(held, tag)).count();
-    // Where a round finalizes versions, one that is above the mark is not there for readers.
-    let is_there = |tag: &Tag| !super::finalizes(c) && supporting(*tag) >= quorum;
-    let complete = listed.iter().copied().filter(is_there);
+    let complete = |tag: &Tag| supporting(*tag) >= quorum;
+    let complete = listed.iter().copied().filter(complete);
     let tag = complete.chain([stable]).max()?;
-    let above = listed.into_iter().filter(|above| *above > tag);
-    let above = above.filter(|_| !super::finalizes(c));
+    // One that no member supports is not there for readers.
+    let above = listed.into_iter();
+    let above = above.filter(|above| *above > tag && supporting(*above) > 0);
     let mut newest = above.chain([tag]).map(|tag| Left::of(c, &replies, tag));
     if tag.is_initial() || newest.any(|left| left.found + open >= left.needed) {
         return None;

@@ -2,11 +2,10 @@
 //! long as nothing is in the way. What cannot be done so has no result, and is to be done for the object alone.
 
 use super::adopt::Adopt;
-use super::cas::finalize::Finalize;
 use super::collect::{Collect, Outcome as Collected};
 use super::kind::of_kind;
 use super::store::{Outcome as Stored, Store};
-use super::{FoundVersion, Scope};
+use super::{FoundVersion, PassedVersions, Scope};
 use crate::element::Value;
 use crate::env::Env;
 use crate::error::CallError;
@@ -41,9 +40,10 @@ pub async fn get_data<E: Env>(
         names.len(),
         "each object was found or is to be read alone"
     );
+    let ends = of_kind!(c, K => K::fetches(&PassedVersions::default()));
     let found = |collected| match collected {
         // Another round is due.
-        Some(Collected::Found(found)) if !super::cas::is_finalized(c, &found) => None,
+        Some(Collected::Found(found)) if !ends && !found.is_finished() => None,
         Some(Collected::Found(collected)) => Some(super::found(env, c, collected, None, scope)),
         Some(Collected::Restart | Collected::Damaged(_)) | None => None,
     };
@@ -85,55 +85,20 @@ pub async fn put_data<E: Env>(
     let stored: Vec<bool> = stored.into_iter().map(is_stored).collect();
     let there = puts.iter().zip(&stored).filter(|(_, stored)| **stored);
     let there: Vec<(&Name, Tag)> = there.map(|(put, _)| (put.name, put.tag)).collect();
-    finalize(env, at, &there).await?;
+    seal(env, at, &there).await?;
     Ok(stored)
 }
 
-/// Makes versions whose elements are at a quorum known there, durably, where the configuration's kind has a round for it
-/// (FIN, `[CAS-1 durable-marks]`), and known to be complete where it has another one (FIN2).
+/// Makes versions whose elements are at a quorum known there, durably, where the configuration's kind has rounds for it
+/// (`[CAS-1 durable-marks]`).
 ///
 /// # Errors
 /// [`CallError`].
-pub async fn finalize<E: Env>(
-    env: &E,
-    at: &Visit,
-    versions: &[(&Name, Tag)],
-) -> Result<(), CallError> {
-    if !super::finalizes(at.c()) || versions.is_empty() {
+pub async fn seal<E: Env>(env: &E, at: &Visit, versions: &[(&Name, Tag)]) -> Result<(), CallError> {
+    if versions.is_empty() {
         return Ok(());
     }
-    finalize_round(env, at, versions, |fin| fin).await?;
-    // The versions are there for readers, also if FIN2 fails ([CAS-3 fin-decides]).
-    if super::completes(at.c()) && at.is_last() {
-        let _ = finalize_round(env, at, versions, Finalize::completing).await;
-    }
-    Ok(())
-}
-
-/// FIN or FIN2, as `round` says.
-async fn finalize_round<E: Env>(
-    env: &E,
-    at: &Visit,
-    versions: &[(&Name, Tag)],
-    round: fn(Finalize) -> Finalize,
-) -> Result<(), CallError> {
-    let c = at.c();
-    let call = |(name, tag): &(&Name, Tag)| round(Finalize::new(c, name, *tag));
-    if let [version] = versions {
-        return gather::gather(env, at, call(version)).await.map(|_| ());
-    }
-    let batch = Batch::new(c.n(), versions.iter().map(call));
-    let finalized = gather::gather(env, at, batch).await?;
-    assert_eq!(finalized.len(), versions.len(), "each was asked for");
-    // Some member refused one of them.
-    let alone = versions
-        .iter()
-        .zip(finalized)
-        .filter(|(_, done)| done.is_none());
-    for (version, _) in alone {
-        gather::gather(env, at, call(version)).await?;
-    }
-    Ok(())
+    of_kind!(at.c(), K => K::seal(env, at, versions).await)
 }
 
 /// Asks each member to take its elements of these versions over from earlier configurations of which it was a member

@@ -6,9 +6,8 @@ use crate::dap::{self, CrossCheck};
 use crate::element::{Element, ReplyElement};
 use crate::env::Env;
 use crate::gather;
-use crate::message::{Access, Answer, Body, Reply, Request};
+use crate::message::{Access, Answer, Reply};
 use crate::object::Name;
-use crate::pointer::Successors;
 use crate::tag::Tag;
 use crate::timing::COMPLETION_PATIENCE;
 use std::sync::Arc;
@@ -35,14 +34,8 @@ impl<E: Env> Domain<E> {
         assert!(!c.is_ranked(name), "its versions have other answers");
         assert!(!tag.is_initial(), "the initial version has no elements");
         let fetch = Access::Fetch { tag, payload: true };
-        let request = Request::Configured {
-            configuration: c.id(),
-            descriptor: Some(c.clone()),
-            successors: Successors::default(),
-            body: Body::Access(vec![(name.clone(), fetch)]),
-        };
-        let (env, patience) = (&self.client.env, Some(COMPLETION_PATIENCE));
-        let replies = gather::survey_for(env, c.members(), request, patience).await;
+        let (env, asked, fetch) = (&self.client.env, (c, c.members()), (name, fetch));
+        let replies = gather::survey_object(env, asked, fetch, COMPLETION_PATIENCE).await;
         let found: Vec<Option<Element>> = replies.into_iter().map(element).collect();
         let payloads = found.iter().flatten().map(|it| it.payload.len() as u64);
         CheckedElement {

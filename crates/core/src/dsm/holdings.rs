@@ -3,12 +3,11 @@
 
 use super::Domain;
 use crate::config::{Configuration, Members};
-use crate::dap::{self, lost};
+use crate::dap::lost;
 use crate::env::Env;
 use crate::gather;
-use crate::message::{Access, Answer, Body, Refusal, Reply, Request, Want};
+use crate::message::{Access, Answer, Refusal, Reply, Want};
 use crate::object::Name;
-use crate::pointer::Successors;
 use crate::tag::Tag;
 use crate::timing::HOLDINGS_PATIENCE;
 use std::sync::Arc;
@@ -51,27 +50,6 @@ impl<E: Env> Domain<E> {
         name: &Name,
         tag: Tag,
     ) -> Vec<MemberHolding> {
-        let replies = self.held_by(c, members, name).await;
-        let holdings = replies.into_iter().map(|reply| holding(reply, tag));
-        holdings.collect()
-    }
-
-    /// The largest mark that a member shows, where a round finalizes versions: the elements of that version are at a quorum
-    /// (`[CAS-1 durable-marks]`). Waits a short while for silent members: a quorum of others need not show it.
-    pub(super) async fn largest_mark(&self, c: &Arc<Configuration>, name: &Name) -> Tag {
-        assert!(dap::finalizes(c), "otherwise a mark is a confirmation");
-        let replies = self.held_by(c, c.members(), name).await;
-        let marks = replies.into_iter().filter_map(mark);
-        marks.max().unwrap_or(Tag::INITIAL)
-    }
-
-    /// The answers of these members to a query of the object, in their order.
-    async fn held_by(
-        &self,
-        c: &Arc<Configuration>,
-        members: &Members,
-        name: &Name,
-    ) -> Vec<Option<Reply>> {
         let (want, have) = (Want::Tags, Tag::INITIAL);
         let query = match c.is_ranked(name) {
             true => Access::Rank {
@@ -81,29 +59,11 @@ impl<E: Env> Domain<E> {
             },
             false => Access::query(want, have),
         };
-        let request = Request::Configured {
-            configuration: c.id(),
-            descriptor: Some(c.clone()),
-            successors: Successors::default(),
-            body: Body::Access(vec![(name.clone(), query)]),
-        };
-        let (env, patience) = (&self.client.env, Some(HOLDINGS_PATIENCE));
-        let replies = gather::survey_for(env, members, request, patience).await;
+        let (env, asked) = (&self.client.env, (c, members));
+        let replies = gather::survey_object(env, asked, (name, query), HOLDINGS_PATIENCE).await;
         assert_eq!(replies.len(), members.len(), "a place for each");
-        replies
-    }
-}
-
-/// The largest finalized version that a member shows.
-fn mark(reply: Option<Reply>) -> Option<Tag> {
-    // What no execution produces shows nothing ([N-1 bounded-numbers]).
-    let (_, reply) = reply.filter(Reply::is_possible)?.open();
-    match reply? {
-        Reply::Access(mut answers) => match answers.pop()? {
-            Answer::Held(held) => Some(held.stable),
-            _ => None,
-        },
-        _ => None,
+        let holdings = replies.into_iter().map(|reply| holding(reply, tag));
+        holdings.collect()
     }
 }
 

@@ -267,7 +267,7 @@ impl<E: Env> Domain<E> {
         let is_ranked = c.is_ranked(name);
         match is_ranked {
             true => self.check_register(name).await?,
-            false => self.finalize_again(c, name).await?,
+            false => dap::seal_again(&self.client.env, c, name).await?,
         }
         let SettledVersion { found, last } = match is_ranked {
             // Choosing it again brings it to all members that answer.
@@ -308,23 +308,6 @@ impl<E: Env> Domain<E> {
             bytes: found.value.as_ref().map_or(0, Value::content_bytes),
             holdings,
         })
-    }
-}
-
-impl<E: Env> Domain<E> {
-    /// Completes the largest finalized version as a reader does that hears of it, where a round finalizes versions
-    /// (`[CAS-2 quorum-of-marks]`). A writer that ended half way may have raised the mark at one member; a read that
-    /// the other members decide would pass the version over, again and again.
-    async fn finalize_again(&self, c: &Arc<Configuration>, name: &Name) -> Result<(), Incomplete> {
-        if !dap::finalizes(c) {
-            return Ok(());
-        }
-        let mark = self.largest_mark(c, name).await;
-        if !mark.is_initial() {
-            let at = Visit::new(c);
-            dap::many::finalize(&self.client.env, &at, &[(name, mark)]).await?;
-        }
-        Ok(())
     }
 }
 
@@ -454,8 +437,7 @@ fn compare_one(
         true => agreed == Some(it.tag),
         false => it.tag >= tag,
     };
-    // Where a round finalizes versions tombstones stay.
-    let is_removed = name.is_upload_block() && !dap::finalizes(c) && {
+    let is_removed = name.is_upload_block() && !dap::keeps_tombstones(c) && {
         let mut of_tag = row.iter().flatten().filter(|it| it.tag == tag);
         of_tag.any(|it| it.deleted && !it.damaged)
     };

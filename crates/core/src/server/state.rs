@@ -210,7 +210,7 @@ impl ConfigurationState {
         ledger: &mut Ledger,
     ) -> Option<Tag> {
         let (c, _) = self.configuration.as_ref()?;
-        if dap::finalizes(c) || c.is_ranked(name) {
+        if !dap::has_confirm(c) || c.is_ranked(name) {
             // Only a round raises the mark, durably ([CAS-1 durable-marks]); registers have ballots.
             return None;
         }
@@ -238,7 +238,7 @@ impl ConfigurationState {
     ) -> Result<Option<Tag>, Refusal> {
         self.speaking(name)?;
         let (c, _) = self.configuration.as_ref().expect(ADMITTED);
-        if !dap::finalizes(c) || complete && !dap::completes(c) {
+        if !dap::takes_fin(c, complete) {
             return Err(Refusal::Malformed);
         }
         let unfrozen = self.unfrozen(name);

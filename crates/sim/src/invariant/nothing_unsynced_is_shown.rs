@@ -23,7 +23,9 @@ impl Invariant for Rule {
         };
         let truth = &context.truths[server];
         let mark = held.stable;
-        let finalizes = context.shape(object).is_some_and(|c| dap::finalizes(c));
+        let finalizes = context
+            .shape(object)
+            .is_some_and(|c| dap::has_durable_marks(c));
         if finalizes && truth.mark(object) < mark {
             let (object, known) = (context.objects.describe(object), truth.mark(object));
             return Some(format!(

@@ -63,7 +63,7 @@ fn missing(object: ObjectId, c: &Configuration, tag: Tag, context: &Context<'_>)
         truth.is_none_or(|truth| truth.is_harmed() || truth.mark(object) >= tag)
     };
     let marked = members.clone().filter(|truth| marks(*truth)).count();
-    if dap::finalizes(c) && marked < needed {
+    if dap::has_durable_marks(c) && marked < needed {
         let object = context.objects.describe(object);
         return Some(format!(
             "{tag} is complete, and {marked} of {needed} needed servers know durably that it is, or a newer version of {object}"

@@ -34,7 +34,9 @@ impl Invariant for Rule {
             .stored
             .last()
             .map_or_else(Default::default, |(tag, _)| *tag);
-        let finalizes = context.shape(object).is_some_and(|c| dap::finalizes(c));
+        let finalizes = context
+            .shape(object)
+            .is_some_and(|c| dap::has_durable_marks(c));
         let finalized = if finalizes { held.stable } else { Tag::INITIAL };
         for (what, marks, now, may_be_dropped) in [
             ("newest version", &mut self.newest, newest, true),

@@ -3,6 +3,7 @@
 //! (`[CAS-6 finalized-trimming]`), or are known to be complete (`[CASSS-3 bounded-versions]`).
 
 use super::{Context, Invariant, Observation};
+use areo_core::config::Dap;
 use areo_core::dap;
 use areo_core::element::Form;
 
@@ -30,10 +31,10 @@ impl Invariant for Rule {
         let is_trimmed = c.dap().is_coded() || c.dap().is_conditional();
         // A version that was lost is listed without an element ([X-40 named-loss]).
         let is_held = |form: Form| form != Form::Trimmed;
-        let too_many = if dap::finalizes(c) {
-            let upto = match dap::completes(c) {
-                true => held.complete,
-                false => held.stable,
+        let too_many = if dap::has_durable_marks(c) {
+            let upto = match c.dap() {
+                Dap::CasSs { .. } => held.complete,
+                _ => held.stable,
             };
             let finalized = stored.iter();
             let finalized = finalized.filter(|(tag, form)| *tag <= upto && is_held(*form));

@@ -258,7 +258,7 @@ impl Workload {
     fn is_safe(&self, c: &Configuration) -> bool {
         let machines: BTreeSet<usize> = c.members().iter().map(|it| server_of(*it)).collect();
         let has_quorum = c.n() - c.quorums().quorum() >= self.world.cluster().tolerated();
-        has_quorum && machines.len() == c.n() && (c.options().piggyback || !dap::finalizes(c))
+        has_quorum && machines.len() == c.n() && (c.options().piggyback || !dap::needs_piggyback(c))
     }
 
     /// True if a client accepts the result of merged changes.

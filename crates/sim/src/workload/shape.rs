@@ -33,7 +33,7 @@ pub(super) fn drawn_options(random: &Random) -> config::Options {
 
 /// The options of a configuration: a kind whose versions a round finalizes is offered with piggybacking only.
 pub(super) fn options_of(c: &Configuration, drawn: config::Options) -> config::Options {
-    let piggyback = drawn.piggyback || dap::finalizes(c);
+    let piggyback = drawn.piggyback || dap::needs_piggyback(c);
     config::Options { piggyback, ..drawn }
 }
 

@@ -78,7 +78,7 @@ impl World {
             // Where a round finalizes versions, a writer may have left one at a quorum that no read returns.
             let is_said = |tag: Tag| {
                 let mut members = c.members().iter().filter_map(|member| of(*member));
-                !dap::finalizes(c) || members.any(|truth| truth.finalizes(object, tag))
+                !dap::has_durable_marks(c) || members.any(|truth| truth.finalizes(object, tag))
             };
             let newest = c.members().iter().filter_map(|member| of(*member));
             let newest = newest.flat_map(|truth| truth.tags(object));
@@ -130,7 +130,7 @@ impl Watch {
     /// finalized: another one may never become so (`[CAS-8 finalized-listing]`).
     fn is_removed(&self, truth: &Truth, object: usize) -> bool {
         let c = self.shapes.get(&self.objects.key(object));
-        match c.is_some_and(|c| dap::finalizes(c)) {
+        match c.is_some_and(|c| dap::has_durable_marks(c)) {
             true => truth.has_tombstone(object, truth.mark(object)),
             false => truth.is_deleted(object),
         }

@@ -2,13 +2,13 @@
 //! [`super::Abd`] is the same with reads of one round.
 
 use super::Abd;
-use crate::dap::kind::{Kind, Remembers, as_in};
+use crate::dap::kind::{Confirmation, Kind, Remembers, as_in};
 
 /// The rules of MW-ABD.
 pub(crate) enum AbdPublished {}
 
 impl Kind for AbdPublished {
-    const CONFIRMS: bool = false;
+    const CONFIRMATION: Confirmation = Confirmation::None;
     const REMEMBERS: Remembers = Remembers::Nothing;
 
     as_in!(Abd: wants supports accepted decode elements admit trim);

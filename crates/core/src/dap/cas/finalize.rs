@@ -5,7 +5,9 @@ use crate::config::Configuration;
 use crate::dap::collect::elements;
 use crate::dap::{Scope, single};
 use crate::element::{Element, ReplyElement};
-use crate::gather::{ConfiguredTally, Decision, Event};
+use crate::env::Env;
+use crate::error::CallError;
+use crate::gather::{self, Batch, ConfiguredTally, Decision, Event, Visit};
 use crate::message::{Access, Answer, Body, Refusal, Want};
 use crate::object::Name;
 use crate::tag::Tag;
@@ -265,6 +267,35 @@ impl ConfiguredTally for Finalize {
     fn patience(&self) -> Option<Duration> {
         (!self.has_enough()).then_some(timing::HEDGE)
     }
+}
+
+/// FIN or FIN2 of several versions, as `round` says.
+///
+/// # Errors
+/// [`CallError`].
+pub(in crate::dap) async fn fin<E: Env>(
+    env: &E,
+    at: &Visit,
+    versions: &[(&Name, Tag)],
+    round: fn(Finalize) -> Finalize,
+) -> Result<(), CallError> {
+    let c = at.c();
+    let call = |(name, tag): &(&Name, Tag)| round(Finalize::new(c, name, *tag));
+    if let [version] = versions {
+        return gather::gather(env, at, call(version)).await.map(|_| ());
+    }
+    let batch = Batch::new(c.n(), versions.iter().map(call));
+    let finalized = gather::gather(env, at, batch).await?;
+    assert_eq!(finalized.len(), versions.len(), "each was asked for");
+    // Some member refused one of them.
+    let alone = versions
+        .iter()
+        .zip(finalized)
+        .filter(|(_, done)| done.is_none());
+    for (version, _) in alone {
+        gather::gather(env, at, call(version)).await?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@
 //! | HAVE | server: [`EcOptimized::held`] |
 
 use super::published::EcPublished;
-use crate::dap::kind::{Kind, Remembers, as_in};
+use crate::dap::kind::{Confirmation, Kind, Remembers, as_in};
 use crate::dap::versions::{Bounds, Versions};
 use crate::message::{HeldVersions, Want};
 use crate::tag::Tag;
@@ -19,7 +19,7 @@ use crate::tag::Tag;
 pub(crate) enum EcOptimized {}
 
 impl Kind for EcOptimized {
-    const CONFIRMS: bool = EcPublished::CONFIRMS;
+    const CONFIRMATION: Confirmation = EcPublished::CONFIRMATION;
     const NAMES_LOST: bool = EcPublished::NAMES_LOST;
     const REMEMBERS: Remembers = Remembers::Pairs;
 

@@ -18,7 +18,7 @@
 use super::Ec;
 use crate::config::Configuration;
 use crate::dap::PassedVersions;
-use crate::dap::kind::{Kind, Remembers, as_in};
+use crate::dap::kind::{Confirmation, Kind, Remembers, as_in};
 use crate::dap::versions::{Admission, Arrival, Bounds, StoredVersion, Versions};
 use crate::element::{Form, Handle};
 use crate::limits;
@@ -29,7 +29,7 @@ use crate::tag::Tag;
 pub(crate) enum EcPublished {}
 
 impl Kind for EcPublished {
-    const CONFIRMS: bool = false;
+    const CONFIRMATION: Confirmation = Confirmation::None;
     /// No naming: in its lists a tag without an element is one that was trimmed.
     const NAMES_LOST: bool = false;
     const REMEMBERS: Remembers = Remembers::Nothing;

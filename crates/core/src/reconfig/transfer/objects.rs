@@ -116,7 +116,7 @@ impl<E: Env> Source<'_, E> {
         let (lacking, mut there): (Vec<_>, Vec<_>) = moved.into_iter().partition(lacks);
         // What was adopted counts as put: it is finalized as well ([CAS-5 published-before-final]).
         let adopted: Vec<(&Name, Tag)> = there.iter().map(|it| (it.name, it.tag)).collect();
-        let finalized = many::finalize(self.env, &to, &adopted).await;
+        let finalized = many::seal(self.env, &to, &adopted).await;
         finalized.map_err(|failed| stop(failed, &to))?;
         there.extend(self.send(&to, lacking).await?);
         if to.is_last() {

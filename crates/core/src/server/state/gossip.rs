@@ -16,7 +16,12 @@ use std::ops::Bound;
 impl ConfigurationState {
     /// True if its members gossip. Those of a configuration with a final successor have nothing more to say.
     pub(in crate::server) fn gossips(&self) -> bool {
-        self.configuration().is_some_and(|c| dap::completes(c)) && self.next.last_final().is_none()
+        self.restarts_objects() && self.next.last_final().is_none()
+    }
+
+    /// True if its members agree on the end of abstentions.
+    pub(super) fn restarts_objects(&self) -> bool {
+        self.configuration().is_some_and(|c| dap::gossips(c))
     }
 
     /// The marks of this object for gossip, if it has any. A member that abstains for the object goes on sending the marks of its sound

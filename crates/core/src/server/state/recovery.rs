@@ -8,7 +8,6 @@ use super::keeping::{forget, handles, object, stored, trim};
 use crate::config::ConfigurationId;
 use crate::consensus::fate;
 use crate::consensus::paxos::Acceptor;
-use crate::dap;
 use crate::dap::versions::{Marks, StoredVersion, Versions};
 use crate::element::{Form, Handle};
 use crate::object::{Name, UPLOAD_PREFIX};
@@ -177,7 +176,7 @@ impl ConfigurationState {
             marks,
         } = std::mem::take(&mut self.found);
         self.recovered_registers(ledger);
-        let restarts = self.configuration().is_some_and(|c| dap::completes(c));
+        let restarts = self.restarts_objects();
         for (name, lost, element) in impossible {
             if restarts && !self.is_ranked(&name) {
                 self.abstain_until_restarted(key, &name, (lost, element), ledger);

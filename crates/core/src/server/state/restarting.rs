@@ -3,7 +3,6 @@
 use super::ConfigurationState;
 use super::keeping::{enqueue, forget, object, take_in};
 use crate::config::ConfigurationId;
-use crate::dap;
 use crate::dap::casss::kept::{KeptVersion, kept};
 use crate::dap::versions::StoredVersion;
 use crate::element::{Element, Handle};
@@ -94,8 +93,10 @@ impl ConfigurationState {
     pub(super) fn found_damage(&mut self, name: &Name) {
         let versions = self.objects.get(name.as_bytes());
         let abstains = versions.is_some_and(|versions| versions.damaged().is_some());
-        let restarts = self.configuration().is_some_and(|c| dap::completes(c));
-        if abstains && restarts && !self.restarts.impossible.contains_key(name.as_bytes()) {
+        if abstains
+            && self.restarts_objects()
+            && !self.restarts.impossible.contains_key(name.as_bytes())
+        {
             let name = Bytes::copy_from_slice(name.as_bytes());
             self.restarts.damaged.insert(name);
         }

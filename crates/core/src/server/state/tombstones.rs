@@ -18,10 +18,10 @@ impl ConfigurationState {
         open: &BTreeSet<u64>,
         ledger: &mut Ledger,
     ) -> bool {
-        // Where a round finalizes versions a reader counts on their elements ([CAS-1 durable-marks]).
-        let keeps =
-            |state: &ConfigurationState| state.configuration().is_none_or(|c| dap::finalizes(c));
-        if !name.is_upload_block() || keeps(self) || open.contains(&name.grave()) {
+        let keeps = self
+            .configuration()
+            .is_none_or(|c| dap::keeps_tombstones(c));
+        if !name.is_upload_block() || keeps || open.contains(&name.grave()) {
             return false;
         }
         let Some(versions) = self.objects.get(name.as_bytes()) else {
@@ -43,7 +43,7 @@ impl ConfigurationState {
         let Some(c) = self.configuration() else {
             return;
         };
-        if dap::finalizes(c) {
+        if dap::keeps_tombstones(c) {
             return;
         }
         let is_left = |name: &Bytes, versions: &mut Versions| {
