@@ -1,9 +1,7 @@
 //! The end of a command: an exit code and, unless it is done, one sentence.
 
-use crate::output::{json, say, visible};
 use areo_client::cluster_file::ClusterFileError;
 use std::fmt;
-use std::process::ExitCode;
 
 /// Exit codes, the same for every command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,7 +31,7 @@ pub enum Code {
 
 impl Code {
     /// The word for it in JSON.
-    fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Code::Other => "other",
             Code::Usage => "usage",
@@ -99,25 +97,6 @@ impl Failure {
             message: String::new(),
         }
     }
-
-    /// Prints the sentence on stderr, after the program's name; with `json` as one JSON object on one line.
-    pub(crate) fn report(&self, program: &str, json: bool) -> ExitCode {
-        if !self.message.is_empty() {
-            say(&self.line(program, json));
-        }
-        ExitCode::from(self.code as u8)
-    }
-
-    fn line(&self, program: &str, as_json: bool) -> String {
-        let (word, code) = (self.code.word(), self.code as u8);
-        match as_json {
-            true => {
-                let line = serde_json::json!({ "error": self.message, "kind": word, "code": code });
-                json(line.to_string())
-            }
-            false => format!("{program}: {}", visible(&self.message)),
-        }
-    }
 }
 
 impl fmt::Display for Failure {
@@ -161,19 +140,6 @@ mod tests {
         for (code, number) in codes {
             assert_eq!(code as u8, number, "{}", code.word());
         }
-    }
-
-    #[test]
-    fn failures_are_a_sentence_or_a_json_line() {
-        let failure = Failure::new(Code::Unavailable, "no quorum for 'a\nb'");
-        assert_eq!(failure.line("areo", false), "areo: no quorum for 'a\\nb'");
-        let line = failure.line("areo", true);
-        assert!(!line.contains('\n'), "one line: {line}");
-        let object: serde_json::Value = serde_json::from_str(&line).unwrap();
-        assert_eq!(
-            object,
-            serde_json::json!({ "error": "no quorum for 'a\nb'", "kind": "unavailable", "code": 5 })
-        );
     }
 
     #[test]

@@ -14,6 +14,7 @@ use clap::builder::StyledStr;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use serde::Serialize;
 use std::io::{self, ErrorKind, IsTerminal};
+use std::process::ExitCode;
 
 /// The manner of printing, as flags, environment and terminals allow.
 #[derive(Clone, Copy, Debug)]
@@ -284,9 +285,43 @@ pub fn cannot_print(error: io::Error) -> Failure {
     }
 }
 
+impl Failure {
+    /// Prints the sentence on stderr, after the program's name; with `json` as one JSON object on one line.
+    pub(crate) fn report(&self, program: &str, json: bool) -> ExitCode {
+        if !self.message.is_empty() {
+            say(&self.line(program, json));
+        }
+        ExitCode::from(self.code as u8)
+    }
+
+    fn line(&self, program: &str, as_json: bool) -> String {
+        let (word, code) = (self.code.word(), self.code as u8);
+        match as_json {
+            true => {
+                let line = serde_json::json!({ "error": self.message, "kind": word, "code": code });
+                json(line.to_string())
+            }
+            false => format!("{program}: {}", visible(&self.message)),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn failures_are_a_sentence_or_a_json_line() {
+        let failure = Failure::new(Code::Unavailable, "no quorum for 'a\nb'");
+        assert_eq!(failure.line("areo", false), "areo: no quorum for 'a\\nb'");
+        let line = failure.line("areo", true);
+        assert!(!line.contains('\n'), "one line: {line}");
+        let object: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(
+            object,
+            serde_json::json!({ "error": "no quorum for 'a\nb'", "kind": "unavailable", "code": 5 })
+        );
+    }
 
     #[test]
     fn tables_are_aligned() {

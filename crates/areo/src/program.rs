@@ -8,6 +8,7 @@ use crate::log;
 use crate::output::{Output, cannot_print, write};
 use crate::session::Session;
 use crate::watch;
+pub use crate::watch::WatchMode;
 use areo_telemetry::Recorder;
 use clap_complete::Shell;
 use std::ffi::{OsStr, OsString};
@@ -15,19 +16,6 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-
-/// The operations of a process that are watched, unless the environment or `--trace` asks for others.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum WatchMode {
-    /// A server: those that its clients watch.
-    Callers,
-    /// Some of them, as every client does.
-    Some,
-    /// None: there are too many.
-    None,
-    /// The operations that the command chooses itself.
-    Chosen,
-}
 
 /// Does a command of the laboratory, which is no client of a cluster that is there.
 pub fn run(

@@ -3,13 +3,25 @@
 
 use crate::args::Global;
 use crate::output::Output;
-use crate::program::WatchMode;
 use areo_telemetry::export::{InvalidSetting, Settings};
 use areo_telemetry::{Limits, Recorder, Sampler, SpanRecord};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// The operations of a process that are watched, unless the environment or `--trace` asks for others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WatchMode {
+    /// A server: those that its clients watch.
+    Callers,
+    /// Some of them, as every client does.
+    Some,
+    /// None: there are too many.
+    None,
+    /// The operations that the command chooses itself.
+    Chosen,
+}
 
 /// Size beyond which the file begins anew; its old content is kept once, beside it.
 const FILE_BYTES: u64 = 1 << 20;

@@ -24,7 +24,6 @@
 //! # Ok::<(), areo_check::HistoryError>(())
 //! ```
 
-mod absence;
 mod command;
 mod configurations;
 mod coverable;

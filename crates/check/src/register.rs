@@ -14,6 +14,8 @@
 //!
 //! Deletes cannot be distinguished by value, so they form no clusters. Module `absence` decides where they take effect.
 
+mod absence;
+
 use std::collections::HashMap;
 use std::hash::Hash;
 
@@ -141,7 +143,7 @@ pub(crate) fn check(steps: &[Step]) -> Result<(), Flaw> {
             });
         }
     }
-    crate::absence::check(steps, &forward, &backward)
+    absence::check(steps, &forward, &backward)
 }
 
 /// The clusters that took effect, in the order of their first steps.

@@ -15,9 +15,8 @@ mod domain_health;
 mod room;
 mod status;
 
-pub use domain_health::DomainHealth;
 pub use room::{DomainWithoutRoom, ROOT_DOMAIN, show_domain, show_lack_of_room};
-pub use status::{ClusterStatus, ClusterSummary, Health, ServerHealth, ServerStatus};
+pub use status::{ClusterStatus, ClusterSummary, DomainHealth, Health, ServerHealth, ServerStatus};
 
 /// A cluster: a random number, drawn when its first servers are made. Shown as 32 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -25,15 +25,17 @@ pub use areo_core::reconfig::transfer::Progress;
 pub use conflict::Contradiction;
 pub use departure::{Departure, Successor};
 pub(crate) use departure::{PlannedDeparture, departures};
+use failed::failed;
 pub use forget::ForgetError;
 pub(crate) use forget::{forget, mark_leaving};
 pub(crate) use level::finalize;
 pub use level::{FinalizeError, LevelChange};
 pub use plan::{Plan, UnreachableServer};
-use run::{check, failed, reconfigure};
+use run::{check, reconfigure};
 
 mod conflict;
 mod departure;
+mod failed;
 mod forget;
 mod left;
 mod level;

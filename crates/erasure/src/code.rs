@@ -5,8 +5,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::combine::{Term, combine};
-use crate::kernel::{BLOCK, Engine, Kernel};
+use crate::combine::combine;
+use crate::kernel::{BLOCK, Engine, Kernel, Term};
 use crate::plan::{IndexSet, cached_coefficients, coefficients};
 
 /// Fragments up to this number are listed on the stack, more of them in one allocation per call.

@@ -1,28 +1,11 @@
 //! Sums of products over fragments of uneven length, without copying a fragment because it is short.
 
-use crate::kernel::{BLOCK, Engine};
+use crate::kernel::{BLOCK, Engine, Term};
 
 /// Terms that a ragged block pads at once: bounds the stack that padding takes to 1 KiB.
 const PADDED_TERMS: usize = 16;
 /// Outputs that a ragged block computes at once.
 const PADDED_OUTPUTS: usize = 8;
-
-/// One summand: a fragment and the multiple of it that goes into each output.
-#[derive(Clone, Copy)]
-pub(crate) struct Term<'a> {
-    /// The fragment; what is missing at its end counts as zeros.
-    pub(crate) bytes: &'a [u8],
-    /// One coefficient per output, in the order of the outputs.
-    pub(crate) coefficients: &'a [u8],
-}
-
-impl Term<'_> {
-    /// Adds nothing to nothing: fills unused places of arrays.
-    pub(crate) const EMPTY: Term<'static> = Term {
-        bytes: &[],
-        coefficients: &[],
-    };
-}
 
 /// Overwrites every output with its sum over the terms. The outputs are in order of falling length; the terms come in
 /// any order and are put in another.

@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use crate::combine::Term;
-
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
@@ -15,6 +13,23 @@ mod neon;
 mod scalar;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod vector;
+
+/// One summand: a fragment and the multiple of it that goes into each output.
+#[derive(Clone, Copy)]
+pub(crate) struct Term<'a> {
+    /// The fragment; what is missing at its end counts as zeros.
+    pub(crate) bytes: &'a [u8],
+    /// One coefficient per output, in the order of the outputs.
+    pub(crate) coefficients: &'a [u8],
+}
+
+impl Term<'_> {
+    /// Adds nothing to nothing: fills unused places of arrays.
+    pub(crate) const EMPTY: Term<'static> = Term {
+        bytes: &[],
+        coefficients: &[],
+    };
+}
 
 /// The unit of work in bytes: one AVX-512 register, one cache line, and what fragment lengths are rounded up to.
 pub(crate) const BLOCK: usize = 64;

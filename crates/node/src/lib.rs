@@ -9,14 +9,16 @@
 //! | `watch` | metrics, traces and invariants, looking on |
 
 mod error;
+mod job;
 mod keep;
 mod node;
 mod room;
 mod watch;
 
 pub use error::NodeError;
+pub use job::Job;
 pub use keep::{Durable, Keep, Purpose, may_be_replaced, may_start};
 pub use node::{
-    Job, Node, OutgoingNote, ScrubCursor, ScrubProgress, Sizes, Turn, UPKEEP_PERIOD, Upkeep,
+    Node, OutgoingNote, ScrubCursor, ScrubProgress, Sizes, Turn, UPKEEP_PERIOD, Upkeep,
 };
 pub use watch::Watch;

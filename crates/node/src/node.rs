@@ -15,13 +15,14 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use areo_core::instant::Instant;
-use areo_core::message::{Note, Refusal, Reply, Request};
+use areo_core::message::{Refusal, Reply, Request};
 use areo_core::server::record::Step;
 use areo_core::shard::{ReleasedBatch, Shard, catches_up, frees, writes};
 use areo_store::records::Records;
 use areo_store::{Commit, CommitError, CommitProof, Disk, StepOutcome};
 
 use crate::error::NodeError;
+use crate::job::Job;
 use crate::keep::{Keep, Purpose};
 use crate::room::{self, Room};
 use crate::watch::{Watch, show_adopted};
@@ -43,20 +44,6 @@ const _: () = assert!(
     "what has more to do is looked after sooner"
 );
 const _: () = assert!(UPKEEP_STEPS > 0, "housekeeping gets on");
-
-/// The input of a node.
-pub enum Job<C> {
-    /// A request, answered once.
-    Request {
-        request: Request,
-        /// The receiver of the reply.
-        caller: C,
-        /// After this the caller does not wait any more.
-        deadline: Option<Instant>,
-    },
-    /// A note, which is not answered.
-    Note(Note),
-}
 
 /// The amounts of work in one step, in bytes.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@ use areo_core::message::Request;
 use areo_core::server::record::Step;
 use areo_core::tag::Tag;
 
-use crate::node::Job;
+use crate::job::Job;
 
 /// An observer of a node: the metrics and traces of a server, the invariants of a simulator.
 pub trait Watch<C> {

@@ -22,7 +22,7 @@ use bytes::Bytes;
 use rustix::fs::{CWD, FlockOperation, RenameFlags};
 
 use crate::checksum::crc32c;
-use crate::disk::{Disk, FileDisk, create_new, new_name, publish, sync_directory};
+use crate::disk::{Disk, FILE_MODE, FileDisk, create_new, new_name, publish, sync_directory};
 use crate::format::{HeaderFault, get_u32, get_u64, put_u32, put_u64};
 
 const LOCK: &str = "LOCK";
@@ -41,7 +41,6 @@ const FORMAT_VERSION: u32 = 2;
 
 /// The mode of a data directory: only the user that runs the server can read it.
 const DIRECTORY_MODE: u32 = 0o700;
-pub(crate) const FILE_MODE: u32 = 0o600;
 
 const IDENTITY_VERSION: u32 = 1;
 const IDENTITY_MAGIC: u64 = u64::from_le_bytes(*b"AreoIdnt");

@@ -17,8 +17,8 @@ use rustix::io::Errno;
 mod file;
 mod memory;
 
-pub(crate) use file::sync_directory;
 pub use file::{DiskFile, FileDisk};
+pub(crate) use file::{FILE_MODE, sync_directory};
 pub use memory::{MemoryDisk, MemoryFile, Survive, UnsyncedChange};
 
 /// A flat set of named files.

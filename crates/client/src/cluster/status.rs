@@ -1,11 +1,38 @@
 //! The status of a cluster: its servers, its domains, and both in short.
 
-use super::{ClusterId, ConfigurationInfo, DomainHealth, DomainInfo, Member, ServerInfo};
+use super::{ClusterId, ConfigurationInfo, DomainInfo, Member, ServerInfo};
 use crate::error::Error;
 use crate::view;
 use areo_core::config::ServerId;
 use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
 use std::time::Duration;
+
+/// The health of a domain, put together from the reports of its servers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DomainHealth {
+    /// Members of its final configuration that answer and serve.
+    pub serving: usize,
+    /// A quorum of every configuration in use serves: reads and writes succeed, writes if there is room.
+    pub serves: bool,
+    /// A quorum of every configuration in use serves and has room for writes.
+    pub writes: bool,
+    /// Members whose disks have no room for writes, by name.
+    pub full: Vec<String>,
+    /// Objects, tombstones included; `None` if no server has counted them since its start.
+    pub objects: Option<u64>,
+    /// Elements that servers lack, as far as these know, by the names of the servers; none that lacks nothing.
+    pub missing: BTreeMap<String, u64>,
+    /// Servers that do not answer, or have not gone over the objects since their start, by name.
+    pub not_proven: Vec<String>,
+    /// The time since the last of them went over the objects; `None` if one has not.
+    pub proven_seconds: Option<u64>,
+    /// The longest time, at most, since a server verified one of its records; `None` if that is not known of each server with a
+    /// disk, or none has a disk.
+    pub unscrubbed_seconds: Option<u64>,
+    /// Servers without which the counters of some objects cannot be restarted, by name: they are silent, and others wait for them.
+    pub waits_for: Vec<String>,
+}
 
 pub use areo_core::message::ServerStatus;
 

@@ -1,6 +1,7 @@
 //! Changes that an experiment leaves off, as if the process that makes them died.
 
-use super::{ReconfigError, ReconfigOutcome, failed};
+use super::failed::failed;
+use super::{ReconfigError, ReconfigOutcome};
 use crate::experimental::LeaveOff;
 use crate::session::Context;
 use areo_core::config::Configuration;

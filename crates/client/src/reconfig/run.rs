@@ -1,11 +1,10 @@
 //! Making a change: what the core does with it, and what is checked where it meets those of others.
 
 use super::conflict::Contradiction;
+use super::failed::{conflict, failed};
 use super::left::leave_off;
 use super::{Progress, ReconfigError, ReconfigOutcome, UnreachableServer, choose, unreachable};
 use crate::choice::{self, Change, InvalidChoice};
-use crate::cluster::ConfigurationInfo;
-use crate::reconfig_kind::ReconfigKind;
 use crate::session::Context;
 use areo_core::config::ServerId;
 use areo_core::message::ServerRecord;
@@ -85,39 +84,6 @@ async fn reported(context: &Context, done: &reconfig::ReconfigOutcome) -> Reconf
         reconfig::ReconfigOutcome::Installed(_) => ReconfigOutcome::Installed(info),
         reconfig::ReconfigOutcome::Unchanged(_) => ReconfigOutcome::Unchanged(info),
         reconfig::ReconfigOutcome::Superseded(_) => ReconfigOutcome::Superseded(info),
-    }
-}
-
-fn conflict(
-    context: &Context,
-    configuration: ConfigurationInfo,
-    about: Contradiction,
-) -> ReconfigError {
-    ReconfigError::Conflict {
-        domain: context.domain.name().into(),
-        configuration: Box::new(configuration),
-        about,
-    }
-}
-
-pub(super) async fn failed(context: &Context, error: reconfig::ReconfigError) -> ReconfigError {
-    match error {
-        reconfig::ReconfigError::Contradicts(last, about) => {
-            let names = context.names_of(std::slice::from_ref(&last)).await;
-            let about = Contradiction::named(about, &names);
-            conflict(context, names.configuration(&last), about)
-        }
-        reconfig::ReconfigError::Invalid(error) => InvalidChoice::InvalidShape { error }.into(),
-        reconfig::ReconfigError::TooFew { members, least } => {
-            let reconfig = ReconfigKind::of(context.domain.found());
-            InvalidChoice::TooFewServers {
-                members,
-                least,
-                stays: matches!(reconfig, ReconfigKind::Sm | ReconfigKind::Spsn),
-            }
-            .into()
-        }
-        error => context.reconfig_error(error).into(),
     }
 }
 

@@ -1,7 +1,6 @@
 //! A client's knowledge of its cluster, and the ways to learn more.
 
 use super::domain::KnownDomain;
-use super::proof;
 use super::thread::World;
 use crate::cluster::{ClusterId, Names};
 use crate::connect::{Attempt, ConnectError, ConnectOptions};
@@ -181,7 +180,10 @@ pub(super) async fn find(
         names: RwLock::default(),
     });
     learn(&world, &known, found.directory.servers.into_iter());
-    proof::keep(&world, &known);
+    if let Some(key) = &world.key {
+        let (world, known) = (Rc::downgrade(&world), Arc::clone(&known));
+        key.keep(move || Some((world.upgrade()?.network.clone(), known.addresses())));
+    }
     let patience = DIRECTORY_PATIENCE.min(options.timeout);
     let asking = spawn_local(ask_others(world.clone(), known.clone(), patience));
     let asked = timeout(OTHERS_AT_FIRST, asking).await;

@@ -3,8 +3,6 @@
 //! The proof goes to one server, which answers with a ticket; each server judges that alone. A server that is down, or has not read the log of trust
 //! yet, is passed over.
 
-use super::cluster::KnownCluster;
-use super::thread::World;
 use crate::connect::{Attempt, ConnectError};
 use areo_net::network::{BootstrapError, Contact, Network, TrustResponse};
 use areo_net::{Bearer, Role, Tls};
@@ -19,7 +17,7 @@ use areo_trust::secret;
 use areo_trust::ticket::{Holder, TICKET_SECONDS, Ticket};
 use areo_trust::tls::DefaultTimeProvider;
 use std::cell::{Cell, RefCell};
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use tokio::task::{JoinSet, spawn_local};
@@ -308,29 +306,31 @@ fn proving_network() -> Network {
     Network::with_tls(Role::Client, own_id, Some(tls))
 }
 
-/// Renews the ticket of a client for as long as it lives. The first call counts.
-pub(super) fn keep(world: &Rc<World>, known: &Arc<KnownCluster>) {
-    if let Some(holder) = &world.key
-        && !holder.is_kept.replace(true)
-    {
-        holder.tls.renew_tickets();
-        let (holder, world, known) = (Rc::clone(holder), Rc::downgrade(world), Arc::clone(known));
-        drop(spawn_local(
-            async move { renew(&holder, &world, &known).await },
-        ));
+impl KeyHolder {
+    /// Renews the ticket for as long as the client lives. `client` returns its network and the addresses of servers; `None`: it has ended. The first
+    /// call counts.
+    pub(super) fn keep(
+        self: &Rc<Self>,
+        client: impl Fn() -> Option<(Network, Vec<String>)> + 'static,
+    ) {
+        if !self.is_kept.replace(true) {
+            self.tls.renew_tickets();
+            let holder = Rc::clone(self);
+            drop(spawn_local(async move { renew(&holder, client).await }));
+        }
     }
 }
 
-async fn renew(holder: &Rc<KeyHolder>, world: &Weak<World>, known: &KnownCluster) {
+async fn renew(holder: &Rc<KeyHolder>, client: impl Fn() -> Option<(Network, Vec<String>)>) {
     loop {
         // Either way it is time for another one.
         let _ = timeout(RENEWAL, holder.tls.ticket_wanted()).await;
         loop {
-            let Some(network) = world.upgrade().map(|world| world.network.clone()) else {
+            let Some((network, addresses)) = client() else {
                 return;
             };
             match holder
-                .prove(&known.addresses(), PATIENCE, &mut Attempts::default())
+                .prove(&addresses, PATIENCE, &mut Attempts::default())
                 .await
             {
                 Ok(()) => {

@@ -7,8 +7,8 @@ use std::arch::x86_64::{
 };
 use std::ops::Range;
 
+use super::Term;
 use super::vector::{self, Vector};
-use crate::combine::Term;
 use crate::field::NIBBLES;
 
 /// A register that is multiplied by look-ups.

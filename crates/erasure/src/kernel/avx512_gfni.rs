@@ -7,8 +7,8 @@ use std::arch::x86_64::{
 };
 use std::ops::Range;
 
+use super::Term;
 use super::vector::{self, Vector};
-use crate::combine::Term;
 use crate::field::AFFINE;
 
 /// The truth table of the exclusive or of three bits, as the ternary logic instruction takes it.

@@ -5,8 +5,8 @@ use std::arch::aarch64::{
 };
 use std::ops::Range;
 
+use super::Term;
 use super::vector::{self, Vector};
-use crate::combine::Term;
 use crate::field::NIBBLES;
 
 /// See [`Engine::combine`](super::Engine::combine).

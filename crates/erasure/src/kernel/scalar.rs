@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::combine::Term;
+use super::Term;
 use crate::field::NIBBLES;
 
 /// Bytes of an output that are summed over all terms before the next ones, so that they stay in the nearest cache.

@@ -11,7 +11,7 @@
 use std::ops::Range;
 
 use super::BLOCK;
-use crate::combine::Term;
+use super::Term;
 
 /// Bytes of terms that one pass over a stretch may touch so that the next pass finds them in the nearest cache.
 const CACHE_BYTES: usize = 32 * 1024;

@@ -10,8 +10,9 @@ use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 
 use super::{Disk, File, is_full};
-use crate::directory::FILE_MODE;
 
+/// The mode of a file: only the user that runs the server can read it.
+pub(crate) const FILE_MODE: u32 = 0o600;
 /// More slices than this in one call are refused by Linux (`IOV_MAX`).
 const SLICES_PER_CALL: usize = 1024;
 
