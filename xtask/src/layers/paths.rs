@@ -126,7 +126,9 @@ fn read_tree(
         at += 1;
     }
     if segments.len() > prefix.len() {
-        let mut name = segments.last().cloned().unwrap_or_default();
+        // `use a::{self}` imports `a`.
+        let named = segments.iter().rev().find(|segment| *segment != "self");
+        let mut name = named.cloned().unwrap_or_default();
         if groups && text(at) == "as" {
             text(at + 1).clone_into(&mut name);
             at += 2;

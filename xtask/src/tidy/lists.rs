@@ -124,6 +124,12 @@ impl Verbs {
 
 const MANUAL: &[Verbs] = &[
     Verbs::new("crates/areo/src/args.rs", "Command", "areo"),
+    Verbs::new("crates/areo/src/args.rs", "Domain", "areo domain"),
+    Verbs::new(
+        "crates/areo/src/args/autopilot.rs",
+        "AutopilotVerb",
+        "areo autopilot",
+    ),
     Verbs::new("crates/areo/src/args/cluster.rs", "Cluster", "areo cluster"),
     Verbs::new("crates/areo/src/args/file.rs", "File", "areo file"),
     Verbs::new("crates/areo/src/args/large.rs", "Repair", "areo repair"),
@@ -148,7 +154,7 @@ const MANUAL: &[Verbs] = &[
 ];
 
 /// A file that only the workspace has: without it the tree is one that a test planted.
-const ROOT: &str = "crates/areo/src/args.rs";
+const ROOT: &str = "xtask/src/tidy/lists.rs";
 
 /// Items that a list lacks, items of a list that the code lacks, and verbs without a page.
 pub(crate) fn incomplete(tree: &Tree) -> Vec<Finding> {
@@ -157,6 +163,7 @@ pub(crate) fn incomplete(tree: &Tree) -> Vec<Finding> {
     }
     let mut findings: Vec<Finding> = LISTS.iter().flat_map(|list| compare(tree, list)).collect();
     findings.extend(MANUAL.iter().flat_map(|verbs| without_page(tree, verbs)));
+    findings.extend(without_row(tree));
     findings
 }
 
@@ -219,6 +226,28 @@ fn without_page(tree: &Tree, verbs: &Verbs) -> Vec<Finding> {
             )
         })
         .collect()
+}
+
+/// Enums of verbs that no row of [`MANUAL`] names.
+fn without_row(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (path, text) in tree.rust().filter(|(path, _)| path.contains("/src/args")) {
+        let lines: Vec<&str> = text.lines().collect();
+        for (at, _) in lines.iter().enumerate().filter(|(_, line)| {
+            line.starts_with("#[derive(") && !find_word(line, "Subcommand").is_empty()
+        }) {
+            let declared = lines[at..].iter().find_map(|line| line.split_once("enum "));
+            let name = declared.map_or("", |(_, name)| name.trim_end_matches(" {"));
+            if MANUAL
+                .iter()
+                .all(|row| (row.path, row.name) != (path, name))
+            {
+                let message = format!("no row of MANUAL names `{name}`: add one");
+                findings.push(Finding::new(path, at + 1, message));
+            }
+        }
+    }
+    findings
 }
 
 fn real(tree: &Tree, list: &List) -> Items {

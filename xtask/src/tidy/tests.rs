@@ -172,7 +172,7 @@ const PLANTED: &[(&str, &str, &str, &str)] = &[
     ),
     (
         "list",
-        "crates/areo/src/args.rs",
+        "xtask/src/tidy/lists.rs",
         "enum Command {\n    Put(Put),\n}\n",
         "crates/areo/src/args.rs",
     ),

@@ -124,6 +124,18 @@ fn a_verb_without_a_page_is_found() {
 }
 
 #[test]
+fn an_enum_of_verbs_without_a_row_is_found() {
+    let found = |path: &str, name: &str| {
+        let code = format!(
+            "#[derive(Subcommand, Debug)]\n#[command(about)]\npub(crate) enum {name} {{\n    Ls,\n}}\n"
+        );
+        without_row(&Tree::planted(&[(path, &code)])).len()
+    };
+    assert_eq!(found("crates/areo/src/args/trust.rs", "Key"), 0);
+    assert_eq!(found("crates/areo/src/args/trust.rs", "Lock"), 1);
+}
+
+#[test]
 fn variants_are_words_of_the_command_line() {
     let text =
         "enum Word {\n    LRambo,\n    S3(Box<S3>),\n    Add {\n        Name: u8,\n    },\n}\n";
