@@ -372,7 +372,7 @@ impl Worker {
         if let Some(node) = self.node.borrow_mut().as_mut() {
             let mut notes = node.outgoing(now, sends);
             notes.retain(|it| !network.tell(it.to, &it.note));
-            node.keep_unsent(notes);
+            node.keep_unsent(now, notes);
         }
     }
 

@@ -27,16 +27,15 @@ impl<K: Keep, C> Node<K, C> {
         let new = sends.into_iter();
         let new = new.map(|(to, note)| OutgoingNote { to, note, until });
         let mut notes = std::mem::take(&mut self.unsent);
-        notes.retain(|it| now < it.until);
         notes.extend(new);
         notes
     }
 
-    /// Takes back [outgoing](Node::outgoing) notes whose receiver is not connected, for the next time. Gossip and notes of restarts are
-    /// dropped: their sender repeats them with newer content.
-    pub fn keep_unsent(&mut self, mut notes: Vec<OutgoingNote>) {
+    /// Takes back [outgoing](Node::outgoing) notes whose receiver is not connected, for the next time, unless their time is over. Gossip and
+    /// notes of restarts are dropped: their sender repeats them with newer content.
+    pub fn keep_unsent(&mut self, now: Instant, mut notes: Vec<OutgoingNote>) {
         assert!(self.unsent.is_empty(), "unsent notes went out before these");
-        notes.retain(|it| !matches!(it.note, Note::Gossip(_) | Note::Restart(_)));
+        notes.retain(|it| now < it.until && !matches!(it.note, Note::Gossip(_) | Note::Restart(_)));
         self.unsent = notes;
     }
 }

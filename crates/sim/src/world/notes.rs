@@ -36,6 +36,7 @@ impl World {
         });
         let machines = &mut *self.0.machines.borrow_mut();
         let node = machines.list[server].node();
-        node.expect("sending ends no server").keep_unsent(notes);
+        let node = node.expect("sending ends no server");
+        node.keep_unsent(self.clock(caller), notes);
     }
 }
