@@ -315,7 +315,20 @@ fn counting_key(name: &str) -> (String, u128, String) {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use areo_core::config::{Dap, Descriptor};
     use areo_core::message::Program;
+    use areo_core::object::DomainId;
+    use std::sync::Arc;
+
+    /// Configuration 3 of a domain, on the first `n` servers.
+    pub(crate) fn on(n: u128, dap: Dap) -> Arc<Configuration> {
+        let members = (1..=n).map(ServerId).collect();
+        let descriptor = Descriptor {
+            index: 3,
+            ..Descriptor::new(DomainId(7), members, dap)
+        };
+        Configuration::new(descriptor).unwrap()
+    }
 
     /// A directory of servers with these names; ids count from 1, ports from 7400.
     pub(crate) fn names(names: &[&str]) -> Names {

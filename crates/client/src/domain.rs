@@ -122,7 +122,7 @@ impl Domain {
     }
 
     /// Runs an operation of a caller on this key: in its span, and counted by how it ends and after how long. Dropping the future
-    /// gives the operation up. The work does nothing before it is polled, so that all of it is in the span.
+    /// gives the operation up. Work that begins when it is polled is in the span as a whole.
     pub(crate) async fn operate<T, E: ErrorType>(
         &self,
         operation: Operation,

@@ -45,6 +45,17 @@ pub enum Operation {
     Reincarnate,
 }
 
+const _: () = {
+    let mut place = 0;
+    while place < Operation::COUNTED.len() {
+        assert!(
+            Operation::COUNTED[place].0 as usize == place,
+            "each stands at its number"
+        );
+        place += 1;
+    }
+};
+
 impl Operation {
     /// The operations that are counted, with their words in metrics. They are the first ones: each stands at its number.
     pub(crate) const COUNTED: [(Operation, &'static str); 12] = [

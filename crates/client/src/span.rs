@@ -30,13 +30,7 @@ macro_rules! of {
 /// The span of an operation on this key that consists of several steps. The shared memory makes those of the others.
 pub(crate) fn of(operation: Operation, key: &str) -> Option<Span> {
     match operation {
-        Operation::Get => Some(debug_span!(
-            span::READ,
-            key,
-            tag = field::Empty,
-            bytes = field::Empty,
-            error.type = field::Empty
-        )),
+        Operation::Get => Some(span::read(key)),
         Operation::FilePull | Operation::FileRead => Some(of!(span::FILE_READ, key)),
         Operation::FilePush => Some(of!(span::FILE_UPDATE, key)),
         Operation::FileRemove => Some(of!(span::FILE_REMOVE, key)),

@@ -149,9 +149,15 @@ macro_rules! of_call {
 
 pub(crate) use {in_configuration, of_call, of_object, of_phase};
 
-/// A read of this object, for a caller that goes on with the found version ([`crate::dsm::Domain::read_within`]).
-pub fn read(name: &crate::object::Name) -> Span {
-    of_object!(READ, name)
+/// A read of the object of this key, for a caller that goes on with the found version ([`crate::dsm::Domain::read_within`]).
+pub fn read(key: &str) -> Span {
+    tracing::debug_span!(
+        READ,
+        key,
+        tag = tracing::field::Empty,
+        bytes = tracing::field::Empty,
+        error.type = tracing::field::Empty
+    )
 }
 
 /// The outcome of work that nobody waits for any more.

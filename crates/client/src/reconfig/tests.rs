@@ -1,16 +1,6 @@
 use super::*;
-use areo_core::config::{Dap, Descriptor, ServerId};
-use areo_core::object::DomainId;
-
-/// Configuration 3 of a domain, on the first `n` servers.
-fn on(n: u128, dap: Dap) -> Arc<Configuration> {
-    let members = (1..=n).map(ServerId).collect();
-    let descriptor = Descriptor {
-        index: 3,
-        ..Descriptor::new(DomainId(7), members, dap)
-    };
-    Configuration::new(descriptor).unwrap()
-}
+use crate::cluster::tests::on;
+use areo_core::config::Dap;
 
 #[test]
 fn elements_are_counted_by_what_servers_need() {

@@ -66,7 +66,7 @@ impl ObjectStream {
         name: Name,
         wanted: Wanted,
     ) -> Result<ObjectStream, Error> {
-        let span = span::of(Operation::Get, name.key()).unwrap_or_else(Span::none);
+        let span = areo_core::span::read(name.key());
         ObjectStream::open_in(span, domain, name, wanted).await
     }
 

@@ -1,18 +1,7 @@
 use super::*;
-use crate::cluster::tests::names;
+use crate::cluster::tests::{names, on};
 use crate::experimental::Experimental;
 use areo_core::config::Dap;
-use areo_core::object::DomainId;
-
-/// Configuration 3 of a domain, on the first `n` servers.
-fn on(n: u128, dap: Dap) -> Arc<Configuration> {
-    let members = (1..=n).map(ServerId).collect();
-    let descriptor = Descriptor {
-        index: 3,
-        ..Descriptor::new(DomainId(7), members, dap)
-    };
-    Configuration::new(descriptor).unwrap()
-}
 
 fn seven() -> Names {
     names(&["s1", "s2", "s3", "s4", "s5", "s6", "s7"])
