@@ -42,7 +42,6 @@ use store::{Outcome, Store};
 
 pub(crate) use adopt::is_enough;
 pub use adopt::{adapted, is_adoptable};
-pub use cas::seal_again;
 pub use complete::complete;
 pub use cross_check::{CrossCheck, cross_check};
 pub use ec::fence::{drop_versions, fence, keep_data};

@@ -42,12 +42,10 @@ use crate::element::Handle;
 use crate::env::Env;
 use crate::error::CallError;
 use crate::gather::{self, Visit};
-use crate::message::{Access, Answer, HeldVersions, Reply, Want};
+use crate::message::{HeldVersions, Want};
 use crate::object::Name;
 use crate::tag::Tag;
-use crate::timing::HOLDINGS_PATIENCE;
 use finalize::{Finalize, Outcome, fin};
-use std::sync::Arc;
 
 /// The rules of CAS.
 pub(crate) enum Cas {}
@@ -215,37 +213,4 @@ impl Kind for CasGc {
 /// The number of finalized versions of an object that stay while it is written.
 pub(super) fn kept(delta: u16) -> usize {
     usize::from(delta) + 1
-}
-
-/// Completes the largest finalized version as a reader does that hears of it, where a round finalizes versions
-/// (`[CAS-2 quorum-of-marks]`). A writer that ended half way may have raised the mark at one member; a read that
-/// the other members decide would pass the version over, again and again. Waits a short while for silent members: a quorum
-/// of others need not show the mark.
-///
-/// # Errors
-/// [`CallError`].
-pub async fn seal_again<E: Env>(
-    env: &E,
-    c: &Arc<Configuration>,
-    name: &Name,
-) -> Result<(), CallError> {
-    if !super::has_durable_marks(c) {
-        return Ok(());
-    }
-    let query = (name, Access::query(Want::Tags, Tag::INITIAL));
-    let replies = gather::survey_object(env, (c, c.members()), query, HOLDINGS_PATIENCE).await;
-    let marks = replies.into_iter().filter_map(mark);
-    let largest = marks.max().filter(|mark| !mark.is_initial());
-    let version = largest.map(|mark| (name, mark));
-    super::many::seal(env, &Visit::new(c), version.as_slice()).await
-}
-
-/// The largest finalized version that a member shows.
-fn mark(reply: Option<Reply>) -> Option<Tag> {
-    // What no execution produces shows nothing ([N-1 bounded-numbers]).
-    let (_, reply) = reply.filter(Reply::is_possible)?.open();
-    match super::single(reply?)? {
-        Answer::Held(held) => Some(held.stable),
-        _ => None,
-    }
 }

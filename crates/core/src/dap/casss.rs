@@ -54,7 +54,7 @@ impl Kind for CasSs {
     /// Its members end abstentions themselves (`[CASSS-9 agreed-end-of-abstention]`).
     const NAMES_LOST: bool = false;
 
-    as_in!(Cas: wants finish decode elements listed);
+    as_in!(Cas: wants supports finish decode elements listed);
     as_in!(Ec: is_busy);
 
     // ---- client half ----

@@ -265,9 +265,8 @@ impl<E: Env> Domain<E> {
         assert_eq!(lacking.len(), c.n(), "known of each member, or not");
         let name = &object.name;
         let is_ranked = c.is_ranked(name);
-        match is_ranked {
-            true => self.check_register(name).await?,
-            false => dap::seal_again(&self.client.env, c, name).await?,
+        if is_ranked {
+            self.check_register(name).await?;
         }
         let SettledVersion { found, last } = match is_ranked {
             // Choosing it again brings it to all members that answer.
