@@ -1,7 +1,8 @@
 //! An intent: a change that is to be made, or advice, with its reasons, its cost and its state.
 
 use crate::rules::{Guards, RuleName};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 
 /// An intent. It is written with one winner, and nothing of it is removed at success.
@@ -11,7 +12,8 @@ pub struct Intent {
     pub number: u64,
     /// The server or the domain that it is about.
     pub subject: String,
-    /// The reasons, that of the greatest risk first.
+    /// The reasons, that of the greatest risk first; at least one.
+    #[serde(deserialize_with = "at_least_one")]
     pub reasons: Vec<Reason>,
     /// The change; `None`: it is advice.
     pub change: Option<Change>,
@@ -30,6 +32,14 @@ pub struct Intent {
     pub since_ms: u64,
     /// The states before, and the times at which they began.
     pub history: Vec<Step>,
+}
+
+fn at_least_one<'d, D: Deserializer<'d>>(from: D) -> Result<Vec<Reason>, D::Error> {
+    let reasons = Vec::deserialize(from)?;
+    if reasons.is_empty() {
+        return Err(D::Error::custom("an intent has a reason"));
+    }
+    Ok(reasons)
 }
 
 /// A state that an intent was in.
@@ -177,7 +187,8 @@ impl State {
                 next,
                 State::Proposed | State::Waiting { .. } | State::Superseded { .. }
             ),
-            State::Failed { .. } => !matches!(next, State::Proposed | State::Done { .. }),
+            // A domain may be half changed: another try finishes it.
+            State::Failed { .. } => matches!(next, State::Running { .. } | State::Failed { .. }),
             State::Done { .. } | State::Superseded { .. } => false,
         }
     }
@@ -233,6 +244,19 @@ impl Intent {
         }
     }
 
+    /// The state in which the change is tried again at once, as an operator asks. It stays begun. `None`: it has not failed.
+    pub fn retried(&self, now_ms: u64) -> Option<State> {
+        let State::Failed { step, error, .. } = &self.state else {
+            return None;
+        };
+        Some(State::Failed {
+            step: step.clone(),
+            error: error.clone(),
+            tries: 0,
+            next_ms: Some(now_ms),
+        })
+    }
+
     /// Tries that have failed since an operator last had it tried again.
     pub fn tries(&self) -> u32 {
         let states = self
@@ -242,7 +266,6 @@ impl Intent {
             .chain([&self.state]);
         let mut tries = states.filter_map(|state| match state {
             State::Failed { tries, .. } => Some(*tries),
-            State::Waiting { .. } => Some(0),
             _ => None,
         });
         tries.next_back().unwrap_or(0)
@@ -362,7 +385,15 @@ pub(crate) mod tests {
         let superseded = State::Superseded {
             by: "it answers again".into(),
         };
-        assert!(intent.advance(superseded, 7).is_err());
+        assert!(intent.advance(superseded.clone(), 7).is_err());
+        let failed = intent.failed("d", "no quorum", &Rules::built_in().guards, 8);
+        intent.advance(failed, 8).unwrap();
+        let waiting = State::Waiting {
+            waits_for: Vec::new(),
+        };
+        for next in [superseded, waiting] {
+            assert!(intent.advance(next, 9).is_err());
+        }
     }
 
     #[test]
@@ -381,15 +412,18 @@ pub(crate) mod tests {
         }
         assert_eq!(seen, [(1, Some(61_000)), (2, Some(121_000)), (3, None)]);
         // An operator has it tried again.
-        intent
-            .advance(
-                State::Waiting {
-                    waits_for: Vec::new(),
-                },
-                2000,
-            )
-            .unwrap();
+        assert_eq!(proposed(2).retried(2000), None);
+        let again = intent.retried(2000).unwrap();
+        intent.advance(again, 2000).unwrap();
         assert_eq!(intent.tries(), 0);
+        assert!(intent.state.is_begun(), "a domain may be half changed");
+        assert!(matches!(
+            intent.state,
+            State::Failed {
+                next_ms: Some(2000),
+                ..
+            }
+        ));
     }
 
     #[test]
@@ -402,5 +436,11 @@ pub(crate) mod tests {
             "{text}"
         );
         assert_eq!(serde_json::from_str::<Intent>(&text).unwrap(), intent);
+        intent.reasons.clear();
+        let text = serde_json::to_string(&intent).unwrap();
+        assert!(
+            serde_json::from_str::<Intent>(&text).is_err(),
+            "an intent has a reason"
+        );
     }
 }

@@ -27,7 +27,7 @@
 //!
 //! # Whose view counts
 //!
-//! A server is dead if a majority of the *other* servers does not reach it. The instance that evaluates has a view of its own, which is shown to people and
+//! A server is dead if a majority of the *other* servers does not reach it. The instance that evaluates has a view of its own, which
 //! counts for nothing: an instance that has lost its network would see every server dead.
 //!
 //! # Two instances

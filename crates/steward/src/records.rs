@@ -112,7 +112,7 @@ impl DomainRecord {
 /// The holder of a view.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Observer {
-    /// The instance that evaluates. Its view is shown, and counts for nothing.
+    /// The instance that evaluates. Its view counts for nothing.
     Instance,
     /// A server of the cluster, by name.
     Server(String),

@@ -130,6 +130,8 @@ impl Evaluation<'_> {
                 .saturating_add(1)
                 .min(self.rules.guards.hysteresis);
             intent.missing = 0;
+            // An operator approved of one change, not of another one.
+            intent.approved &= is_alike(intent.change.as_ref(), change.as_ref());
             (intent.change, intent.remedy) = (change, remedy);
         }
         match intent
@@ -204,6 +206,16 @@ pub struct Decision {
     pub writes: Vec<Intent>,
     /// The number of the intent to carry out now, or to go on with.
     pub act: Option<u64>,
+}
+
+/// Tells if two changes move the same servers in the same domains. Their costs may differ.
+fn is_alike(one: Option<&Change>, other: Option<&Change>) -> bool {
+    let places = |change: &Change| {
+        let domains = change.domains.iter().map(|it| it.domain.clone());
+        let domains: BTreeSet<String> = domains.collect();
+        (change.server.clone(), change.with.clone(), domains)
+    };
+    one.map(places) == other.map(places)
 }
 
 /// Evaluates, and decides what is to be written and which change is to be carried out. An instance without the lease, and one that only observes, writes

@@ -209,6 +209,19 @@ impl Rules {
         if !is_ratio(self.slow.ratio) || !is_ratio(self.unbalanced.ratio) {
             return refused("`slow.ratio` and `unbalanced.ratio` are numbers of at least 1");
         }
+        let counts = [
+            ("slow.windows", u64::from(self.slow.windows)),
+            ("slow.peers", self.slow.peers as u64),
+            ("stall.sync_seconds", self.stall.sync_seconds),
+            ("disk.io_errors", self.disk.io_errors),
+            ("disk.corrupted", self.disk.corrupted),
+            ("disk.smart_rises", u64::from(self.disk.smart_rises)),
+            ("disk.wear_percent", u64::from(self.disk.wear_percent)),
+        ];
+        // A sound server has none of them: it would be found bad.
+        if let Some((name, _)) = counts.iter().find(|(_, least)| *least == 0) {
+            return refused(&format!("`{name}` is at least 1"));
+        }
         if !self.guards.suspicion.is_finite() || self.guards.suspicion <= 0.0 {
             return refused("`guards.suspicion` is a number above 0");
         }
@@ -295,6 +308,8 @@ mod tests {
             ("[guards]\nhysteresis = 0\n", "at least 1"),
             ("[slow]\nratio = 0.5\n", "slow.ratio"),
             ("[slow]\nratio = nan\n", "slow.ratio"),
+            ("[slow]\npeers = 0\n", "slow.peers"),
+            ("[disk]\nio_errors = 0\n", "disk.io_errors"),
             ("[dead\n", "dead"),
         ] {
             let refused = Rules::overridden(file).unwrap_err();

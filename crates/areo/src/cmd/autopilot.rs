@@ -8,7 +8,7 @@ mod store;
 use crate::args::{Autopilot, AutopilotVerb};
 use crate::exit::{Code, Failure, Outcome};
 use crate::session::{self, Session};
-use areo_steward::intent::{Intent, State};
+use areo_steward::intent::Intent;
 use std::time::{SystemTime, UNIX_EPOCH};
 use store::Store;
 
@@ -98,15 +98,14 @@ fn approve(intent: &mut Intent) -> Result<(), String> {
 }
 
 fn retry(intent: &mut Intent) -> Result<(), String> {
-    if !matches!(intent.state, State::Failed { .. }) {
+    let Some(next) = intent.retried(now_ms()) else {
         return Err(format!(
             "intent {} is {}: only one that failed is tried again",
             intent.number,
             intent.state.word()
         ));
-    }
-    let waits_for = vec!["the next evaluation".into()];
+    };
     intent
-        .advance(State::Waiting { waits_for }, now_ms())
+        .advance(next, now_ms())
         .map_err(|error| error.to_string())
 }

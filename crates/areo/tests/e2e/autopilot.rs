@@ -142,7 +142,7 @@ fn a_killed_server_is_replaced_without_an_operator() {
     cluster.kill("s2");
     let mut first = Some(first);
     let mut written = 0;
-    while state(&cluster) != "done" {
+    wait_until(|| {
         written += 1;
         let value = format!("value {written}");
         cluster.run_with(&["put", "a"], value.as_bytes()).done();
@@ -152,7 +152,8 @@ fn a_killed_server_is_replaced_without_an_operator() {
         {
             end(first);
         }
-    }
+        state(&cluster) == "done"
+    });
     assert_replaced(&cluster);
     let journal = cluster
         .run(&["autopilot", "journal", "--json"])

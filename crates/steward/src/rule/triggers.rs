@@ -3,7 +3,7 @@
 mod domains;
 
 use crate::intent::{Evidence, Reason};
-use crate::records::{Observer, Records, ServerRecord, Smart};
+use crate::records::{Records, ServerRecord, Smart};
 use crate::rules::{RuleName, Rules};
 use crate::signal::{self, Signal};
 use std::collections::BTreeSet;
@@ -367,17 +367,5 @@ impl Look<'_> {
         let seen = vec![evidence(signal::LABEL, name, 1.0, 1.0)];
         let trigger = Trigger::new(RuleName::Class, name, sentence, seen);
         (server.to_empty && self.is_member(name)).then_some(trigger)
-    }
-}
-
-impl Records {
-    /// The view of this instance, which is shown to people and counts for nothing.
-    pub fn own_view(&self, server: &str) -> Option<bool> {
-        let own =
-            |it: &&crate::records::View| it.observer == Observer::Instance && it.server == server;
-        self.views
-            .iter()
-            .find(own)
-            .map(|it| it.unreachable_since_ms.is_none())
     }
 }

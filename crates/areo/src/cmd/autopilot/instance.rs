@@ -4,12 +4,12 @@ use super::store::Store;
 use super::{now_ms, observe, show};
 use crate::args::{Autopilot, LevelWord};
 use crate::cmd::reconfig::reconfig_failure;
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Code, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::session::{self, Session, failure};
 use areo_client::units::show_count;
-use areo_client::{Client, Successor};
+use areo_client::{BelowRedundancy, Client, Error, ROOT_DOMAIN, ServerInfo, Successor};
 use areo_steward::guard::{Actor, Level, World};
 use areo_steward::intent::{Change, Intent, State};
 use areo_steward::journal::{Journal, LeaseWatch};
@@ -50,6 +50,12 @@ pub(super) fn run(session: &Session, args: &Autopilot) -> Outcome {
         LevelWord::Act => Level::Act,
     };
     let every = args.every.unwrap_or(EVERY);
+    if every * 2 > Duration::from_secs(rules.guards.view_seconds) {
+        return Err(Failure::usage(format!(
+            "--every is at most half of `guards.view_seconds`, {} s: a view that is older counts for nothing",
+            rules.guards.view_seconds
+        )));
+    }
     session::run_until(async |interrupt| {
         let client = session.connect().await?;
         let clock = Clock {
@@ -106,6 +112,12 @@ impl Instance<'_> {
                 looked = self.look() => looked,
                 () = interrupt.asked() => return Ok(()),
             };
+            // An instance whose output is closed gives the lease to another one.
+            if let Err(failure) = &looked
+                && failure.code == Code::Closed
+            {
+                return looked;
+            }
             let why = looked.err().map(|failure| failure.message);
             if let Some(why) = why.as_ref().filter(|why| said.as_ref() != Some(*why)) {
                 self.out.note(why);
@@ -119,7 +131,7 @@ impl Instance<'_> {
     }
 
     async fn look(&mut self) -> Outcome {
-        let sample = observe::sample(self.client, LOOK).await;
+        let sample = observe::sample(self.client, LOOK).await?;
         let now_ms = self.clock.now_ms();
         let records = self.history.add(sample, &self.rules, now_ms);
         if self.level == Level::Observe {
@@ -254,38 +266,43 @@ impl Instance<'_> {
         let failed = |error| reconfig_failure(&change.server, error);
         let begun = client.begin_departure(&change.server, &successor, |_| true);
         let departures = begun.await.map_err(failed)?.unwrap_or_default();
-        let (mut below, total) = (0, departures.len() as u64);
+        let (mut first, total) = (None, departures.len() as u64);
         for (done, departure) in departures.iter().enumerate() {
             let domain = departure.domain();
-            let step = domain.name().to_owned();
             let running = State::Running {
-                step,
+                step: domain.name().to_owned(),
                 done: done as u64,
                 total,
             };
-            if !self.advance(store, intent, running).await? {
+            // An operator may have paused the autopilot in the meantime.
+            let is_paused = store.read().await?.paused;
+            if is_paused || !self.advance(store, intent, running).await? {
                 return Ok(None);
             }
-            let work = async {
-                let failed = |error| reconfig_failure(domain.name(), error);
-                departure.run(|_| {}).await.map_err(failed)?;
-                domain.repair(|_| {}).await.map_err(failure)
-            };
-            let Some(redundancy) = self.while_holding(store, work).await? else {
+            let Some(changed) = self.while_holding(store, departure.run(|_| {})).await? else {
                 return Ok(None);
             };
-            below += redundancy?.below();
+            // The others do not wait for it.
+            if let Err(error) = changed {
+                first.get_or_insert(reconfig_failure(domain.name(), error));
+            }
         }
-        match below {
-            0 => Ok(Some(format!(
-                "{} changed, no object below redundancy",
-                show_count(total, "domain")
-            ))),
-            below => Err(Failure::other(format!(
-                "{} below redundancy",
-                show_count(below, "object")
-            ))),
+        if let Some(failure) = first {
+            return Err(failure);
         }
+        // Domains that an earlier try has changed are looked at, too.
+        for change in &change.domains {
+            let look = repaired(client, &change.domain, spare);
+            match self.while_holding(store, look).await? {
+                Some(looked) => looked?,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(format!(
+            "{}: {} has all of their objects",
+            show_count(change.domains.len() as u64, "domain"),
+            spare.name
+        )))
     }
 
     /// The result of this work, during which the lease is kept. `None`: it was lost, and another instance goes on.
@@ -299,11 +316,42 @@ impl Instance<'_> {
         loop {
             tokio::select! {
                 done = &mut work => return Ok(Some(done)),
-                () = tokio::time::sleep(pause) => self.beat(store).await?,
+                // The work goes on without a beat for as long as the lease lasts.
+                () = tokio::time::sleep(pause) => drop(self.beat(store).await),
             }
             if !self.watch.holds(self.clock.now_ms()) {
                 return Ok(None);
             }
         }
+    }
+}
+
+/// Repairs a domain, and checks that the server which came has all of its objects. A domain that was removed has none.
+async fn repaired(client: &Client, domain: &str, came: &ServerInfo) -> Outcome {
+    let domain = match domain {
+        ROOT_DOMAIN => client.root_domain().await,
+        name => match client.domain(name).await {
+            Ok(domain) => domain,
+            Err(Error::NotFound { .. }) => return Ok(()),
+            Err(error) => return Err(failure(error)),
+        },
+    };
+    let redundancy = domain.repair(|_| {}).await.map_err(failure)?;
+    let lacks = |it: &&BelowRedundancy| it.lacking.contains(&came.name);
+    let lacking = redundancy.below.iter().filter(lacks).count() as u64;
+    if redundancy.being_reconfigured {
+        return Err(Failure::other(format!(
+            "'{}' is being reconfigured: not all of its objects were looked at",
+            domain.name()
+        )));
+    }
+    match lacking {
+        0 => Ok(()),
+        lacking => Err(Failure::other(format!(
+            "{} of '{}' lacks {}",
+            came.name,
+            domain.name(),
+            show_count(lacking, "object")
+        ))),
     }
 }

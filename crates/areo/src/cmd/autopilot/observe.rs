@@ -1,6 +1,8 @@
 //! One look at a cluster: the status of its servers and domains, and the views that servers have of each other.
 
 use crate::admin;
+use crate::exit::Outcome;
+use crate::session::failure;
 use areo_client::{Client, ClusterStatus, DomainInfo, ROOT_DOMAIN, ServerHealth};
 use areo_steward::records::{DomainRecord, Observer};
 use areo_steward::signal::{Sample, ServerSample, ViewSample};
@@ -17,8 +19,14 @@ struct Shown {
 }
 
 /// The cluster as of now, within about this time. A server whose admin port does not answer has no view.
-pub(super) async fn sample(client: &Client, patience: Duration) -> Sample {
+///
+/// # Errors
+/// The domains cannot be listed: a change would be judged by some of them, and made in all.
+pub(super) async fn sample(client: &Client, patience: Duration) -> Outcome<Sample> {
     let status = client.status_within(patience).await;
+    if let Err(error) = &status.domains {
+        return Err(failure(error.clone()));
+    }
     let ask = status.servers.iter().map(async |it| {
         let text = admin::get(&it.server.admin, "/metrics", patience).await;
         text.map(|text| parse(&text)).ok()
@@ -55,10 +63,14 @@ pub(super) async fn sample(client: &Client, patience: Duration) -> Sample {
             leaving: health.server.leaving,
             corrupted: shown.and_then(|it| it.corrupted),
             used_bytes: answered.map(|it| it.stored_bytes),
+            // A server without room is as large as what it holds; the size of a disk with room is not known.
+            capacity_bytes: answered
+                .filter(|_| health.is_full())
+                .map_or(0, |it| it.stored_bytes),
             ..ServerSample::default()
         });
     }
-    sample
+    Ok(sample)
 }
 
 fn domain(status: &ClusterStatus, domain: &DomainInfo) -> DomainRecord {
@@ -72,10 +84,15 @@ fn domain(status: &ClusterStatus, domain: &DomainInfo) -> DomainRecord {
         k: c.shape.k(),
         is_replicated: c.shape.k() == 1,
         grows: domain.name == ROOT_DOMAIN,
-        is_pending: domain.pending.as_ref().is_some_and(|it| !it.is_empty()),
+        // The status does not ask the root domain for its way. Of another one that did not show its way a change may be pending.
+        is_pending: match &domain.pending {
+            Some(pending) => !pending.is_empty(),
+            None => domain.name != ROOT_DOMAIN,
+        },
         objects: health.objects.unwrap_or(0),
         member_bytes: bytes.max().unwrap_or(0),
-        below: health.missing.values().sum(),
+        // One object may lack an element at several members.
+        below: health.missing.values().copied().max().unwrap_or(0),
         below_since_ms: None,
     }
 }
@@ -100,15 +117,26 @@ fn parse(metrics: &str) -> Shown {
             && value != "0"
             && let (Some(server), Some(state)) = (label(labels, "server"), label(labels, "state"))
         {
-            shown.peers.insert(server.into(), state == "connected");
+            shown.peers.insert(server, state == "connected");
         }
     }
     shown
 }
 
-fn label<'a>(labels: &'a str, name: &str) -> Option<&'a str> {
-    let (_, value) = labels.split_once(&format!("{name}=\""))?;
-    value.split_once('"').map(|(value, _)| value)
+/// The value of this label, without its escapes.
+fn label(labels: &str, name: &str) -> Option<String> {
+    let (_, rest) = labels.split_once(&format!("{name}=\""))?;
+    let (mut value, mut letters) = (String::new(), rest.chars());
+    loop {
+        match letters.next()? {
+            '"' => return Some(value),
+            '\\' => match letters.next()? {
+                'n' => value.push('\n'),
+                escaped => value.push(escaped),
+            },
+            letter => value.push(letter),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -124,6 +152,7 @@ areo_server_peers{server=\"s1\",state=\"unreachable\"} 0
 areo_server_peers{server=\"s2\",state=\"connected\"} 0
 areo_server_peers{server=\"s2\",state=\"connecting\"} 1
 areo_server_peers{server=\"s3\",state=\"connected\"} 0
+areo_server_peers{server=\"a\\\"b\\\\\",state=\"connected\"} 1
 areo_store_corrupted_elements_total 3
 areo_server_serving 1
 ";
@@ -134,7 +163,7 @@ areo_server_serving 1
             .iter()
             .map(|(name, it)| (name.as_str(), *it))
             .collect();
-        assert_eq!(peers, [("s1", true), ("s2", false)]);
+        assert_eq!(peers, [("a\"b\\", true), ("s1", true), ("s2", false)]);
         assert_eq!(parse("no metrics"), Shown::default());
     }
 }

@@ -7,6 +7,7 @@ use crate::session::failure;
 use areo_client::Client;
 use areo_steward::intent::{Intent, State};
 use areo_steward::journal::Journal;
+use areo_steward::rules::Rules;
 use serde::Serialize;
 
 /// The first line of `areo autopilot status --json`.
@@ -145,6 +146,7 @@ pub(super) async fn explain(
 
 /// An intent for people: what and why, what was seen, what it waits for, what was before.
 fn sentences(intent: &Intent) -> Vec<String> {
+    let rules = Rules::built_in();
     let what = match &intent.change {
         Some(change) => change.to_string(),
         None => format!("advice: {}", intent.remedy),
@@ -160,6 +162,7 @@ fn sentences(intent: &Intent) -> Vec<String> {
             reason.sentence,
             reason.rule.word()
         ));
+        lines.push(format!("    {}", rules.sentence(reason.rule)));
         lines.extend(reason.evidence.iter().map(|it| {
             format!(
                 "    {}: {} at {}, threshold {}",
@@ -221,6 +224,7 @@ mod tests {
             [
                 "intent 3, waiting: replace s2 by s4",
                 "  because 3 of 3 other servers have not reached s2 for 900 s (rule dead)",
+                "    A server that a majority of the other servers does not reach is replaced by a spare: each further crash would find less redundancy.",
                 "    reachable: 901 at s1, threshold 900",
                 "  'd' survives 0 crashes now and 1 afterwards (f 1)",
                 "  waits for: approval: `areo autopilot approve 3`",
