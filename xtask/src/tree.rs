@@ -1,5 +1,7 @@
 //! The files of the repository, in memory: checks are functions over this, so that a test can plant a violation.
 
+use crate::source::Source;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -7,7 +9,21 @@ use std::path::Path;
 
 /// Paths from the root, with `/`, in order; the text of each file that is text.
 pub(crate) struct Tree {
-    files: BTreeMap<String, Option<String>>,
+    files: BTreeMap<String, Option<Text>>,
+}
+
+/// A file that is text.
+struct Text {
+    text: String,
+    /// The text as Rust: most checks read it, and it is made once.
+    source: OnceCell<Source>,
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        let source = OnceCell::new();
+        Self { text, source }
+    }
 }
 
 impl Tree {
@@ -31,7 +47,7 @@ impl Tree {
     pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files
             .iter()
-            .filter_map(|(path, text)| Some((path.as_str(), text.as_deref()?)))
+            .filter_map(|(path, text)| Some((path.as_str(), text.as_ref()?.text.as_str())))
     }
 
     /// Every Rust file with its path, in order.
@@ -46,7 +62,19 @@ impl Tree {
 
     /// The text of a file, `None` if there is no such text file.
     pub(crate) fn text(&self, path: &str) -> Option<&str> {
-        self.files.get(path)?.as_deref()
+        Some(&self.files.get(path)?.as_ref()?.text)
+    }
+
+    /// Every Rust file with its path and its grammar, in order.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = (&str, &str, &Source)> {
+        let source = |(path, text)| Some((path, text, self.source(path)?));
+        self.rust().filter_map(source)
+    }
+
+    /// The grammar of a Rust file, `None` if there is no such text file.
+    pub(crate) fn source(&self, path: &str) -> Option<&Source> {
+        let file = self.files.get(path)?.as_ref()?;
+        Some(file.source.get_or_init(|| Source::new(&file.text)))
     }
 
     /// True if a file, or a directory with a file in it, has this path.
@@ -66,7 +94,7 @@ impl Tree {
     pub(crate) fn planted(files: &[(&str, &str)]) -> Self {
         let files = files
             .iter()
-            .map(|(path, text)| ((*path).to_owned(), Some((*text).to_owned())));
+            .map(|(path, text)| ((*path).to_owned(), Some((*text).to_owned().into())));
         Self {
             files: files.collect(),
         }
@@ -83,7 +111,7 @@ pub(crate) fn has_extension(path: &str, extension: &str) -> bool {
 fn read_directory(
     directory: &Path,
     prefix: &str,
-    files: &mut BTreeMap<String, Option<String>>,
+    files: &mut BTreeMap<String, Option<Text>>,
 ) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
@@ -108,7 +136,7 @@ fn read_directory(
             let text = String::from_utf8(bytes)
                 .ok()
                 .filter(|text| !text.contains('\0'));
-            files.insert(path, text);
+            files.insert(path, text.map(Text::from));
         }
     }
     Ok(())

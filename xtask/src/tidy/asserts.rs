@@ -2,7 +2,7 @@
 
 use super::code::test_files;
 use crate::findings::Finding;
-use crate::source::{Source, find_word};
+use crate::source::find_word;
 use crate::tree::Tree;
 
 /// Assertions per thousand lines of code, without comments and tests.
@@ -33,8 +33,8 @@ fn count(tree: &Tree, folder: &str) -> (usize, usize) {
     let tests = test_files(tree);
     let is_shipped = |path: &str| path.starts_with(folder) && !tests.contains(path);
     let (mut lines, mut asserts) = (0, 0);
-    for (_, text) in tree.rust().filter(|(path, _)| is_shipped(path)) {
-        let shipped = Source::new(text).shipped;
+    for (_, _, source) in tree.sources().filter(|(path, ..)| is_shipped(path)) {
+        let shipped = &source.shipped;
         lines += shipped
             .lines()
             .filter(|line| !line.trim().is_empty())
@@ -42,7 +42,7 @@ fn count(tree: &Tree, folder: &str) -> (usize, usize) {
         let words = ["assert", "assert_eq", "assert_ne"];
         let is_macro = |at: &usize, word: &str| shipped[at + word.len()..].starts_with('!');
         for word in words {
-            let found = find_word(&shipped, word).into_iter();
+            let found = find_word(shipped, word).into_iter();
             asserts += found.filter(|at| is_macro(at, word)).count();
         }
     }

@@ -5,7 +5,7 @@
 //! around anything else (a name alone, a formula) are left in peace.
 
 use crate::findings::Finding;
-use crate::source::{Source, find_word};
+use crate::source::find_word;
 use crate::tree::Tree;
 
 /// The pages that are checked.
@@ -91,8 +91,8 @@ fn what_is_wrong(tree: &Tree, claim: &str) -> Option<String> {
             "no such file; name it from the root, from `crates`, or from `crates/core`".to_owned(),
         );
     };
-    let code = Source::new(tree.text(&path).unwrap_or_default()).code;
-    let missing = items.iter().find(|item| !defines(&code, item));
+    let code = tree.source(&path).map_or("", |source| &source.code);
+    let missing = items.iter().find(|item| !defines(code, item));
     missing.map(|item| format!("{path} defines no `{item}`"))
 }
 

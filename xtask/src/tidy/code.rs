@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::findings::Finding;
-use crate::source::{Source, find_word, line_of};
+use crate::source::{find_word, line_of};
 use crate::tree::Tree;
 
 /// A file has fewer lines than this.
@@ -37,11 +37,12 @@ pub(crate) fn too_long(tree: &Tree) -> Vec<Finding> {
 pub(crate) fn unwraps(tree: &Tree) -> Vec<Finding> {
     let tests = test_files(tree);
     let mut findings = Vec::new();
-    for (path, text) in tree.rust().filter(|(path, _)| !tests.contains(*path)) {
-        let shipped = Source::new(text).shipped;
-        let in_code = find_word(&shipped, "unwrap")
+    let sources = tree.sources();
+    for (path, text, source) in sources.filter(|(path, ..)| !tests.contains(*path)) {
+        let shipped = &source.shipped;
+        let in_code = find_word(shipped, "unwrap")
             .into_iter()
-            .filter(|at| is_call_without_arguments(&shipped, *at));
+            .filter(|at| is_call_without_arguments(shipped, *at));
         let lines = in_code
             .map(|at| line_of(text, at))
             .chain(lines_of_examples_with_unwrap(text));
@@ -59,10 +60,10 @@ pub(crate) fn unwraps(tree: &Tree) -> Vec<Finding> {
 /// Macros that mean that something is not done.
 pub(crate) fn unfinished(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (path, text) in tree.rust() {
-        let code = Source::new(text).code;
+    for (path, text, source) in tree.sources() {
+        let code = &source.code;
         for name in ["todo!", "unimplemented!", "dbg!"] {
-            for at in find_word(&code, name) {
+            for at in find_word(code, name) {
                 findings.push(Finding::new(
                     path,
                     line_of(text, at),
@@ -86,16 +87,16 @@ pub(crate) fn printing(tree: &Tree) -> Vec<Finding> {
     let is_program = |path: &str| {
         path.starts_with("crates/") && path.contains("/src/") && !path.starts_with(FOR_TESTS)
     };
-    let files = tree.rust();
+    let files = tree.sources();
     let files =
-        files.filter(|(path, _)| is_program(path) && *path != PRINTER && !tests.contains(*path));
+        files.filter(|(path, ..)| is_program(path) && *path != PRINTER && !tests.contains(*path));
     let mut findings = Vec::new();
-    for (path, text) in files {
-        let shipped = Source::new(text).shipped;
+    for (path, text, source) in files {
+        let shipped = &source.shipped;
         let macros = ["println!", "eprintln!", "print!", "eprint!"];
-        let macros = macros.iter().flat_map(|name| find_word(&shipped, name));
+        let macros = macros.iter().flat_map(|name| find_word(shipped, name));
         let streams = ["stdout", "stderr"];
-        let streams = streams.iter().flat_map(|name| find_word(&shipped, name));
+        let streams = streams.iter().flat_map(|name| find_word(shipped, name));
         // The methods of a command of these names take where its output goes; a bar of progress sees to itself.
         let streams = streams.filter(|at| {
             shipped[at + "stdout".len()..].starts_with("()")
@@ -112,9 +113,9 @@ pub(crate) fn printing(tree: &Tree) -> Vec<Finding> {
 /// Tests that look green because they do not run.
 pub(crate) fn ignored_tests(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (path, text) in tree.rust() {
-        let code = Source::new(text).code;
-        for at in find_word(&code, "ignore") {
+    for (path, text, source) in tree.sources() {
+        let code = &source.code;
+        for at in find_word(code, "ignore") {
             let line_start = code[..at].rfind('\n').map_or(0, |end| end + 1);
             if code[line_start..at].trim_start().starts_with("#[") {
                 let message = "`#[ignore]`: a test that does not run proves nothing; make it fast, or a command";
@@ -148,7 +149,7 @@ fn lines_of_examples_with_unwrap(text: &str) -> impl Iterator<Item = usize> {
 /// Files that exist only for tests: in a directory `tests`, named `tests.rs`, or declared under `#[cfg(test)]`.
 pub(crate) fn test_files(tree: &Tree) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
-    for (path, text) in tree.rust() {
+    for (path, _, source) in tree.sources() {
         let components: Vec<&str> = path.split('/').collect();
         if components.contains(&"tests") || path.ends_with("/tests.rs") {
             found.insert(path.to_owned());
@@ -160,7 +161,7 @@ pub(crate) fn test_files(tree: &Tree) -> BTreeSet<String> {
         } else {
             format!("{directory}/{stem}")
         };
-        for module in Source::new(text).test_modules {
+        for module in &source.test_modules {
             let own = format!("{home}/{module}.rs");
             let below = format!("{home}/{module}/");
             let files = tree
