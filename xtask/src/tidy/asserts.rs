@@ -9,6 +9,7 @@ use crate::tree::Tree;
 const LEAST: &[(&str, usize)] = &[
     ("crates/client/src/", 2),
     ("crates/core/src/", 20),
+    ("crates/net/src/", 5),
     ("crates/node/src/", 21),
     ("crates/store/src/", 24),
 ];
