@@ -123,7 +123,22 @@ pub(crate) fn ignored_tests(tree: &Tree) -> Vec<Finding> {
             }
         }
     }
+    findings.extend(tree.rust().filter_map(|(path, _)| unlinked(tree, path)));
     findings
+}
+
+/// A file of tests that is in no program: its crate lists the programs, and `tests/main.rs` does not name the file.
+fn unlinked(tree: &Tree, path: &str) -> Option<Finding> {
+    let (home, file) = path.split_once("/tests/")?;
+    let name = file.strip_suffix(".rs").filter(|it| !it.contains('/'))?;
+    let manifest = tree.text(&format!("{home}/Cargo.toml"))?;
+    let main = tree.source(&format!("{home}/tests/main.rs"));
+    let main = main.map_or("", |source| &source.code);
+    let is_linked = !manifest.contains("autotests = false")
+        || manifest.contains(&format!("\"tests/{file}\""))
+        || find_word(main, &format!("mod {name};")).len() == 1;
+    let message = format!("no program has these tests: add `mod {name};` to {home}/tests/main.rs");
+    (!is_linked).then(|| Finding::new(path, 0, message))
 }
 
 fn is_call_without_arguments(code: &str, at: usize) -> bool {

@@ -231,6 +231,25 @@ fn every_check_has_a_planted_violation() {
 }
 
 #[test]
+fn a_file_of_tests_that_no_program_has_is_caught() {
+    let tree = |manifest| {
+        [
+            ("crates/a/Cargo.toml", manifest),
+            ("crates/a/tests/main.rs", "mod b;\nmod cd;\n"),
+            ("crates/a/tests/b.rs", "mod e;\n"),
+            ("crates/a/tests/b/e.rs", ""),
+            ("crates/a/tests/c.rs", ""),
+        ]
+    };
+    let listed = "autotests = false\npath = \"tests/main.rs\"\n";
+    finds_one("ignored-test", &tree(listed), "crates/a/tests/c.rs");
+    assert_eq!(
+        findings("ignored-test", &Tree::planted(&tree("[package]\n"))),
+        [""; 0]
+    );
+}
+
+#[test]
 fn a_planted_long_file_is_caught() {
     let lines = |count: usize| "fn f() {}\n".repeat(count);
     for (path, count, caught) in [
