@@ -1,11 +1,7 @@
 //! Shapes, lengths and what is refused.
 
-#![allow(clippy::unwrap_used, reason = "test code outside of test functions")]
-
-mod common;
-
+use crate::common::fragments_of;
 use areo_erasure::{Code, CodeError, Kernel, ReconstructError};
-use common::fragments_of;
 use proptest::prelude::*;
 
 #[test]

@@ -1,9 +1,7 @@
 //! Any k fragments give the value, and every other fragment, back.
 
-mod common;
-
+use crate::common::{Random, assert_recovers, fragments_of, noise, on_every_kernel};
 use areo_erasure::Code;
-use common::{Random, assert_recovers, fragments_of, noise, on_every_kernel};
 use proptest::prelude::*;
 
 /// Lengths that leave every kind of end: none, a byte, a byte short of a block, empty last fragments.

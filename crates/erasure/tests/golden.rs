@@ -3,11 +3,7 @@
 //! The expected bytes come from neither this crate nor its oracle, but from matrices multiplied and inverted step by
 //! step: rows `r^0, r^1, ..., r^(k-1)` for r in `0..n`, times the inverse of the first k rows.
 
-#![allow(clippy::unwrap_used, reason = "test code outside of test functions")]
-
-mod common;
-
-use common::{fragments_of, on_every_kernel};
+use crate::common::{fragments_of, on_every_kernel};
 
 const PARITY_3: &str = "\
     97c2f7e0a33350877267b168218e9d518ac5b48593b673647fb76c2b1e0b4d2cede2f9d5f6b9b089ef4a8f087bdba86f\

@@ -1,11 +1,7 @@
 //! The fragments are those of another implementation, for every kernel.
 
-#![allow(clippy::unwrap_used, reason = "test code outside of test functions")]
-
-mod common;
-
+use crate::common::{fragments_of, noise, on_every_kernel};
 use areo_erasure::Code;
-use common::{fragments_of, noise, on_every_kernel};
 use proptest::prelude::*;
 use reed_solomon_erasure::galois_8::ReedSolomon;
 

@@ -1,12 +1,11 @@
 //! One request on a connection of its own: what its caller learns of the server, and whether it was sent.
 
-mod common;
-
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::common::*;
 use areo_core::config::ServerId;
 use areo_core::message::ServerRecord;
 use areo_net::network::{AskError, BootstrapError, Network};
@@ -18,7 +17,6 @@ use areo_trust::tls::{Credentials, DefaultTimeProvider, Endpoint};
 use areo_wire::codec::trust;
 use areo_wire::frame::Refusal;
 use bytes::Bytes;
-use common::*;
 
 const CALLER: u128 = 9;
 const SHORT: Duration = Duration::from_millis(300);

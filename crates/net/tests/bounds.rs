@@ -1,14 +1,12 @@
 //! Every queue has a bound, and reaching it hurts only the caller that reached it.
 
-mod common;
-
 use std::time::Duration;
 
+use crate::common::*;
 use areo_net::handshake::HandshakeError;
 use areo_net::{CallRefusal, Peer, PeerConfig, Places, Status};
 use areo_wire::frame::Refusal;
 use areo_wire::hello::{Channel, Hello, Role};
-use common::*;
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
 

@@ -1,16 +1,12 @@
 //! A cable that is cut: no reset, no end, only silence.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
-
-mod common;
-
 use std::net::SocketAddr;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::common::*;
 use areo_net::{PeerConfig, Status};
-use common::*;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use tokio::sync::oneshot;
 

@@ -1,7 +1,5 @@
 //! Connections over TLS, and each way in which none comes about.
 
-mod common;
-
 use std::cell::Cell;
 use std::io;
 use std::net::SocketAddr;
@@ -11,6 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use crate::common::*;
 use areo_core::config::ServerId;
 use areo_net::connection::{ConnectionConfig, Handler, drive};
 use areo_net::handshake::{HandshakeError, greet};
@@ -25,7 +24,6 @@ use areo_trust::tls::{Credentials, DefaultTimeProvider, Endpoint};
 use areo_wire::frame::{Header, Kind, Limits, Refusal};
 use areo_wire::hello::{Channel, Hello, Role};
 use bytes::Bytes;
-use common::*;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 

@@ -1,13 +1,9 @@
 //! Broken and malicious bytes: they cost their own connection, and no other one anything.
 
-#![allow(clippy::unwrap_used, reason = "test code")]
-
-mod common;
-
+use crate::common::*;
 use areo_net::Peer;
 use areo_wire::frame::{Header, Kind, Limits, Refusal};
 use areo_wire::hello::{Channel, Hello, Role, encode_hello};
-use common::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 

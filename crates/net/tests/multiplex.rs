@@ -1,12 +1,10 @@
 //! Many calls on one connection, large payloads beside them.
 
-mod common;
-
 use std::rc::Rc;
 
+use crate::common::*;
 use areo_net::{Peer, Status};
 use areo_wire::hello::Channel;
-use common::*;
 
 #[test]
 fn every_one_of_many_calls_gets_its_own_answer() {

@@ -1,11 +1,9 @@
 //! Tests the question whether a process answers as a server at an address (`[X-33 registered-address]`).
 
-mod common;
-
 use std::time::Duration;
 
+use crate::common::*;
 use areo_net::presence::{Presence, presence};
-use common::*;
 use tokio::net::TcpListener;
 
 const WHO: (u128, u128) = (IDENTITY.cluster, IDENTITY.server);

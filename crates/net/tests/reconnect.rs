@@ -1,12 +1,10 @@
 //! Servers that go away, come back, or are not who they should be.
 
-mod common;
-
 use std::time::Duration;
 
+use crate::common::*;
 use areo_net::{CallRefusal, Identity, Peer, PeerConfig, Status, Traffic};
 use areo_wire::frame::{Header, Kind, Refusal};
-use common::*;
 use tokio::net::TcpListener;
 
 #[test]

@@ -1,11 +1,10 @@
 //! Tickets in hellos: each way in which one does not count, and what a revocation does to open connections.
 
-mod common;
-
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use crate::common::*;
 use areo_core::config::ServerId;
 use areo_net::network::{BootstrapError, Network};
 use areo_net::{Bearer, Peer, PeerConfig, Status, Tls};
@@ -19,7 +18,6 @@ use areo_trust::tls::{Credentials, DefaultTimeProvider, Endpoint};
 use areo_wire::frame::Refusal;
 use areo_wire::hello::Role;
 use bytes::Bytes;
-use common::*;
 
 const KEY: KeyId = KeyId(7);
 

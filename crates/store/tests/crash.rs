@@ -4,16 +4,12 @@
 //! the bytes of all files and by the records that were acknowledged; each counts once. `AREO_STORE_CRASH_POINTS` says
 //! how many each test visits at least.
 
-#![allow(clippy::unwrap_used)] // Helpers of tests, too.
-
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use crate::common::work::{Model, SEGMENT, Worker};
+use crate::common::{Random, count, open, options};
 use areo_store::disk::{Survive, UnsyncedChange};
 use areo_store::{Log, MemoryDisk};
-use common::work::{Model, SEGMENT, Worker};
-use common::{Random, count, open, options};
 
 const VARIABLE: &str = "AREO_STORE_CRASH_POINTS";
 /// Crash points on every change.

@@ -1,15 +1,11 @@
 //! A process without a descriptor or memory for another file: the log refuses by name, changes nothing, and goes on when there is
 //! something again.
 
-#![allow(clippy::unwrap_used)] // Helpers of tests, too.
-
-mod common;
-
 use std::collections::BTreeMap;
 
+use crate::common::{Random, append, count, header, open, payload, settle};
 use areo_store::disk::Survive;
 use areo_store::{Disk, Handle, MemoryDisk, ReserveError, footprint};
-use common::{Random, append, count, header, open, payload, settle};
 
 const SEGMENT: u64 = 64 << 10;
 const LENGTH: usize = 3000;

@@ -1,14 +1,10 @@
 //! The log on the real file system, with commits on another thread.
 
-#![allow(clippy::unwrap_used)] // Helpers of tests, too.
-
-mod common;
-
 use std::collections::BTreeMap;
 
+use crate::common::{header, key_of, options, payload};
 use areo_store::checksum::crc32c;
 use areo_store::{Directory, FileDisk, Log, StepOutcome, footprint};
-use common::{header, key_of, options, payload};
 
 const SEGMENT: u64 = 1 << 20;
 

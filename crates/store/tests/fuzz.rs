@@ -1,14 +1,10 @@
 //! The fuzz targets on a stable toolchain: every entry point of `areo_store::fuzzing` on mutations of known good inputs.
 
-#![allow(clippy::unwrap_used)] // Helpers of tests, too.
-
-mod common;
-
 use std::collections::BTreeMap;
 
+use crate::common::{append, open, settle};
 use areo_fuzzing::Driver;
 use areo_store::{Disk, MemoryDisk, fuzzing};
-use common::{append, open, settle};
 
 const SEGMENT: u64 = 16 << 10;
 

@@ -1,18 +1,14 @@
 //! Data files of every released format stay readable, and today's writer makes the same bytes as when they were made.
 //!
-//! `AREO_WRITE_GOLDEN=1 cargo test -p areo-store --test golden` writes the files of the present format; do that only for a new
+//! `AREO_WRITE_GOLDEN=1 cargo test -p areo-store --test log golden::` writes the files of the present format; do that only for a new
 //! format version, in a directory of its own.
-
-#![allow(clippy::unwrap_used)] // Helpers of tests, too.
-
-mod common;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::common::{append, open, settle};
 use areo_store::disk::{Survive, UnsyncedChange};
 use areo_store::{Directory, Disk, MemoryDisk, PayloadState};
-use common::{append, open, settle};
 
 const SEGMENT: u64 = 16 << 10;
 const KEYS: u64 = 48;

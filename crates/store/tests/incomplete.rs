@@ -3,15 +3,11 @@
 //! What is left out is a log and its `EXTENT` that go back together to one moment of the present start, and the segment in use that
 //! goes back to a moment after the last one that `EXTENT` speaks of (`docs/data-file.md`).
 
-#![allow(clippy::unwrap_used)] // Helpers of tests, too.
-
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::common::work::{Model, SEGMENT, Worker};
+use crate::common::{Random, count, key_of, options};
 use areo_store::{Disk, Log, LogOptions, MemoryDisk, OpenReport};
-use common::work::{Model, SEGMENT, Worker};
-use common::{Random, count, key_of, options};
 
 const VARIABLE: &str = "AREO_STORE_FAULTY_FILES";
 /// Trials on every change.
@@ -203,9 +199,9 @@ fn no_files_that_are_gone_cut_or_older_lose_a_record_without_a_word() {
                 *alone.entry((*fault, fate)).or_insert(0) += 1;
             }
             // It can be used, and does not forget.
-            common::append(&mut log, 1_000_000, 100);
+            crate::common::append(&mut log, 1_000_000, 100);
             log.commit().unwrap();
-            common::settle(&mut log);
+            crate::common::settle(&mut log);
             let extent = log.extent();
             drop(log);
             let (_, again) = open(&copy, extent);

@@ -1,12 +1,8 @@
 //! Missing segment files are distinguished from reclaimed ones.
 
-#![allow(clippy::unwrap_used)] // Helpers of tests, too.
-
-mod common;
-
+use crate::common::{append, open, settle};
 use areo_store::disk::Survive;
 use areo_store::{Disk, MemoryDisk, StepOutcome};
-use common::{append, open, settle};
 
 const SEGMENT: u64 = 32 << 10;
 const FIRST: &str = "segment-0000000000000001.log";

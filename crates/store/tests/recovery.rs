@@ -1,17 +1,13 @@
 //! Every truncation and every flipped byte of small logs: nothing wrong is ever read, and nothing that was acknowledged
 //! is lost without being reported.
 
-#![allow(clippy::unwrap_used)] // Helpers of tests, too.
-
-mod common;
-
 use std::collections::BTreeMap;
 use std::slice::from_ref;
 
+use crate::common::{OpenStore, append, header, open, options, payload, settle};
 use areo_store::checksum::crc32c;
 use areo_store::{Disk, Log, MemoryDisk, OpenError, PayloadState, ReadError, footprint};
 use bytes::Bytes;
-use common::{OpenStore, append, header, open, options, payload, settle};
 
 const SEGMENT: u64 = 32 << 10;
 /// A batch begins at a multiple of this.
@@ -396,7 +392,7 @@ fn a_payload_that_is_a_data_file_is_not_taken_for_one() {
     disk.flip(&name, at - 10, 1);
     let mut keys = Vec::new();
     let (_, report) = Log::open(disk, options(SEGMENT), |record| {
-        keys.push(common::key_of(record.header).0);
+        keys.push(crate::common::key_of(record.header).0);
     })
     .unwrap();
     assert!(
@@ -427,13 +423,13 @@ fn other_versions_stores_and_names_are_refused() {
     let checksum = areo_store::checksum::crc32c(&content[..60]);
     content[60..64].copy_from_slice(&checksum.to_le_bytes());
     future.put(FIRST, content);
-    let error = try_open(&future, common::STORE);
+    let error = try_open(&future, crate::common::STORE);
     let OpenError::UnsupportedVersion { found: 9, .. } = error else {
         panic!("{error}");
     };
 
     disk.rename(FIRST, "segment-0000000000000077.log").unwrap();
-    let error = try_open(&disk, common::STORE);
+    let error = try_open(&disk, crate::common::STORE);
     assert!(matches!(
         error,
         OpenError::MisnamedSegment { number: 1, .. }

@@ -1,15 +1,11 @@
 //! Bits that flip anywhere on the disk of a log that has lived for a while: nothing wrong is ever read, and nothing that
 //! was acknowledged is lost without being reported. `AREO_STORE_FLIPS` says how many each test flips.
 
-#![allow(clippy::unwrap_used)] // Helpers of tests, too.
-
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::common::work::{Model, SEGMENT, Worker};
+use crate::common::{OpenStore, Random, count, key_of, open, payload};
 use areo_store::{Disk, Handle, MemoryDisk, OpenReport, PayloadState};
-use common::work::{Model, SEGMENT, Worker};
-use common::{OpenStore, Random, count, key_of, open, payload};
 
 const VARIABLE: &str = "AREO_STORE_FLIPS";
 /// Flips on every change.
@@ -132,7 +128,7 @@ fn flip_and_open(at_once: u64, closed_only: bool) -> BTreeMap<Fate, usize> {
             *fates.entry(fate).or_default() += 1;
             // The log can be used after any finding, and known damage stays known.
             let key = model.appended.len() as u64 + 1000;
-            common::append(&mut opened.log, key, 100);
+            crate::common::append(&mut opened.log, key, 100);
             opened.log.commit().unwrap();
             drop(opened);
             let mut after = model.clone();

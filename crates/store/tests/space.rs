@@ -1,13 +1,9 @@
 //! Bounded space: reclaiming under churn, and a disk that is full.
 
-#![allow(clippy::unwrap_used)] // Helpers of tests, too.
-
-mod common;
-
 use std::collections::BTreeMap;
 
+use crate::common::{Random, append, header, open, payload, settle};
 use areo_store::{Disk, Handle, Log, MemoryDisk, ReserveError, StepOutcome, footprint};
-use common::{Random, append, header, open, payload, settle};
 
 const SEGMENT: u64 = 256 << 10;
 const KEYS: u64 = 250;

@@ -1,15 +1,11 @@
 //! Requests about trust over real servers of a root domain in one thread: who may ask what, and what is answered.
 
-#[path = "../../core/tests/world/mod.rs"]
-#[allow(unreachable_pub)] // there it is part of a tree of modules
-mod world;
-
-#[path = "answers/gateway.rs"]
 mod gateway;
 
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::world::{World, configuration};
 use areo_core::config::{Configuration, Dap, ServerId};
 use areo_trust::authority::{Authority, PublicKey, ServerKey};
 use areo_trust::certificate::{Usage, verify};
@@ -25,7 +21,6 @@ use areo_trust::secret::{Secret, system};
 use areo_trust::signing::SigningScope;
 use areo_trust::ticket::{Holder, Ticket};
 use areo_trust::token::JoinToken;
-use world::{World, configuration};
 
 const CLUSTER: u128 = 0xc1;
 const NOW: u64 = 1_800_000_000;

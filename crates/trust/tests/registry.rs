@@ -1,12 +1,9 @@
 //! The trust of a cluster over real servers of a root domain in one thread: who wins, and what every later reader sees.
 
-#[path = "../../core/tests/world/mod.rs"]
-#[allow(unreachable_pub)] // there it is part of a tree of modules
-mod world;
-
 use std::future::Future;
 use std::rc::Rc;
 
+use crate::world::{Chaos, World, WorldEnv, configuration, server};
 use areo_core::config::{Configuration, Dap, ServerId};
 use areo_core::manager::Root;
 use areo_core::message::{Enrolment, ServerRecord};
@@ -24,7 +21,6 @@ use areo_trust::secret::{Secret, system};
 use areo_trust::ticket::TicketError;
 use areo_trust::token::{JoinToken, REPETITION_SECONDS, RedeemError};
 use std::sync::Arc;
-use world::{Chaos, World, WorldEnv, configuration, server};
 
 const CLUSTER: u128 = 0xc1;
 const NOW: u64 = 1_800_000_000;
