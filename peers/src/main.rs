@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The allocator of the product, whose clients run in this process when it is measured.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: areo_allocator::Allocator = areo_allocator::Allocator;
 
 fn main() -> ExitCode {
     match areo::args::parse::<Cli>(NAME) {

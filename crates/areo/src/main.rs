@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 /// The system's allocator took a third of the CPU time of small operations (decision record 0005).
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: areo_allocator::Allocator = areo_allocator::Allocator;
 
 /// The runtime of the language opens `/dev/null` in place of a standard stream that is closed. The loader runs this before the runtime
 /// begins (decision record 0057).

@@ -1,4 +1,4 @@
-//! Systematic Reed-Solomon over GF(2^8): the only crate with unsafe code.
+//! Systematic Reed-Solomon over GF(2^8): unsafe code is here and in the allocator alone.
 //!
 //! A value is cut into `k` data fragments, and `n - k` parity fragments of the same length are computed from them;
 //! any `k` of the `n` fragments give the value back (the code is maximum distance separable).

@@ -20,7 +20,7 @@ use tokio::task::{LocalSet, spawn_local};
 
 /// The allocator of the programs.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: areo_allocator::Allocator = areo_allocator::Allocator;
 
 const ROUNDS: usize = 5;
 /// Clients that come at the same time.

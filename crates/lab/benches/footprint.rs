@@ -18,7 +18,7 @@ use tokio::time::sleep;
 
 /// The allocator of the programs.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: areo_allocator::Allocator = areo_allocator::Allocator;
 
 const LANES: usize = 256;
 const VALUE_BYTES: usize = 100;

@@ -27,7 +27,7 @@ use common::servers;
 
 /// The allocator of the programs.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: areo_allocator::Allocator = areo_allocator::Allocator;
 
 const ROUNDS: u8 = 5;
 const MIB: usize = 1 << 20;

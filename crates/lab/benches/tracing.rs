@@ -27,7 +27,7 @@ use tracing::subscriber::NoSubscriber;
 
 /// The allocator of the programs.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: areo_allocator::Allocator = areo_allocator::Allocator;
 
 const ROUNDS: usize = 15;
 /// In each round, for each mode and operation.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 /// The allocator of the product, whose clients run in this process when it is measured (decision record 0005).
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: areo_allocator::Allocator = areo_allocator::Allocator;
 
 fn main() -> ExitCode {
     match areo::args::parse(cmd::NAME) {

@@ -30,6 +30,7 @@ const CRATES: &[Crate] = &[
         "areo-lab",
         &[
             "areo",
+            "areo-allocator",
             "areo-bench",
             "areo-check",
             "areo-sim",
@@ -41,6 +42,7 @@ const CRATES: &[Crate] = &[
     layer(
         "areo",
         &[
+            "areo-allocator",
             "areo-s3",
             "areo-console",
             "areo-steward",
@@ -116,12 +118,17 @@ const CRATES: &[Crate] = &[
     layer("areo-etcd", &[]),
     layer("areo-fuzzing", &[]),
     layer("areo-erasure", &[]),
+    Crate {
+        name: "areo-allocator",
+        ours: &[],
+        others: Some(&["libmimalloc-sys"]),
+    },
     layer("xtask", &[]),
 ];
 
 /// Crates that tests of any crate may use beside the table: judging a history makes no design depend on the judge,
-/// nor does feeding a parser with rubbish.
-const FOR_TESTS: &[&str] = &["areo-check", "areo-fuzzing"];
+/// nor does feeding a parser with rubbish, or measuring with the allocator of the programs.
+const FOR_TESTS: &[&str] = &["areo-allocator", "areo-check", "areo-fuzzing"];
 
 /// Every forbidden arrow in the output of `cargo metadata`.
 pub(crate) fn check(metadata: &Value) -> Result<Vec<Finding>, String> {
