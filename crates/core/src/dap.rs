@@ -310,6 +310,7 @@ fn is_newest_complete(
 }
 
 /// Brings a pair that was found to a quorum. `holders`: of each member whether it is known to hold the version.
+/// Where no member lacks it, there is no call (`[C-9 no-empty-call]`).
 ///
 /// # Errors
 /// [`PutError`].
@@ -324,6 +325,9 @@ pub async fn put_data<E: Env>(
     assert_eq!(holders.len(), at.c().n(), "known of each member, or not");
     let to_all = vec![false; holders.len()];
     let holders = if confirms(at.c()) { holders } else { &to_all };
+    if !store::asks_a_member(at.c(), holders) {
+        return Ok(many::seal(env, at, &[(name, tag)]).await?);
+    }
     let store = |elements| Store::new(at.c(), name, tag, elements, holders);
     put(env, at, name, (tag, value), store).await
 }

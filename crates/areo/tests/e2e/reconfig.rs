@@ -183,7 +183,7 @@ fn operations_say_what_they_cost() {
     cluster.run(&ares).done();
     let output = cluster.folder().join("out");
     let output = output.to_str().unwrap();
-    for (domain, write, read) in [("default", 2, 1), ("ares", 4, 4)] {
+    for (domain, write, read) in [("default", 2, 1), ("ares", 4, 3)] {
         let cost = |arguments: &[&str]| {
             let flags = ["--domain", domain, "--stats", "--json"];
             let ended = cluster.run_with(&[arguments, &flags].concat(), &[7; 10_000]);
@@ -201,7 +201,7 @@ fn operations_say_what_they_cost() {
         // One to each server, and once more with the configuration to those that had not heard of it.
         assert!((50_000..120_000).contains(&sent), "five copies: {sent}");
         assert!(received < 10_000, "tags and pointers: {received}");
-        // Its confirmation is on its way to all servers.
+        // Its confirmation is on its way to all servers. Without piggybacking a version that not all have shown is written back.
         let (rounds, _, received) = cost(&["get", "k", "-o", output]);
         assert!(
             rounds == read || rounds == read + 1,

@@ -115,7 +115,7 @@ impl Relation {
     pub(super) fn reason(self, left: Option<SequenceEnds>) -> &'static str {
         match (self, left) {
             (Relation::Piggyback, None) => {
-                "PB saves 3 of 4 rounds here, not 2: what is known to be at a quorum is not written back; and of a read that takes milliseconds rounds are a larger part than of one that takes tenths of a second"
+                "PB leaves 1 of 3 or 4 rounds here, not 2 of 4: what is known to be at a quorum is not written back, without PB where all members have shown it; and of a read that takes milliseconds rounds are a larger part than of one that takes tenths of a second"
             }
             (Relation::Piggyback, Some(_)) => {
                 "without PB an operation asks every configuration on the way for its value as well as for its pointer here (decision 0007), where the publication goes to the end first; and without GC superseded configurations go on giving what they hold, where the publication's withhold it: PB only saves rounds"
@@ -142,7 +142,7 @@ impl Relation {
                 "a round more is little where a write takes long for its bytes"
             }
             (Relation::Fragmented, _) => {
-                "every block is hashed, and read from and written to a local file, which costs as much as loopback; without PB every block takes its own 4 rounds. It pays where blocks are many and few of them change"
+                "every block is hashed, and read from and written to a local file, which costs as much as loopback; without PB every block takes its own 3 or 4 rounds. It pays where blocks are many and few of them change"
             }
         }
     }

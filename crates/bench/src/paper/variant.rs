@@ -133,7 +133,12 @@ impl Variant {
         matches!(self.dap, DapKind::Cas | DapKind::CasGc | DapKind::CasSs)
     }
 
-    /// Rounds of a write, and of a read of what the reader wrote, when no other client is at work (`docs/spec` 7.5). `element`:
+    /// True if a quiet read has no call for its write-back when all members have shown the version, so that it takes a round less.
+    pub(super) fn writes_back_where_it_lacks(self) -> bool {
+        self.extras == Extras::Plain && matches!(self.dap, DapKind::Abd | DapKind::Ec)
+    }
+
+    /// Rounds of a write, and the most of a read of what the reader wrote, when no other client is at work (`docs/spec` 7.5). `element`:
     /// bytes of one.
     pub(super) fn quiet_rounds(self, element: usize) -> (u64, u64) {
         match (self.extras, self.dap) {

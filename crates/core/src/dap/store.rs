@@ -2,7 +2,7 @@
 
 use super::single;
 use super::versions::Arrival;
-use crate::config::Configuration;
+use crate::config::{Configuration, Thrift};
 use crate::element::{Element, Form};
 use crate::error::Response;
 use crate::gather::{ConfiguredTally, Decision, Event};
@@ -56,6 +56,14 @@ pub(super) enum Outcome {
     /// A member knows that the object is a ranked register from the next configuration on, and takes nothing in
     /// (`[W-12 becoming-conditional]`).
     Closed,
+}
+
+/// True if a put of a version that these members hold would ask a member. Members that a thrifty call leaves out are not brought
+/// a version that a quorum holds.
+pub(super) fn asks_a_member(c: &Configuration, holders: &[bool]) -> bool {
+    let held = holders.iter().filter(|holds| **holds).count();
+    let spares = c.options().thrift == Thrift::Calls && c.dap().is_replicated();
+    held < if spares { c.quorums().quorum() } else { c.n() }
 }
 
 impl Store {

@@ -11,7 +11,7 @@
 //! | [`Domain::put_version`] | 1 | |
 //! | [`Domain::read`] | 1, when the version is known to be at a quorum (`[F-1 quorum-agrees]` to `[F-4 last-configuration]`) | 2 |
 //! | [`Domain::stat`] | 1 | 2, with the content |
-//! | without piggybacking | 4 | |
+//! | without piggybacking | 2 more; of a read, 3 in all where all members have shown the version, otherwise 4 | |
 //! | for each configuration on the way | + 1 | + 1 to spread a pointer that is not at a quorum |
 
 use super::interruption::{Detour, Interruption, PutInterruption, era_of, is_put_to, within};

@@ -38,6 +38,8 @@ pub struct Call<T: Tally> {
     unasked: Range<usize>,
     to_ask: VecDeque<usize>,
     responses: Vec<Response>,
+    /// A member was asked, or had answered before: time alone decides no call.
+    has_asked: bool,
     handed_over: bool,
     /// The members that owe a large answer, each with the bytes that had come from it at the last look.
     owing: Vec<(usize, u64)>,
@@ -73,6 +75,7 @@ impl<T: Tally> Call<T> {
             unasked: 0..members.len(),
             to_ask: VecDeque::new(),
             responses: vec![Response::Silent; members.len()],
+            has_asked: !known.is_empty(),
             handed_over: false,
             owing: Vec::new(),
             patience: None,
@@ -87,19 +90,22 @@ impl<T: Tally> Call<T> {
         call
     }
 
-    /// The next request to send, until there is none. The world says of each what became of it: [`Call::sent`] or
+    /// The next request to send, until there is none. A call asks at least one member: a caller that has no member to ask makes no
+    /// call, which would wait for time to pass (`[C-9 no-empty-call]`). The world says of each what became of it: [`Call::sent`] or
     /// [`Call::held_back`].
     pub fn next_request(&mut self) -> Option<Outgoing> {
         while let State::Open(tally) = &mut self.state {
             let owes = |position: &usize| self.responses[*position] != Response::Answered;
             let next = self.unasked.find(owes).or_else(|| self.to_ask.pop_front());
             let Some(position) = next else {
+                assert!(self.has_asked, "there is no quorum call without a request");
                 self.set_timer();
                 return None;
             };
             let Some(request) = tally.ask(position) else {
                 continue;
             };
+            self.has_asked = true;
             return Some(Outgoing {
                 position,
                 server: self.members[position],

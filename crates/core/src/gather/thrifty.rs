@@ -23,7 +23,7 @@ pub(super) struct Thrifty<T> {
 
 impl<T: ConfiguredTally> Thrifty<T> {
     /// A call that asks the members that the configuration's options say. `is_query`: it writes nothing.
-    pub(super) fn new<E: Env>(env: &E, at: &Visit, tally: T, is_query: bool) -> Thrifty<T> {
+    pub(super) fn new<E: Env>(env: &E, at: &Visit, mut tally: T, is_query: bool) -> Thrifty<T> {
         let c = at.c();
         let spares = match c.options().thrift {
             Thrift::Off => false,
@@ -46,6 +46,11 @@ impl<T: ConfiguredTally> Thrifty<T> {
             (!at.has_early(*position), !tally.prefers(*position), is_slow)
         });
         let asked = c.quorums().quorum().max(tally.needed());
+        // A call asks a member ([C-9 no-empty-call]).
+        let is_asked = |position: &usize| tally.ask(*position).is_some();
+        if let Some(first) = order.iter().position(is_asked).filter(|it| *it >= asked) {
+            order.swap(0, first);
+        }
         Thrifty::asking(tally, &order, asked)
     }
 

@@ -8,6 +8,7 @@ use areo_core::element::Form;
 use areo_core::error::WriteError;
 use areo_core::message::{Access, Answer};
 use areo_core::tag::Tag;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 const LONG: &str = "a value that is longer than a copy may be";
@@ -180,6 +181,26 @@ fn reads_write_back_unless_the_reader_did_before() {
             "{dap:?}"
         );
     }
+}
+
+/// `[C-9 no-empty-call]`: without piggybacking a read writes back; where all members have shown the version there is no member to ask, and the read
+/// ends at once: rounds of reads, and no time passes.
+#[test]
+fn a_write_back_to_no_member_takes_no_time() {
+    let mut rounds = BTreeSet::new();
+    for seed in 0..40 {
+        let dap = if seed % 2 == 0 { Dap::Abd } else { CORRECTED };
+        let c = c(dap, false, 1);
+        let world = World::new(&c, seed);
+        let (writer, reader) = (world.actor(&c), world.actor(&c));
+        writer.put("k", LONG);
+        world.settle();
+        let (before, begun) = (world.gathers(), world.now());
+        assert_eq!(reader.get("k").1.as_deref(), Some(LONG));
+        rounds.insert(world.gathers() - before);
+        assert_eq!(world.now(), begun, "{dap:?}: it waited");
+    }
+    assert_eq!(Vec::from_iter(rounds), [3, 4]);
 }
 
 /// EC-DAPopt: a client that names the version that it brought to a quorum gets nothing older, and gets what is newer.

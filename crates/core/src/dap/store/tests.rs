@@ -1,8 +1,8 @@
 //! Every order of acknowledgements and refusals of a put.
 
 use super::*;
-use crate::config::Dap;
 use crate::config::testing::configuration;
+use crate::config::{Dap, Descriptor, Options, Thrift};
 use crate::element::Value;
 use crate::gather::tests::{CallEvent, assignments, explore};
 use crate::message::Reply;
@@ -165,6 +165,32 @@ fn a_write_back_asks_only_who_does_not_hold_the_version() {
             if expected != Decision::Pending {
                 break;
             }
+        }
+    }
+}
+
+/// `[C-9 no-empty-call]`: a put is no call exactly if there is no member to ask, or a thrifty call may leave all of these out.
+#[test]
+fn a_put_is_a_call_if_it_asks_a_member() {
+    let abd = configuration(3, Dap::Abd);
+    let thrifty = Configuration::new(Descriptor {
+        options: Options {
+            thrift: Thrift::Calls,
+            ..Options::default()
+        },
+        ..abd.descriptor().clone()
+    });
+    for (c, spares) in [
+        (abd, false),
+        (configuration(4, Dap::Ec { k: 2 }), false),
+        (thrifty.expect("a valid descriptor"), true),
+    ] {
+        for holders in assignments(c.n(), &[false, true]) {
+            let mut tally = store(&c, &holders);
+            let is_decided = spares && tally.stored() >= tally.quorum;
+            let has_member = (0..c.n()).any(|position| tally.ask(position).is_some());
+            let expected = has_member && !is_decided;
+            assert_eq!(asks_a_member(&c, &holders), expected, "{holders:?}");
         }
     }
 }

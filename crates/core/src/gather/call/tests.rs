@@ -338,3 +338,38 @@ fn a_request_that_was_held_back_puts_no_patience_off() {
         assert_eq!(send(&mut call), [0], "{event:?}");
     }
 }
+
+/// A tally whose call nothing but time decides.
+struct Silent;
+
+impl Tally for Silent {
+    type Output = ();
+
+    fn needed(&self) -> usize {
+        1
+    }
+
+    fn ask(&mut self, _position: usize) -> Option<Request> {
+        None
+    }
+
+    fn add(&mut self, _from: usize, _event: Event) -> Decision<()> {
+        Decision::Pending
+    }
+
+    fn tick(&mut self) -> Decision<()> {
+        Decision::Done(())
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        Some(PATIENCE)
+    }
+}
+
+#[test]
+#[should_panic(expected = "no quorum call without a request")]
+fn a_call_asks_a_member() {
+    let members: Members = (1..=3).map(ServerId).collect();
+    let mut call = Call::new(&members, Silent, &patient(), at(0));
+    drop(call.next_request());
+}
