@@ -2,13 +2,15 @@
 //! and the other is told (`[X-20 decided-once]`). A removed domain has a last configuration that keeps nothing.
 
 use super::Root;
-use crate::config::{Configuration, InvalidConfiguration};
+use crate::config::{Collect, Configuration, InvalidConfiguration, Members};
 use crate::env::Env;
 use crate::error::Unavailable;
 use crate::gather;
 use crate::limits::{self, DIRECTORY_WINDOW};
+use crate::message::Request;
 use crate::object::DomainId;
 use crate::reconfig::ReconfigError;
+use crate::timing;
 use bytes::Bytes;
 use std::fmt;
 use std::sync::Arc;
@@ -269,10 +271,29 @@ impl<E: Env> Root<E> {
         for members in [&found, &last] {
             let _ = removed.announce(members).await;
         }
+        if found.options().collect != Collect::On {
+            self.announce_to_all(&last).await;
+        }
         // Last, for with this the name is free, and no other removal finds what is left to do.
         let told = removed.announce(&self.domain.start()).await;
         told.map_err(|unavailable| RemovalError::Domain(unavailable.into()))?;
         Ok(Removal::Removed)
+    }
+
+    /// Makes a removal known to all servers of the cluster: where superseded configurations are kept, any of them may hold state of the domain.
+    async fn announce_to_all(&self, last: &Arc<Configuration>) {
+        let Ok(servers) = self.servers().await else {
+            return;
+        };
+        let id = last.id();
+        let latest = Request::Latest {
+            domain: id.domain,
+            partition: id.partition,
+            known: Some(last.clone()),
+        };
+        let to: Members = servers.into_keys().collect();
+        let patience = Some(timing::HOLDINGS_PATIENCE);
+        drop(gather::survey_for(&self.domain.client.env, &to, latest, patience).await);
     }
 }
 

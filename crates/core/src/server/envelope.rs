@@ -141,13 +141,16 @@ impl Server {
     }
 
     /// Drops state that the configuration need not keep: everything if a later configuration of its domain is final
-    /// and that is remembered for the whole domain; its state if its own pointer is final (`[A-11 drop-when-final]`).
+    /// and that is remembered for the whole domain, or if the domain was removed; its state if its own pointer is final
+    /// (`[A-11 drop-when-final]`).
     pub(super) fn collect(&mut self, key: ConfigurationId) {
         let Some(state) = self.states.get_mut(&key) else {
             return;
         };
         let collect = state.configuration().map(|c| c.options().collect);
-        if self.finals.after(&key).is_some() && collect.is_none_or(|c| c == Collect::On) {
+        let is_remembered = collect.is_none_or(|collect| collect == Collect::On);
+        let goes = |last: Pointer| is_remembered || last.configuration.dap().is_removal();
+        if self.finals.after(&key).is_some_and(goes) {
             let state = self.states.remove(&key).expect("it is there");
             state.drop_all(&mut self.ledger);
         } else if state.withholds() {

@@ -1,11 +1,12 @@
 //! A domain is removed by a last configuration that keeps nothing; its name may be used again.
 
-use crate::world::{World, configuration, successor, text};
-use areo_core::config::{Configuration, Dap, Descriptor};
+use crate::paper::cells::record;
+use crate::world::{self, World, configuration, successor, text};
+use areo_core::config::{Collect, Configuration, Dap, Descriptor, Options};
 use areo_core::dsm::Client;
 use areo_core::error::Response;
-use areo_core::manager::{Creation, Removal, RemovalError};
-use areo_core::message::Refusal;
+use areo_core::manager::{Creation, Registration, Removal, RemovalError};
+use areo_core::message::{Refusal, Reply, Request};
 use areo_core::object::DomainId;
 use areo_core::reconfig::ReconfigError;
 use std::sync::Arc;
@@ -19,7 +20,11 @@ fn first(root: &Configuration, domain: u128) -> Arc<Configuration> {
 }
 
 fn create(world: &World, root: &Arc<Configuration>, domain: u128) -> Creation {
-    let (client, root, first) = (Client::new(world.env()), root.clone(), first(root, domain));
+    create_as(world, root, first(root, domain))
+}
+
+fn create_as(world: &World, root: &Arc<Configuration>, first: Arc<Configuration>) -> Creation {
+    let (client, root) = (Client::new(world.env()), root.clone());
     let created = async move { client.root(&root).create_domain("photos", &first).await };
     world.run(created).expect("a quorum is up")
 }
@@ -75,6 +80,55 @@ fn a_removed_domain_is_gone_and_its_name_free() {
     );
     let found = world.run(new.read("k")).expect("a quorum is up");
     assert_eq!(found.value.as_ref().map(text).as_deref(), Some("new"));
+}
+
+/// The state of superseded configurations that are kept goes with the domain: also where a server is no member any more, and where a
+/// server finds it again when it starts.
+#[test]
+fn a_removed_domain_keeps_no_superseded_configuration() {
+    for collect in [Collect::Off, Collect::Paper] {
+        let root = configuration(3, Dap::Abd, 1, 0);
+        let world = World::of(&root, 6, 1);
+        for number in 0..6 {
+            let registered = world.actor(&root).register(record(number, 1, 7));
+            assert_eq!(registered, Registration::Registered);
+        }
+        let options = Options {
+            collect,
+            ..Options::default()
+        };
+        let mut c = world::with(&first(&root, 11), options);
+        assert_eq!(create_as(&world, &root, c.clone()), Creation::Created);
+        for members in [3, 0, 1] {
+            let actor = world.actor(&c);
+            actor.put("k", "a value of each configuration");
+            c = successor(&c, members, 3, Dap::Abd);
+            super::move_to(&world, &actor, &c);
+            world.settle();
+        }
+        let elements = |number| world.disk(number, |disk| disk.elements());
+        let is_kept = (0..6).all(|number| elements(number) > 0);
+        assert_eq!(is_kept, collect == Collect::Off, "{collect:?}");
+        assert_eq!(remove(&world, &root), Ok(Removal::Removed));
+        world.settle();
+        for number in 0..6 {
+            for turn in ["removed", "started"] {
+                // Records go with the batch after the one that drops them.
+                let latest = Request::Latest {
+                    domain: c.id().domain,
+                    partition: c.id().partition,
+                    known: None,
+                };
+                let Ok(Reply::Latest(Some(last))) = world.ask(number, latest) else {
+                    panic!("it knows the removal");
+                };
+                assert!(last.dap().is_removal(), "{collect:?}: server {number}");
+                assert_eq!(elements(number), 0, "{collect:?}: {number}, {turn}");
+                world.crash(number);
+                world.restart(number, true);
+            }
+        }
+    }
 }
 
 #[test]
