@@ -20,6 +20,7 @@ mod history;
 mod invariant;
 pub mod measure;
 mod opinion;
+mod options;
 mod random;
 mod run;
 mod shrink;
@@ -27,5 +28,6 @@ mod truth;
 mod workload;
 mod world;
 
-pub use run::{Options, Outcome, Report, Scheduler, Work, replay, restricted, run};
+pub use options::{Options, Scheduler, Work};
+pub use run::{Outcome, Report, replay, restricted, run};
 pub use shrink::{RUNS as SHRINK_RUNS, Shrunk, concerning, shrink};

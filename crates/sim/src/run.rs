@@ -3,10 +3,12 @@
 use crate::cluster::Cluster;
 use crate::fault::{Fault, FaultCounts, Restriction};
 use crate::opinion;
-use crate::random::{Random, mix};
+use crate::options::{Options, Work};
+use crate::random::mix;
 use crate::workload::arbitrary::stabilize;
 use crate::workload::losing::lose;
 use crate::workload::{self, PROCESSES, Workload};
+use crate::world::waiting::{MENDED_AFTER, mend, pass, start_all};
 use crate::world::{Setup, World};
 use areo_core::instant::Instant;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,91 +16,6 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
-
-/// The rule by which the next event is chosen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scheduler {
-    /// Each seed draws one of the others.
-    #[default]
-    Mixed,
-    /// Time, which is drawn.
-    Random,
-    /// Probabilistic concurrency testing, with this depth or one that each seed draws.
-    Pct {
-        /// The number of events that must be ordered for a bug to show; `None`: each seed draws one.
-        depth: Option<u64>,
-    },
-}
-
-impl Scheduler {
-    /// The depth if it is PCT.
-    pub(crate) fn depth(self, random: &Random) -> Option<u64> {
-        let (is_pct, drawn) = (random.chance(300), random.between(1, 6));
-        match self {
-            Scheduler::Mixed => is_pct.then_some(drawn),
-            Scheduler::Random => None,
-            Scheduler::Pct { depth } => Some(depth.unwrap_or(drawn)),
-        }
-    }
-}
-
-/// The operations of clients, and their domains.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Work {
-    /// Everything, as much of each as the seed says.
-    #[default]
-    Drawn,
-    /// All operations, but domains are never reconfigured.
-    Settled,
-    /// Registers and their names at all servers: neither files nor values in blocks, nor reconfigurations, until
-    /// everything is done once at the end. It measures the cost of the simulator itself.
-    Registers,
-    /// Mostly join tokens, access keys and CAs, with every fault, while the root domain changes its members.
-    Trusting,
-    /// Nothing goes wrong, and clients do nothing, before servers come to remember anything ([`Fault::ArbitraryState`]).
-    Stabilizing,
-    /// Nothing goes wrong, and clients do nothing, before an object is lost ([`Fault::ObjectLost`]).
-    Losing,
-}
-
-/// Options of a run over many seeds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    pub first_seed: u64,
-    /// Number of seeds that are run, one after the other.
-    pub seeds: u64,
-    /// Operations of each, before everything is mended.
-    pub operations: u64,
-    /// True if faults are injected.
-    pub faults: bool,
-    pub work: Work,
-    pub scheduler: Scheduler,
-    /// A fault whose first strike is called a violation: proof that violations are found, replayed and shrunk.
-    pub planted: Option<Fault>,
-    /// Run each seed twice: equal hashes are a rule, too.
-    pub twice: bool,
-    /// Threads; each runs whole seeds.
-    pub threads: usize,
-    /// Stop at the first seed that breaks a rule.
-    pub stop_at_first: bool,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            first_seed: 0,
-            seeds: 1,
-            operations: 1000,
-            faults: true,
-            work: Work::Drawn,
-            scheduler: Scheduler::Mixed,
-            twice: false,
-            planted: None,
-            threads: 1,
-            stop_at_first: false,
-        }
-    }
-}
 
 /// The result of one seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -227,10 +144,6 @@ fn once_or_twice(seed: u64, options: &Options) -> Outcome {
 /// Virtual time without an operation that begins after which trouble ends, and after which, without trouble, a run is stuck. In
 /// few seeds servers end so often, and disks are full for so long, that a domain is hardly ever created.
 const STALLED_AFTER: Duration = Duration::from_mins(5);
-
-/// Time that servers may take at rest to fetch the elements that they lack: some rounds, and the wait after a failed
-/// attempt.
-const MENDED_AFTER: Duration = Duration::from_mins(2);
 
 /// Sweeps after which every server must have been heard by one.
 const SWEEPS: usize = 40;
@@ -368,20 +281,6 @@ fn safety_then_liveness(world: &World, work: &Rc<Workload>, planted: Option<Faul
     }
 }
 
-/// Waits until every server serves.
-pub(crate) fn start_all(world: &World) {
-    let patience = world.now().plus(Duration::from_mins(1));
-    while ((0..world.cluster().servers).any(|server| !world.is_serving(server))
-        || world.is_any_superseded())
-        && world.violation().is_none()
-    {
-        if world.now() > patience {
-            return world.violate("liveness: a server does not start".to_owned());
-        }
-        pass(world, Duration::from_millis(100));
-    }
-}
-
 /// Every forgotten server is started again, and must be refused.
 fn refuse_forgotten(world: &World) {
     world.let_all_return();
@@ -420,19 +319,6 @@ fn operate(world: &World, work: &Rc<Workload>, planted: Option<Fault>) {
     }
 }
 
-/// Servers fetch the elements that they lack; after a while every one has its element of every object.
-pub(crate) fn mend(world: &World) {
-    let patience = world.now().plus(MENDED_AFTER);
-    while let Some(below) = world.below()
-        && world.violation().is_none()
-    {
-        if world.now() > patience {
-            return world.violate(below);
-        }
-        pass(world, Duration::from_millis(200));
-    }
-}
-
 /// After a while the root domain has the members that it should have.
 fn grow(world: &World) {
     let patience = world.now().plus(MENDED_AFTER);
@@ -465,12 +351,5 @@ fn close(world: &World, work: &Rc<Workload>) {
     }
     if let Some(overgrown) = overgrown {
         world.violate(overgrown);
-    }
-}
-
-pub(crate) fn pass(world: &World, time: Duration) {
-    let until = world.now().plus(time);
-    while world.now() < until && world.violation().is_none() {
-        assert!(world.step(), "servers look after their stores for ever");
     }
 }

@@ -2,7 +2,8 @@
 //! kinds of faults, without single strikes. What is left is what the violation needs, or nearly so.
 
 use crate::fault::{Fault, Restriction};
-use crate::run::{Options, Outcome, restricted};
+use crate::options::Options;
+use crate::run::{Outcome, restricted};
 use std::collections::BTreeSet;
 
 /// Runs that a search takes at most.

@@ -3,7 +3,7 @@
 use crate::cluster::Cluster;
 use crate::fault::Fault;
 use crate::history::{History, Operation};
-use crate::run::{Options, Work};
+use crate::options::{Options, Work};
 use crate::world::{World, call::SimEnv, id_of, leading};
 use areo_core::config::{self, Configuration, Dap, Decider, Descriptor, ServerId};
 use areo_core::dsm::Client;

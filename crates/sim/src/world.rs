@@ -24,12 +24,13 @@ mod rest;
 mod rot;
 mod snapshot;
 mod trouble;
+pub(crate) mod waiting;
 
 use crate::cluster::Cluster;
 use crate::fault::{Fault, Plan, Restriction};
 use crate::invariant::{self, Context, Invariant, Observation};
+use crate::options::Scheduler;
 use crate::random::{Random, Table, digest, mix};
-use crate::run::Scheduler;
 use crate::truth::{Domain, ObjectId, Objects, domain_of};
 use addresses::Book;
 use areo_core::config::{Configuration, ConfigurationId, ServerId};

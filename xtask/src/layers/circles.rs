@@ -19,7 +19,7 @@ const KNOWN: &[(&str, usize)] = &[
     ("crates/net", 6),
     ("crates/s3", 13),
     ("crates/server", 8),
-    ("crates/sim", 76),
+    ("crates/sim", 30),
     ("crates/telemetry", 2),
     ("crates/trust", 2),
     ("crates/wire", 6),

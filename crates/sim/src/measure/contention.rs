@@ -3,8 +3,8 @@
 use super::experiments::Place;
 use super::scene::{KIB, MESSAGE, Scene};
 use crate::cluster::Cluster;
-use crate::run::start_all;
 use crate::world::call::SimEnv;
+use crate::world::waiting::start_all;
 use crate::world::{Prices, id_of};
 use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::dsm::Client;

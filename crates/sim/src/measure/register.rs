@@ -4,8 +4,8 @@
 use super::scene::{KIB, MESSAGE, Scene};
 use crate::cluster::Cluster;
 use crate::random::mix;
-use crate::run::{pass, start_all};
 use crate::world::call::SimEnv;
+use crate::world::waiting::{pass, start_all};
 use crate::world::{Prices, id_of};
 use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::dsm::{Client, Domain};

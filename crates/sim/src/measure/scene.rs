@@ -2,7 +2,7 @@
 
 use crate::cluster::Cluster;
 use crate::fault::Restriction;
-use crate::run::Scheduler;
+use crate::options::Scheduler;
 use crate::workload::root;
 use crate::world::call::SimEnv;
 use crate::world::{Costs, Prices, Setup, World};

@@ -6,7 +6,7 @@ use super::apart::{Begun, name};
 use super::{End, PATIENT, Workload, configuration, moving};
 use crate::cluster::Cluster;
 use crate::fault::Fault;
-use crate::run::{mend, pass, start_all};
+use crate::world::waiting::{mend, pass, start_all};
 use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::env::Env;
 use areo_core::object::{DomainId, Name};
