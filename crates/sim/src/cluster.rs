@@ -71,10 +71,10 @@ impl Cluster {
         }
     }
 
-    /// This cluster with disks, and with two servers at least.
-    pub(crate) fn on_disks(self) -> Cluster {
+    /// This cluster with disks, and with so many servers at least.
+    pub(crate) fn on_disks(self, least: usize) -> Cluster {
         Cluster {
-            servers: self.servers.max(2),
+            servers: self.servers.max(least),
             in_memory: 0,
             grows: false,
             ..self

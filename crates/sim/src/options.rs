@@ -47,6 +47,8 @@ pub enum Work {
     Stabilizing,
     /// Nothing goes wrong, and clients do nothing, before an object is lost ([`Fault::ObjectLost`]).
     Losing,
+    /// Nothing goes wrong, and clients do nothing, before a server stops for good and instances of the autopilot replace it.
+    Stewarding,
 }
 
 /// Options of a run over many seeds.

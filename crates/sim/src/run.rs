@@ -7,6 +7,7 @@ use crate::options::{Options, Work};
 use crate::random::mix;
 use crate::workload::arbitrary::stabilize;
 use crate::workload::losing::lose;
+use crate::workload::stewarding::steward;
 use crate::workload::{self, PROCESSES, Workload};
 use crate::world::waiting::{MENDED_AFTER, mend, pass, start_all};
 use crate::world::{Setup, World};
@@ -158,7 +159,8 @@ pub fn restricted(
     let cluster = match options.work {
         Work::Registers => Cluster::USUAL,
         Work::Drawn | Work::Settled | Work::Trusting => Cluster::drawn(seed),
-        Work::Stabilizing | Work::Losing => Cluster::drawn(seed).on_disks(),
+        Work::Stabilizing | Work::Losing => Cluster::drawn(seed).on_disks(2),
+        Work::Stewarding => Cluster::drawn(seed).on_disks(5),
     };
     let root = workload::root(&cluster);
     let setup = Setup {
@@ -173,11 +175,12 @@ pub fn restricted(
     let world = World::new(seed, &root, setup);
     let work = Workload::new(&world, &root, options);
     let ended = catch_unwind(AssertUnwindSafe(|| match options.work {
-        Work::Stabilizing | Work::Losing => {
+        Work::Stabilizing | Work::Losing | Work::Stewarding => {
             world.heal();
             start_all(&world);
             match options.work {
                 Work::Losing => lose(&work),
+                Work::Stewarding => steward(&work),
                 _ => stabilize(&work),
             }
         }

@@ -29,6 +29,7 @@ mod merging;
 mod moving;
 mod operation;
 mod shape;
+pub(crate) mod stewarding;
 mod trusting;
 
 use operation::One;

@@ -124,11 +124,17 @@ impl World<'_> {
     }
 
     fn of_all(&self, actor: Actor) -> [Option<Hold>; 3] {
-        let bad = bad_servers(self.rules, self.records, self.now_ms).len();
+        let bad = bad_servers(self.rules, self.records, self.now_ms);
+        let all = self.records.within().count();
+        let bad = self
+            .records
+            .within()
+            .filter(|it| bad.contains(&it.name))
+            .count();
         [
             (!actor.holds_lease).then_some(Hold::Lease),
             self.journal.paused.then_some(Hold::Paused),
-            (bad * 3 > self.records.servers.len()).then_some(Hold::Network),
+            (bad * 3 > all).then_some(Hold::Network),
         ]
     }
 

@@ -110,6 +110,11 @@ impl LeaseWatch {
         }
     }
 
+    /// The time after which another instance takes over a lease that has not moved.
+    pub fn lease_ms(&self) -> u64 {
+        self.lease_ms
+    }
+
     /// The lease to write, on the version that was just read: the next beat of the holder, or the first one of its successor.
     pub fn next(&mut self, read: Option<&Lease>, now_ms: u64) -> Option<Lease> {
         let mine = |beat| Lease {

@@ -22,6 +22,7 @@
 //! | [`rules`] | thresholds and sentences as data, built in and overridden by a file |
 //! | [`rule`] | the evaluator: records, journal and time give intents |
 //! | [`guard`] | reasons not to carry an intent out, judged again when it is about to be |
+//! | [`instance`] | one look at a cluster after the other, and the work that follows from it; the cluster is a trait |
 //! | [`intent`] | an intent: its reasons, its change, its state |
 //! | [`journal`] | the intents of the cluster, the pause switch, and the lease of the one instance that acts |
 //!
@@ -36,6 +37,7 @@
 //! trying. It compares no clocks of two machines: [`journal::LeaseWatch`].
 
 pub mod guard;
+pub mod instance;
 pub mod intent;
 pub mod journal;
 pub mod records;

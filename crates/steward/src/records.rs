@@ -150,6 +150,16 @@ impl Records {
         self.servers.iter().find(|it| it.name == name)
     }
 
+    /// True if a server was taken out of all domains: it is gone, or to go, and says nothing about the network.
+    pub fn is_out(&self, server: &ServerRecord) -> bool {
+        server.leaving && !self.domains.iter().any(|it| it.has(&server.name))
+    }
+
+    /// The servers that are not taken out.
+    pub fn within(&self) -> impl Iterator<Item = &ServerRecord> {
+        self.servers.iter().filter(|it| !self.is_out(it))
+    }
+
     /// The record of a domain.
     pub fn domain(&self, name: &str) -> Option<&DomainRecord> {
         self.domains.iter().find(|it| it.name == name)

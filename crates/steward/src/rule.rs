@@ -7,7 +7,7 @@ pub(crate) mod changes;
 mod triggers;
 
 use crate::guard::{self, Actor, Level};
-use crate::intent::{Change, Intent, State};
+use crate::intent::{Change, DomainChange, Intent, State};
 use crate::journal::Journal;
 use crate::records::Records;
 use crate::rules::Rules;
@@ -31,6 +31,7 @@ pub fn evaluate(rules: &Rules, records: &Records, journal: &Journal, now_ms: u64
         now_ms,
         journal: journal.clone(),
     };
+    work.let_go();
     let mut triggers = triggers::all(rules, records, now_ms);
     triggers.sort_by(|a, b| (a.reason.rule, &a.subject).cmp(&(b.reason.rule, &b.subject)));
     let mut found = BTreeSet::new();
@@ -55,6 +56,31 @@ struct Evaluation<'a> {
 }
 
 impl Evaluation<'_> {
+    /// Ends tries to repair what a server has that came and is gone itself: it holds no domain back that is to be changed for its sake.
+    fn let_go(&mut self) {
+        let gone = dead_servers(self.rules, self.records, self.now_ms);
+        let is_over = |it: &DomainChange, change: &Change| {
+            let domain = self.records.domain(&it.domain);
+            domain.is_none_or(|it| !it.has(&change.server) && !it.is_pending)
+        };
+        let is_in_vain = |it: &&Intent| {
+            let change = it.change.as_ref();
+            let is_over = |change: &Change| {
+                gone.contains(&change.with) && change.domains.iter().all(|it| is_over(it, change))
+            };
+            matches!(it.state, State::Failed { .. }) && change.is_some_and(is_over)
+        };
+        let in_vain: Vec<Intent> = self.journal.open().filter(is_in_vain).cloned().collect();
+        for mut intent in in_vain {
+            let with = intent.change.as_ref().map_or("", |it| it.with.as_str());
+            let by = format!("{with} came, and is gone itself");
+            intent
+                .advance(State::Superseded { by }, self.now_ms)
+                .expect("it has failed");
+            self.journal.put(intent);
+        }
+    }
+
     /// A change, if the reason wants one and a spare is there; otherwise advice.
     fn plan(&self, trigger: Trigger) -> Proposal {
         let server = match &trigger.wanted {

@@ -78,6 +78,7 @@ const CRATES: &[Crate] = &[
         "areo-sim",
         &[
             "areo-node",
+            "areo-steward",
             "areo-core",
             "areo-wire",
             "areo-store",

@@ -8,6 +8,7 @@ mod store;
 use crate::args::{Autopilot, AutopilotVerb};
 use crate::exit::{Code, Failure, Outcome};
 use crate::session::{self, Session};
+use areo_steward::instance::JournalStore;
 use areo_steward::intent::Intent;
 use std::time::{SystemTime, UNIX_EPOCH};
 use store::Store;

@@ -300,7 +300,7 @@ impl Stage {
         let cluster = Cluster::in_memory(setting.servers);
         let cluster = match is_in_memory {
             true => cluster,
-            false => cluster.on_disks(),
+            false => cluster.on_disks(2),
         };
         let sites = vec![0; clients + setting.servers];
         let prices = Prices {

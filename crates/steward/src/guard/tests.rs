@@ -113,6 +113,23 @@ fn more_than_a_third_of_the_servers_are_the_network() {
 }
 
 #[test]
+fn servers_that_were_replaced_are_no_broken_network() {
+    let mut records = cluster_of(9, &["s1", "s2", "s3"]);
+    records.kill("s2", 1000);
+    for out in ["s6", "s7", "s8", "s9"] {
+        records.kill(out, 100_000);
+        records.edit(out).leaving = true;
+    }
+    // Four of the others see that s2 is gone; four are gone themselves.
+    let mut case = Case::of(records);
+    // Without the mark they are servers that look bad.
+    for out in ["s6", "s7", "s8"] {
+        case.records.edit(out).leaving = false;
+    }
+    assert!(case.holds().contains(&Hold::Network));
+}
+
+#[test]
 fn an_instance_that_has_just_begun_changes_nothing_but_finishes() {
     let mut case = Case::dead();
     case.records.observed_ms = 599_999;

@@ -568,6 +568,41 @@ fn what_was_begun_is_gone_on_with_by_the_next_instance() {
 }
 
 #[test]
+fn a_spare_that_came_and_is_gone_is_replaced_itself() {
+    let mut records = cluster_of(7, &["s1", "s2", "s3"]);
+    records.kill("s2", 1000);
+    let mut steward = Steward::of(records);
+    steward.decide();
+    let mut intent = steward.intent(1).clone();
+    let running = State::Running {
+        step: "d".into(),
+        done: 2,
+        total: 2,
+    };
+    intent.advance(running, NOW_MS).unwrap();
+    let failed = intent.failed("d", "s4 is away", &steward.rules.guards, NOW_MS);
+    intent.advance(failed, NOW_MS).unwrap();
+    steward.journal.put(intent);
+    // s4 is gone, but a domain has s2 still: another try finishes that.
+    steward.records = cluster_of(7, &["s1", "s3", "s4"]);
+    steward.records.domain_mut("d").members[2] = "s2".into();
+    steward.records.edit("s2").leaving = true;
+    steward.records.kill("s4", 1000);
+    steward.decide();
+    assert!(steward.intent(1).state.is_begun());
+    steward.records.domain_mut("d").members[2] = "s4".into();
+    steward.decide();
+    assert_eq!(
+        steward.intent(1).state,
+        State::Superseded {
+            by: "s4 came, and is gone itself".into()
+        }
+    );
+    let change = steward.intent(2).change.clone().unwrap();
+    assert_eq!(change.to_string(), "replace s4 by s5");
+}
+
+#[test]
 fn who_has_no_lease_or_only_observes_writes_nothing() {
     let mut records = cluster();
     records.kill("s2", 1000);

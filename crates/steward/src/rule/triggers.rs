@@ -3,7 +3,7 @@
 mod domains;
 
 use crate::intent::{Evidence, Reason};
-use crate::records::{Records, ServerRecord, Smart};
+use crate::records::{Records, ServerRecord, Smart, View};
 use crate::rules::{RuleName, Rules};
 use crate::signal::{self, Signal};
 use std::collections::BTreeSet;
@@ -140,8 +140,9 @@ impl Look<'_> {
     fn without_reach(&self, server: &str, seconds: u64) -> Vec<Evidence> {
         let ms = seconds.saturating_mul(1000);
         let views = self.records.views_of(server, (self.now_ms, self.view_ms()));
-        let gone =
-            views.filter(|(_, it)| it.is_gone_for(ms, self.rules.guards.suspicion, self.now_ms));
+        let counts = |observer: &str| self.records.within().any(|it| it.name == observer);
+        let is_gone = |it: &View| it.is_gone_for(ms, self.rules.guards.suspicion, self.now_ms);
+        let gone = views.filter(|(observer, it)| counts(observer) && is_gone(it));
         let shown = gone.map(|(observer, view)| {
             let since_ms = view.unreachable_since_ms.unwrap_or(self.now_ms);
             let silent = self.now_ms.saturating_sub(since_ms) / 1000;
@@ -152,13 +153,13 @@ impl Look<'_> {
 
     /// A majority of the other servers does not reach it for so long.
     fn is_gone(&self, server: &str, seconds: u64) -> bool {
-        let others = self
-            .records
-            .servers
-            .iter()
-            .filter(|it| it.name != server)
-            .count();
+        let others = self.others(server);
         others > 0 && self.without_reach(server, seconds).len() * 2 > others
+    }
+
+    /// The number of other servers whose views count.
+    fn others(&self, server: &str) -> usize {
+        self.records.within().filter(|it| it.name != server).count()
     }
 
     fn is_member(&self, server: &str) -> bool {
@@ -170,7 +171,7 @@ impl Look<'_> {
         if !self.is_gone(name, seconds) {
             return None;
         }
-        let others = self.records.servers.len() - 1;
+        let others = self.others(name);
         let seen = self.without_reach(name, seconds);
         let sentence = format!(
             "{} of {others} other servers have not reached {name} for {seconds} s",

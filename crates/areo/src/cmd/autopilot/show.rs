@@ -5,6 +5,7 @@ use crate::exit::{Code, Failure, Outcome};
 use crate::output::{Column, Output};
 use crate::session::failure;
 use areo_client::Client;
+use areo_steward::instance::JournalStore;
 use areo_steward::intent::{Intent, State};
 use areo_steward::journal::Journal;
 use areo_steward::rules::Rules;

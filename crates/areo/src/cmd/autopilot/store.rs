@@ -3,6 +3,7 @@
 use crate::exit::{Failure, Outcome};
 use crate::session::{creation_failure, failure};
 use areo_client::{Client, Dap, Domain, DomainOptions, Error, Object, PutOptions, Version};
+use areo_steward::instance::JournalStore;
 use areo_steward::intent::Intent;
 use areo_steward::journal::{Journal, Lease};
 use futures_util::StreamExt;
@@ -62,8 +63,55 @@ impl Store {
         }
     }
 
-    /// Reads what has changed since the last time.
-    pub(super) async fn read(&mut self) -> Outcome<Journal> {
+    async fn get<T: serde::de::DeserializeOwned>(
+        &self,
+        key: &str,
+    ) -> Outcome<Option<(Version, T)>> {
+        let object: Object = match self.domain.get(key).await {
+            Ok(object) => object,
+            Err(Error::NotFound { key: Some(_), .. }) => return Ok(None),
+            Err(error) => return Err(failure(error)),
+        };
+        let value = serde_json::from_slice(&object.bytes()).map_err(|error| {
+            let why = format!(
+                "'{key}' of '{DOMAIN}' cannot be read: {error}; a newer program may have written it"
+            );
+            Failure::other(why)
+        })?;
+        Ok(Some((object.version, value)))
+    }
+
+    async fn put(
+        &self,
+        key: &str,
+        value: &impl serde::Serialize,
+        before: Option<Version>,
+    ) -> Outcome<Option<Version>> {
+        let value = serde_json::to_vec(value).expect("our own records have text for keys");
+        let put = self
+            .domain
+            .compare_and_put(key, value, before, PutOptions::default());
+        won(put.await)
+    }
+
+    /// Pauses the autopilot, or ends that.
+    pub(super) async fn pause(&self, is_paused: bool) -> Outcome {
+        let done = if is_paused {
+            self.domain.put(PAUSED, "").await.map(drop)
+        } else {
+            self.domain.delete(PAUSED).await.map(drop)
+        };
+        match done {
+            Ok(()) | Err(Error::NotFound { key: Some(_), .. }) => Ok(()),
+            Err(error) => Err(failure(error)),
+        }
+    }
+}
+
+impl JournalStore for Store {
+    type Error = Failure;
+
+    async fn read(&mut self) -> Outcome<Journal> {
         let mut listed = self.domain.list_all("");
         let (mut present, mut paused, mut lease) = (BTreeSet::new(), false, None);
         while let Some(entry) = listed.next().await {
@@ -94,31 +142,11 @@ impl Store {
         Ok(Journal { intents, paused })
     }
 
-    /// The lease as it was last read.
-    pub(super) fn lease(&self) -> Option<&Lease> {
+    fn lease(&self) -> Option<&Lease> {
         self.lease.as_ref().map(|(_, lease)| lease)
     }
 
-    async fn get<T: serde::de::DeserializeOwned>(
-        &self,
-        key: &str,
-    ) -> Outcome<Option<(Version, T)>> {
-        let object: Object = match self.domain.get(key).await {
-            Ok(object) => object,
-            Err(Error::NotFound { key: Some(_), .. }) => return Ok(None),
-            Err(error) => return Err(failure(error)),
-        };
-        let value = serde_json::from_slice(&object.bytes()).map_err(|error| {
-            let why = format!(
-                "'{key}' of '{DOMAIN}' cannot be read: {error}; a newer program may have written it"
-            );
-            Failure::other(why)
-        })?;
-        Ok(Some((object.version, value)))
-    }
-
-    /// Writes an intent on the version that was read. False: another writer was faster.
-    pub(super) async fn write(&mut self, intent: &Intent) -> Outcome<bool> {
+    async fn write(&mut self, intent: &Intent) -> Outcome<bool> {
         let before = self
             .intents
             .get(&intent.number)
@@ -132,47 +160,19 @@ impl Store {
         Ok(written.is_some())
     }
 
-    /// Writes the lease on the version that was read. False: another instance was faster.
-    pub(super) async fn write_lease(&mut self, lease: &Lease) -> Outcome<bool> {
+    async fn write_lease(&mut self, lease: &Lease) -> Outcome<bool> {
         let before = self.lease.as_ref().map(|(version, _)| *version);
         let written = self.put(LEASE, lease, before).await?;
         self.lease = written.map(|version| (version, lease.clone()));
         Ok(written.is_some())
     }
 
-    async fn put(
-        &self,
-        key: &str,
-        value: &impl serde::Serialize,
-        before: Option<Version>,
-    ) -> Outcome<Option<Version>> {
-        let value = serde_json::to_vec(value).expect("our own records have text for keys");
-        let put = self
-            .domain
-            .compare_and_put(key, value, before, PutOptions::default());
-        won(put.await)
-    }
-
-    /// Drops an intent that is old enough.
-    pub(super) async fn drop_expired(&mut self, number: u64) -> Outcome {
+    async fn drop_expired(&mut self, number: u64) -> Outcome {
         let Some((version, _)) = self.intents.get(&number) else {
             return Ok(());
         };
         let key = format!("{INTENTS}{number:010}");
         won(self.domain.compare_and_delete(&key, *version).await).map(drop)
-    }
-
-    /// Pauses the autopilot, or ends that.
-    pub(super) async fn pause(&self, is_paused: bool) -> Outcome {
-        let done = if is_paused {
-            self.domain.put(PAUSED, "").await.map(drop)
-        } else {
-            self.domain.delete(PAUSED).await.map(drop)
-        };
-        match done {
-            Ok(()) | Err(Error::NotFound { key: Some(_), .. }) => Ok(()),
-            Err(error) => Err(failure(error)),
-        }
     }
 }
 
