@@ -2,7 +2,7 @@
 //! and the other is told (`[X-20 decided-once]`). A removed domain has a last configuration that keeps nothing.
 
 use super::Root;
-use crate::config::{Collect, Configuration, InvalidConfiguration, Members};
+use crate::config::{Configuration, InvalidConfiguration, Members};
 use crate::env::Env;
 use crate::error::Unavailable;
 use crate::gather;
@@ -271,16 +271,15 @@ impl<E: Env> Root<E> {
         for members in [&found, &last] {
             let _ = removed.announce(members).await;
         }
-        if found.options().collect != Collect::On {
-            self.announce_to_all(&last).await;
-        }
-        // Last, for with this the name is free, and no other removal finds what is left to do.
+        self.announce_to_all(&last).await;
+        // Last, for with this the name is free at every member of the root domain.
         let told = removed.announce(&self.domain.start()).await;
         told.map_err(|unavailable| RemovalError::Domain(unavailable.into()))?;
         Ok(Removal::Removed)
     }
 
-    /// Makes a removal known to all servers of the cluster: where superseded configurations are kept, any of them may hold state of the domain.
+    /// Makes a removal known to all servers of the cluster, once: any of them may hold state of a configuration that was to be kept. One that is
+    /// away keeps what it holds.
     async fn announce_to_all(&self, last: &Arc<Configuration>) {
         let Ok(servers) = self.servers().await else {
             return;
@@ -291,7 +290,11 @@ impl<E: Env> Root<E> {
             partition: id.partition,
             known: Some(last.clone()),
         };
-        let to: Members = servers.into_keys().collect();
+        let others = servers.into_values().filter(|it| !it.is_forgotten());
+        let to: Members = others.map(|record| record.id).collect();
+        if to.is_empty() {
+            return;
+        }
         let patience = Some(timing::HOLDINGS_PATIENCE);
         drop(gather::survey_for(&self.domain.client.env, &to, latest, patience).await);
     }
