@@ -94,6 +94,14 @@ pub(crate) fn busy(change: &Change, journal: &Journal, but: Option<u64>) -> Opti
 }
 
 impl World<'_> {
+    /// More than a third of the servers look bad.
+    pub(crate) fn is_broken(&self) -> bool {
+        let bad = bad_servers(self.rules, self.records, self.now_ms);
+        let all = self.records.within().count();
+        let within = self.records.within();
+        within.filter(|it| bad.contains(&it.name)).count() * 3 > all
+    }
+
     /// All reasons why this intent is not to be carried out now. A change that was begun is finished: only the lease, the switch and a network that is
     /// broken hold it.
     pub fn holds(&self, intent: &Intent, actor: Actor) -> Vec<Hold> {
@@ -124,21 +132,14 @@ impl World<'_> {
     }
 
     fn of_all(&self, actor: Actor) -> [Option<Hold>; 3] {
-        let bad = bad_servers(self.rules, self.records, self.now_ms);
-        let all = self.records.within().count();
-        let bad = self
-            .records
-            .within()
-            .filter(|it| bad.contains(&it.name))
-            .count();
         [
             (!actor.holds_lease).then_some(Hold::Lease),
             self.journal.paused.then_some(Hold::Paused),
-            (bad * 3 > all).then_some(Hold::Network),
+            self.is_broken().then_some(Hold::Network),
         ]
     }
 
-    fn young(&self) -> Option<Hold> {
+    pub(crate) fn young(&self) -> Option<Hold> {
         let seconds = self.rules.guards.observer_seconds;
         let is_young = self.records.observed_ms < seconds.saturating_mul(1000);
         is_young.then_some(Hold::Young { seconds })

@@ -150,12 +150,13 @@ impl Records {
         self.servers.iter().find(|it| it.name == name)
     }
 
-    /// True if a server was taken out of all domains: it is gone, or to go, and says nothing about the network.
+    /// True if a server was taken out of all domains and does not serve: it says nothing about the network. One that serves is a witness.
     pub fn is_out(&self, server: &ServerRecord) -> bool {
-        server.leaving && !self.domains.iter().any(|it| it.has(&server.name))
+        let is_member = self.domains.iter().any(|it| it.has(&server.name));
+        server.leaving && server.serving_since_ms.is_none() && !is_member
     }
 
-    /// The servers that are not taken out.
+    /// The servers that are not out.
     pub fn within(&self) -> impl Iterator<Item = &ServerRecord> {
         self.servers.iter().filter(|it| !self.is_out(it))
     }

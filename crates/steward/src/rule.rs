@@ -7,7 +7,7 @@ pub(crate) mod changes;
 mod triggers;
 
 use crate::guard::{self, Actor, Level};
-use crate::intent::{Change, DomainChange, Intent, State};
+use crate::intent::{Change, Intent, State};
 use crate::journal::Journal;
 use crate::records::Records;
 use crate::rules::Rules;
@@ -58,16 +58,26 @@ struct Evaluation<'a> {
 impl Evaluation<'_> {
     /// Ends tries to repair what a server has that came and is gone itself: it holds no domain back that is to be changed for its sake.
     fn let_go(&mut self) {
+        let world = guard::World {
+            rules: self.rules,
+            records: self.records,
+            journal: &self.journal,
+            now_ms: self.now_ms,
+        };
+        if self.journal.paused || world.is_broken() || world.young().is_some() {
+            return;
+        }
         let gone = dead_servers(self.rules, self.records, self.now_ms);
-        let is_over = |it: &DomainChange, change: &Change| {
-            let domain = self.records.domain(&it.domain);
-            domain.is_none_or(|it| !it.has(&change.server) && !it.is_pending)
+        let is_gone = |with: &str| gone.contains(with) || self.records.server(with).is_none();
+        // A domain that came since, or that is half changed, may name the server that is to go.
+        let domains = &self.records.domains;
+        let is_over = |it: &Change| {
+            let mut domains = domains.iter();
+            domains.all(|domain| !domain.has(&it.server) && !domain.is_pending)
         };
         let is_in_vain = |it: &&Intent| {
             let change = it.change.as_ref();
-            let is_over = |change: &Change| {
-                gone.contains(&change.with) && change.domains.iter().all(|it| is_over(it, change))
-            };
+            let is_over = |it: &Change| is_gone(&it.with) && is_over(it);
             matches!(it.state, State::Failed { .. }) && change.is_some_and(is_over)
         };
         let in_vain: Vec<Intent> = self.journal.open().filter(is_in_vain).cloned().collect();

@@ -591,6 +591,18 @@ fn a_spare_that_came_and_is_gone_is_replaced_itself() {
     steward.decide();
     assert!(steward.intent(1).state.is_begun());
     steward.records.domain_mut("d").members[2] = "s4".into();
+    // A broken network, or an operator, may be the reason that s4 is out of reach.
+    steward.journal.paused = true;
+    steward.decide();
+    steward.journal.paused = false;
+    for other in ["s6", "s7"] {
+        steward.records.edit(other).serving_since_ms = None;
+    }
+    steward.decide();
+    assert!(steward.intent(1).state.is_begun());
+    for other in ["s6", "s7"] {
+        steward.records.edit(other).serving_since_ms = Some(0);
+    }
     steward.decide();
     assert_eq!(
         steward.intent(1).state,

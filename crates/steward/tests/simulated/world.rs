@@ -108,9 +108,9 @@ impl World {
         self.server(name).is_up
     }
 
-    /// True if it was taken out of all domains.
+    /// True if it was taken out of all domains and is down.
     pub(crate) fn is_out(&self, server: &Server) -> bool {
-        server.leaving && self.domains.iter().all(|it| !it.has(&server.name))
+        server.leaving && !server.is_up && self.domains.iter().all(|it| !it.has(&server.name))
     }
 
     /// True if more than a third of the servers that count are down, for at least so long.

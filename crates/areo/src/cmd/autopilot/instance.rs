@@ -143,6 +143,10 @@ impl Cluster for Reached<'_> {
                 change.with
             )));
         };
+        if servers.iter().all(|it| it.name != change.server) {
+            // It was forgotten, so that no domain names it.
+            return Ok(Vec::new());
+        }
         let successor = Successor::Preferred(spare.id);
         let begun = self
             .client
