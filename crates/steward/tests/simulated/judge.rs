@@ -104,7 +104,7 @@ fn begins(world: &mut World, by: &Reached, intent: &Intent) {
         0 | 1 if world.has_faults => {
             world.doomed = Some((by.task, now_ms + world.random.below(60_000)));
         }
-        2 | 3 if world.has_faults => world.paused_ms = Some(now_ms),
+        2..6 if world.has_faults => world.paused_ms = Some(now_ms),
         _ => {}
     }
     let server = world.server_mut(&change.server);

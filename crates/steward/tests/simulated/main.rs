@@ -11,7 +11,7 @@ mod world;
 
 use run::{Seen, run};
 
-const SEEDS: u64 = 60;
+const SEEDS: u64 = 100;
 
 #[test]
 fn no_seed_breaks_a_rule_and_each_is_whole_in_the_end() {
