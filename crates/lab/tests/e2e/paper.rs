@@ -40,7 +40,8 @@ fn a_larger_file_is_read_and_written_by_every_variant() {
     let report = repeat("E1", data.path(), &[]);
     let rounds = |variant| median(&report, variant, "64 KiB", "read_rounds");
     for variant in ["ARESABD", "ARESEC", "CoARESABD", "CoARESEC"] {
-        assert!(rounds(variant) >= 4.0, "{variant}: {report}");
+        // A fourth one only where a member lacks the version: writing back to none is no round.
+        assert!(rounds(variant) >= 3.0, "{variant}: {report}");
     }
     // Every block has rounds of its own.
     for file in ["CoARESABDF", "CoARESECF"] {
