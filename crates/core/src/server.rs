@@ -18,6 +18,7 @@
 //! | `recovery` | how it comes back from its records |
 //! | `registry` | the servers it knows |
 //! | `standing` | how it is, and what it says of itself |
+//! | `unsynced` | what of it is not durable yet |
 
 mod access;
 pub(crate) mod adoption;
@@ -34,6 +35,7 @@ mod restart;
 mod restarting;
 mod standing;
 mod state;
+mod unsynced;
 
 use crate::config::{Configuration, ConfigurationId, ServerId};
 use crate::consensus::mailbox::MAILBOX_CELL;

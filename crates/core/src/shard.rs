@@ -1,6 +1,7 @@
 //! The order of durability and acknowledgement, decided here and nowhere else: requests change the server's state in
 //! memory, what they changed becomes durable as one batch, then their replies are released, and with them what the server says
-//! to others. A reply to a query, too, waits for everything it reflects (`[C-3 durable-first]`, `[X-10 durable-replies]`).
+//! to others. A reply to a query, too, waits for everything it reflects (`[C-3 durable-first]`, `[X-10 durable-replies]`); one that
+//! reflects nothing but what is durable waits for no batch.
 //!
 //! Pure: whoever owns a shard carries the steps to the disk, so that a simulator can crash between the two.
 
@@ -188,6 +189,30 @@ impl<C> Shard<C> {
         adopted
     }
 
+    /// True if the request changes nothing, and its reply reflects nothing but what is durable: [`Shard::answer`] is for it.
+    pub fn is_settled(&self, request: &Request) -> bool {
+        self.server.is_settled(request)
+    }
+
+    /// Answers a request that [is settled](Shard::is_settled) at once, beside the batches. What it reads from `heap` stays there
+    /// at least until the next batch is closed.
+    ///
+    /// # Errors
+    /// The server refuses the request.
+    pub fn answer(
+        &mut self,
+        now: Instant,
+        request: Request,
+        heap: &impl Heap,
+    ) -> Result<Reply, Refusal> {
+        let steps = self.server.steps().len();
+        let mut reads = Vec::new();
+        let mut reply = self.server.receive(now, request, &mut reads);
+        assert_eq!(self.server.steps().len(), steps, "a read changes nothing");
+        self.carry(&mut reply, reads, heap);
+        reply
+    }
+
     /// Takes a request into the batch.
     pub fn receive(&mut self, now: Instant, caller: C, request: Request) {
         assert!(
@@ -288,18 +313,7 @@ impl<C> Shard<C> {
                 taken <= reads_end,
                 "replies are in the order of their reads"
             );
-            for read in reads.by_ref().take(reads_end - taken) {
-                let answers = reply.as_mut().ok().and_then(Reply::answers_mut);
-                let answers = answers.expect("only accesses read elements");
-                if let Err(lost) = carry(&mut answers[read.answer], heap) {
-                    let is_lost = |handle| handle == lost;
-                    if self.server.damage(read.key, &read.name, read.tag, is_lost) {
-                        self.damaged.push(read.tag);
-                    }
-                    let lost = self.server.lost(read.key, &read.name);
-                    lose(&mut answers[read.answer], &read, lost);
-                }
-            }
+            self.carry(&mut reply, reads.by_ref().take(reads_end - taken), heap);
             taken = reads_end;
             replies.push((caller, reply));
         }
@@ -310,6 +324,27 @@ impl<C> Shard<C> {
             sends: std::mem::take(&mut self.sends),
             met: self.server.take_news(),
             posted: self.server.take_posted(),
+        }
+    }
+
+    /// Puts the elements that a reply carries into it, read from `heap`.
+    fn carry(
+        &mut self,
+        reply: &mut Result<Reply, Refusal>,
+        reads: impl IntoIterator<Item = Read>,
+        heap: &impl Heap,
+    ) {
+        for read in reads {
+            let answers = reply.as_mut().ok().and_then(Reply::answers_mut);
+            let answers = answers.expect("only accesses read elements");
+            if let Err(lost) = carry(&mut answers[read.answer], heap) {
+                let is_lost = |handle| handle == lost;
+                if self.server.damage(read.key, &read.name, read.tag, is_lost) {
+                    self.damaged.push(read.tag);
+                }
+                let lost = self.server.lost(read.key, &read.name);
+                lose(&mut answers[read.answer], &read, lost);
+            }
         }
     }
 }

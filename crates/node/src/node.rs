@@ -3,11 +3,12 @@
 //! ```text
 //!  push ──► inbox ──► turn: shard.receive ... close ──► store ──► Turn.commit ──► committed: release ──► Turn.replies
 //!             ▲                                                                       │
-//!             └───────────────── what comes meanwhile waits here ◄────────────────────┘
+//!             └──────────── what joins the next batch meanwhile waits here ◄──────────┘
 //! ```
 //!
 //! A batch that changed nothing durable is released at once, by the turn that closed it. While a commit is being written,
-//! by what drives the node, requests gather for the next one: that is the group commit.
+//! by what drives the node, requests gather for the next one: that is the group commit. A read of what neither the commit nor the
+//! batch has touched waits for none: any turn answers it (`[X-10 durable-replies]`).
 //!
 //! Pure: the node knows no clock, thread or socket. It says when it wants to be called again.
 
@@ -83,8 +84,8 @@ enum Batch {
     Open,
 }
 
-/// A request that the node refuses by itself.
-type Refused<C> = (C, Refusal);
+/// A request that is answered before the batch is durable: refused by the node itself, or [beside](Node::answer) the batch.
+type Answered<C> = (C, Result<Reply, Refusal>);
 
 /// A server's state, its records and its inbox.
 pub struct Node<K: Keep, C> {
@@ -92,8 +93,12 @@ pub struct Node<K: Keep, C> {
     keep: K,
     sizes: Sizes,
     inbox: VecDeque<Job<C>>,
+    /// Jobs for the next batch, which came while a commit is being written.
+    joining: VecDeque<Job<C>>,
     /// The batch that is being written.
     committing: Option<Batch>,
+    /// A commit failed: no turn begins any more.
+    has_failed: bool,
     is_draining: bool,
     /// Commits so far, and how many there were when the store was looked after last.
     commits: u64,
@@ -115,7 +120,9 @@ impl<K: Keep, C> Node<K, C> {
             keep,
             sizes,
             inbox: VecDeque::new(),
+            joining: VecDeque::new(),
             committing: None,
+            has_failed: false,
             is_draining: false,
             commits: 0,
             commits_at_upkeep: 0,
@@ -145,24 +152,14 @@ impl<K: Keep, C> Node<K, C> {
         self.committing.is_some()
     }
 
-    /// True if a turn can begin: jobs wait, and no commit is being written.
-    pub fn is_ready(&self) -> bool {
-        !self.is_committing() && !self.inbox.is_empty()
-    }
-
-    /// Jobs that wait for a turn.
-    pub fn waiting(&self) -> usize {
-        self.inbox.len()
-    }
-
     /// Takes a job; it is handled in the next turn.
     #[inline]
     pub fn push(&mut self, job: Job<C>) {
         self.inbox.push_back(job);
     }
 
-    /// One turn: hands the inbox to the shard, up to the size of a batch, and commits. To be called while the node
-    /// [is ready](Node::is_ready).
+    /// One turn: hands the inbox to the shard, up to the size of a batch, and commits; beside a commit that is being written, it only
+    /// answers what need not wait. To be called while the node [is ready](Node::is_ready).
     ///
     /// # Errors
     /// [`NodeError`].
@@ -172,13 +169,28 @@ impl<K: Keep, C> Node<K, C> {
         watch: &mut impl Watch<C>,
     ) -> Result<Turn<K, C>, NodeError> {
         assert!(self.is_ready(), "a turn has something to do");
+        if self.is_committing() {
+            return self.turn_beside(now);
+        }
+        let waiting = self.inbox.len();
+        let mut answered: Vec<_> = std::iter::from_fn(|| self.answer(now)).collect();
+        if self.inbox.is_empty() {
+            return Ok(Turn::beside(answered));
+        }
         let owed = self.owed_bytes();
         let mut batch_bytes = owed + self.sizes.slack;
         let mut batch = Batch::Open;
-        let mut refused = Vec::new();
-        let waiting = self.inbox.len();
         // However much is owed after a start, every turn takes something.
         while batch_bytes < owed + self.sizes.batch {
+            let owes = self.shard.owed().len();
+            if let Some(answer) = self.answer(now) {
+                answered.push(answer);
+                // What it found damaged is owed by the next batch, which has room for it.
+                if self.shard.owed().len() > owes {
+                    break;
+                }
+                continue;
+            }
             let Some(mut job) = self.inbox.pop_front() else {
                 break;
             };
@@ -192,12 +204,12 @@ impl<K: Keep, C> Node<K, C> {
             if !matches!(room, Room::None(_)) {
                 batch = Batch::Closes;
             }
-            self.hand_over(now, job, (room, bytes), (&mut refused, watch));
+            self.hand_over(now, job, (room, bytes), (&mut answered, watch));
         }
         let taken = waiting - self.inbox.len();
         assert!(taken > 0, "every turn takes something");
-        assert!(refused.len() <= taken, "a job is answered once");
-        self.commit(batch, refused, watch)
+        assert!(answered.len() <= taken, "a job is answered once");
+        self.commit(batch, answered, watch)
     }
 
     /// Turns the adoptions of the job into puts, and takes room like any other put. How many elements that are.
@@ -276,7 +288,7 @@ impl<K: Keep, C> Node<K, C> {
         now: Instant,
         job: Job<C>,
         (room, bytes): (Room, u64),
-        (refused, watch): (&mut Vec<Refused<C>>, &mut impl Watch<C>),
+        (answered, watch): (&mut Vec<Answered<C>>, &mut impl Watch<C>),
     ) {
         match job {
             Job::Note(note) => {
@@ -291,7 +303,7 @@ impl<K: Keep, C> Node<K, C> {
             } => {
                 if let Some(refusal) = self.refusal(now, &request, deadline, room) {
                     self.note_refusal(now, (refusal, bytes), watch);
-                    refused.push((caller, refusal));
+                    answered.push((caller, Err(refusal)));
                     return;
                 }
                 let has_room = !matches!(room, Room::None(_));
@@ -322,11 +334,11 @@ impl<K: Keep, C> Node<K, C> {
         }
     }
 
-    /// Carries the batch to the store; its replies go out when it is durable, refusals at once.
+    /// Carries the batch to the store; its replies go out when it is durable, the others at once.
     fn commit(
         &mut self,
         batch: Batch,
-        refused: Vec<Refused<C>>,
+        answered: Vec<Answered<C>>,
         watch: &mut impl Watch<C>,
     ) -> Result<Turn<K, C>, NodeError> {
         assert!(!self.is_committing(), "one commit at a time");
@@ -336,7 +348,7 @@ impl<K: Keep, C> Node<K, C> {
         };
         let records = steps.iter().any(|s| matches!(s, Step::Append { .. }));
         watch.closed(&steps);
-        let grows = self.shard.take_growth();
+        let grows = matches!(batch, Batch::Closes) && self.shard.take_growth();
         self.keep.apply(steps);
         let commit = self.keep.log_mut().map_or(Ok(None), Records::begin_commit);
         watch.applied();
@@ -349,9 +361,7 @@ impl<K: Keep, C> Node<K, C> {
         } else {
             released = self.release(batch);
         }
-        let refused = refused.into_iter();
-        let refused = refused.map(|(caller, refusal)| (caller, Err(refusal)));
-        released.replies.splice(..0, refused);
+        released.replies.splice(..0, answered);
         assert!(
             commit.is_some() || !records || self.keep.log().is_none(),
             "what is recorded is written before it is shown"
@@ -369,11 +379,13 @@ impl<K: Keep, C> Node<K, C> {
     ) -> Result<Turn<K, C>, NodeError> {
         let batch = self.committing.expect("a commit was being written");
         // After an error the node stays as it is: nothing that may not be durable is shown.
+        self.has_failed = written.is_err();
         let committed = written.map_err(|error| self.error(NodeError::Commit(error)))?;
         let log = self.keep.log_mut().expect("only a log commits");
         log.finish_commit(committed);
         self.pulse.committed(log.position());
         self.committing = None;
+        self.begin_next();
         Ok(Turn {
             released: self.release(batch),
             commit: None,
@@ -475,6 +487,7 @@ impl<K: Keep, C> Node<K, C> {
     }
 }
 
+mod beside;
 mod fullness;
 mod notes;
 mod pulse;

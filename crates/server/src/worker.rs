@@ -305,17 +305,21 @@ impl Worker {
         CoreInstant(u64::try_from(nanos).expect("585 years of uptime do not happen"))
     }
 
-    /// Turns until a commit is under way, or nothing waits.
+    /// Turns until nothing waits, or all that waits joins the batch after the commit under way.
     pub(crate) fn turn(self: &Rc<Self>) {
         while self.node.borrow().as_ref().is_some_and(Node::is_ready) && !self.has_failed.get() {
             self.arrived.set(None);
+            // The time of a commit counts as a whole.
+            let is_beside = self.is_committing();
             let begun = Instant::now();
             let now = self.since_start(begun);
             let turned = self.act(|node, observer| node.turn(now, observer));
             if let Some(turn) = turned {
                 self.carry_out(turn);
             }
-            self.work(begun.elapsed());
+            if !is_beside {
+                self.work(begun.elapsed());
+            }
         }
     }
 
@@ -356,7 +360,7 @@ impl Worker {
         if let Some(commit) = turn.commit {
             let syncing = self.batch.borrow().watched.sync();
             spawn_local(Rc::clone(self).write(commit, syncing));
-        } else {
+        } else if !self.is_committing() {
             self.batch.take();
         }
     }

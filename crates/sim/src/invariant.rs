@@ -22,7 +22,7 @@ use crate::world::server_of;
 use areo_core::config::{Configuration, ConfigurationId, ServerId};
 use areo_core::element::Element;
 use areo_core::env::Conclusion;
-use areo_core::message::{HeldVersions, Note, RankedVersions};
+use areo_core::message::{Ballot, HeldVersions, Note, RankedVersions};
 use areo_core::object::Name;
 use areo_core::pointer::Successors;
 use areo_core::tag::Tag;
@@ -56,17 +56,34 @@ pub(crate) enum Observation<'a> {
         object: ObjectId,
         ranked: &'a RankedVersions,
     },
+    /// A server's answer with the element of this version left it.
+    Fetched {
+        server: usize,
+        object: ObjectId,
+        tag: Tag,
+    },
+    /// A server showed that a value was accepted in a cell, at this ballot.
+    AcceptanceShown {
+        server: usize,
+        key: ConfigurationId,
+        cell: &'a Bytes,
+        ballot: Ballot,
+    },
     /// A server showed the decision of a cell.
     CellShown {
+        server: usize,
         key: ConfigurationId,
         cell: &'a Bytes,
         value: &'a Bytes,
     },
     /// A server showed successors of a configuration.
     SuccessorsShown {
+        server: usize,
         at: &'a ConfigurationId,
         successors: &'a Successors,
     },
+    /// A server showed that the configuration is final.
+    FinalShown { server: usize, c: &'a Configuration },
     /// A client concluded this from the answers of a configuration's members.
     Concluded {
         at: &'a Configuration,

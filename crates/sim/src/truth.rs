@@ -1,9 +1,9 @@
 //! The real content of the servers' disks, as the harness knows it: kept beside the servers, from the steps that became
 //! durable, and never asked of them.
 
-mod again;
 mod dropped;
 mod fates;
+mod joined;
 mod kept;
 
 pub(crate) use fates::is_dropped;
@@ -11,7 +11,6 @@ pub(crate) use kept::{Identity, KeptRecord};
 
 use crate::random::Table;
 use crate::world::generation_of;
-use again::JoinedRecords;
 use areo_core::config::{ConfigurationId, ServerId};
 use areo_core::dap::versions::Fence;
 use areo_core::element::Form;
@@ -22,6 +21,7 @@ use areo_core::tag::Tag;
 use bytes::Bytes;
 use dropped::DroppedTombstones;
 use fates::Fates;
+use joined::JoinedRecords;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Number of an object in the order in which the run came across them.
@@ -121,9 +121,8 @@ pub(crate) struct Truth {
     records: Vec<Option<KeptRecord>>,
     /// Durable elements by object.
     elements: Vec<Versions>,
-    /// For each object the largest tag recorded as being at a quorum, and the largest one recorded as known to be
-    /// there.
-    marks: BTreeMap<ObjectId, (Tag, Tag)>,
+    /// All that the records say beside elements, those that went since the start included.
+    joined: JoinedRecords,
     /// For each domain the highest configuration that was ever known here to be final.
     finals: BTreeMap<Domain, u32>,
     /// Final configurations of the servers that were on the machine before.
@@ -185,7 +184,7 @@ impl Truth {
     ) -> Vec<KeptRecord> {
         let before = std::mem::take(&mut self.records);
         self.elements.iter_mut().for_each(Vec::clear);
-        self.marks.clear();
+        self.joined = JoinedRecords::default();
         self.unreadable = unreadable;
         self.dropped.note_found(found.iter().map(|(_, kept)| kept));
         for (handle, kept) in found {
@@ -194,12 +193,11 @@ impl Truth {
         if unreadable {
             return Vec::new();
         }
-        let found = JoinedRecords::of(self.records.iter().flatten());
         let missing = |kept: &KeptRecord| match kept {
             KeptRecord::Element { object, tag, .. } if !self.holds(*object, *tag) => true,
             // A higher one may stand for it.
             KeptRecord::Final { key } => self.final_index(domain_of(key)) < key.index,
-            kept => !found.covers(kept),
+            kept => !self.joined.covers(kept),
         };
         before.into_iter().flatten().filter(missing).collect()
     }
@@ -217,10 +215,7 @@ impl Truth {
         {
             self.fates.learn(*key, cell, acceptor);
         }
-        if let KeptRecord::Marks { object, marks } = &kept {
-            let mark = self.marks.entry(*object).or_default();
-            *mark = (marks.stable.max(mark.0), marks.complete.max(mark.1));
-        }
+        self.joined.join(&kept);
         if let KeptRecord::Marks { object, marks } = &kept
             && let Some(fence) = &marks.fence
         {
@@ -336,7 +331,8 @@ impl Truth {
 
     /// The largest tag that is durably known here to be at a quorum.
     pub(crate) fn mark(&self, object: ObjectId) -> Tag {
-        self.marks.get(&object).map_or(Tag::INITIAL, |mark| mark.0)
+        let marks = self.joined.marks.get(&object);
+        marks.map_or(Tag::INITIAL, |marks| marks.stable)
     }
 
     /// True if the server shows the version as finalized. A server that may lack records abstains.
@@ -346,7 +342,9 @@ impl Truth {
 
     /// True if everything that the server's gossip says about the object is durable.
     pub(crate) fn says(&self, object: ObjectId, said: &GossipMarks) -> bool {
-        let (mark, complete) = self.marks.get(&object).copied().unwrap_or_default();
+        let marks = self.joined.marks.get(&object);
+        let complete = marks.map_or(Tag::INITIAL, |marks| marks.complete);
+        let mark = self.mark(object);
         let fence = self
             .fences
             .get(&object)

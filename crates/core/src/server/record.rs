@@ -1,6 +1,7 @@
 //! The durable records of a server. Records are joins: they may be taken in again, in any order, and an old one never undoes
 //! a newer one; so the store may move them about, and one that it had let go does no harm if it comes back.
 
+use super::unsynced::{Part, Unsynced};
 use crate::config::{Configuration, ConfigurationId};
 use crate::consensus::paxos::Acceptor;
 use crate::dap::conditional::register::{BallotFloor, Register};
@@ -58,6 +59,24 @@ pub enum Header {
     Final(Arc<Configuration>),
 }
 
+impl Header {
+    /// The part of the server's state that the record states.
+    fn part(&self) -> Part {
+        match self {
+            Header::Element(element) => Part::Object(element.key, element.name.clone()),
+            Header::Register { key, name, .. } | Header::Marks { key, name, .. } => {
+                Part::Object(*key, name.clone())
+            }
+            Header::BallotFloor { key, .. } => Part::BallotFloors(*key),
+            Header::Cell { key, cell, .. } => Part::Cell(*key, cell.clone()),
+            Header::Configuration(c) => Part::Configuration(c.id()),
+            Header::Pointer { key, .. } => Part::Configuration(*key),
+            Header::Final(c) => Part::final_of(&c.id()),
+            Header::Registry(_) => Part::Registry,
+        }
+    }
+}
+
 /// The header of an element's record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ElementHeader {
@@ -111,6 +130,7 @@ pub(super) struct Ledger {
     pinned: Vec<(Handle, Option<u64>)>,
     /// Since it was last asked, a record was kept that the server must not lose.
     has_grown: bool,
+    pub(super) unsynced: Unsynced,
     /// Versions let go for newer ones (2.6), since the start.
     pub(super) trimmed: u64,
     /// Damaged objects that a put made whole again, since the start.
@@ -170,6 +190,7 @@ impl Ledger {
             "the header says how much follows"
         );
         self.has_grown = true;
+        self.unsynced.append(header.part());
         let header = Box::new(header);
         self.steps.push(Step::Append {
             handle,
@@ -201,8 +222,10 @@ impl Ledger {
         pinned.chain(buried).collect()
     }
 
-    /// The replies given so far are released: superseded records are freed with the next steps.
+    /// The replies given so far are released, and what the last steps say is durable: superseded records are freed with the next
+    /// steps.
     pub(super) fn unpin(&mut self) {
+        self.unsynced.release();
         let was_drawn = |(handle, _): &(Handle, _)| handle.0 < self.drawn;
         assert!(self.pinned.iter().all(was_drawn), "what goes was drawn");
         self.free
@@ -229,8 +252,9 @@ impl Ledger {
         self.steps.iter().filter_map(appended).collect()
     }
 
-    /// The steps since the last call.
+    /// The steps since the last call, to be made durable before [`Self::unpin`].
     pub(super) fn take_steps(&mut self) -> Vec<Step> {
+        self.unsynced.close();
         std::mem::take(&mut self.steps)
     }
 }

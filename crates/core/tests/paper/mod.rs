@@ -32,3 +32,4 @@ mod restart;
 mod room;
 mod trimming;
 mod unreadable;
+mod unsynced;

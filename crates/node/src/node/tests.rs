@@ -16,6 +16,7 @@ use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
 
+mod beside;
 mod notes;
 mod pulse;
 mod scrub_race;
@@ -142,6 +143,8 @@ fn replies_leave_when_the_commit_has_ended() {
     );
     let commit = turn.commit.expect("a record is to be written");
     push(&mut node, 3, Request::Directory);
+    let turn = node.turn(NOW, &mut ()).expect("the disk works");
+    assert!(turn.released.replies.is_empty(), "it reflects the commit");
     assert!(!node.is_ready(), "it waits for the commit");
     let turn = node.committed(commit.run()).expect("it is written");
     assert_eq!(callers(&turn.released.replies), [1, 2]);

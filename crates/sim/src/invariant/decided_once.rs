@@ -21,7 +21,10 @@ impl Invariant for Rule {
     }
 
     fn observe(&mut self, observation: &Observation<'_>, context: &Context<'_>) -> Option<String> {
-        let Observation::CellShown { key, cell, value } = observation else {
+        let Observation::CellShown {
+            key, cell, value, ..
+        } = observation
+        else {
             return None;
         };
         let index = if *cell == SUCCESSOR_CELL {

@@ -63,7 +63,7 @@ impl Invariant for Rule {
     }
 
     fn observe(&mut self, observation: &Observation<'_>, _: &Context<'_>) -> Option<String> {
-        let Observation::SuccessorsShown { at, successors } = observation else {
+        let Observation::SuccessorsShown { at, successors, .. } = observation else {
             return None;
         };
         let fork = successors.iter().find_map(|pointer| self.fork(pointer));

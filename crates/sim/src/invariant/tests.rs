@@ -10,6 +10,8 @@ use areo_core::object::DomainId;
 use areo_core::pointer::{Pointer, Status};
 use areo_core::tag::Writer;
 
+mod unsynced;
+
 const KEY: ConfigurationId = ConfigurationId {
     domain: DomainId(1),
     partition: 0,
@@ -80,7 +82,25 @@ impl Scene {
     fn leads(&self, rule: &mut dyn Invariant, index: u32, pointers: &[Pointer]) -> bool {
         let at = &ConfigurationId { index, ..KEY };
         let successors = &Successors::new(pointers.to_vec()).expect("they are in order");
-        self.tell(rule, &Observation::SuccessorsShown { at, successors })
+        let server = 0;
+        let shown = Observation::SuccessorsShown {
+            server,
+            at,
+            successors,
+        };
+        self.tell(rule, &shown)
+    }
+
+    /// True if a server that shows this decision breaks the rule.
+    fn decides(&self, rule: &mut dyn Invariant, cell: &Bytes, value: &Bytes) -> bool {
+        let (server, key) = (0, KEY);
+        let shown = Observation::CellShown {
+            server,
+            key,
+            cell,
+            value,
+        };
+        self.tell(rule, &shown)
     }
 
     /// True if a server that shows these versions breaks the rule.
@@ -153,9 +173,7 @@ fn a_cell_with_two_values_is_caught() {
     let (scene, mut rule) = (Scene::new(&[]), decided_once::Rule::default());
     let (cell, other) = (Bytes::from_static(b"a"), Bytes::from_static(b"b"));
     let (one, two) = (Bytes::from_static(b"1"), Bytes::from_static(b"2"));
-    let key = KEY;
-    let mut shown =
-        |cell, value| scene.tell(&mut rule, &Observation::CellShown { key, cell, value });
+    let mut shown = |cell, value| scene.decides(&mut rule, cell, value);
     assert!(!shown(&cell, &one) && !shown(&other, &two) && !shown(&cell, &one));
     assert!(shown(&cell, &two));
 }
@@ -174,8 +192,8 @@ fn the_cell_of_an_upload_that_a_register_did_not_choose_may_be_forgotten() {
         let members = vec![areo_core::config::ServerId(1)];
         let c = Configuration::new(Descriptor::new(DomainId(1), members, dap)).unwrap();
         scene.shapes.insert(KEY, c);
-        let (mut rule, cell, key) = (decided_once::Rule::default(), &cell, KEY);
-        let mut shown = |value| scene.tell(&mut rule, &Observation::CellShown { key, cell, value });
+        let mut rule = decided_once::Rule::default();
+        let mut shown = |value| scene.decides(&mut rule, &cell, value);
         assert!(!shown(&commit));
         shown(&abort)
     };

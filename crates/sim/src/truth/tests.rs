@@ -10,7 +10,7 @@ fn a_member_that_abstains_finalizes_nothing() {
         ..Writer::default()
     };
     let (mut truth, tag) = (Truth::default(), Tag::first(writer));
-    truth.marks.insert(0, (tag, Tag::INITIAL));
+    truth.joined.marks.entry(0).or_default().stable = tag;
     assert!(truth.finalizes(0, tag) && !truth.finalizes(1, tag));
     truth.suffer(Harm::LacksHints);
     assert!(truth.finalizes(0, tag));

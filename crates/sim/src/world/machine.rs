@@ -67,8 +67,8 @@ enum Subject {
 /// The object and the version of an access.
 struct About {
     object: ObjectId,
-    /// The version, if it is a put or an adoption.
-    put: Option<Tag>,
+    /// The version, if it is a put, an adoption or a fetch.
+    version: Option<Tag>,
     adopts: bool,
 }
 
@@ -319,14 +319,14 @@ impl World {
                         .borrow_mut()
                         .objects
                         .number(key, name.as_bytes());
-                    let put = match access {
-                        Access::Put { tag, .. } | Access::Keep { tag, .. } | Access::Adopt(tag) => {
-                            Some(*tag)
-                        }
+                    let version = match access {
+                        Access::Put { tag, .. }
+                        | Access::Keep { tag, .. }
+                        | Access::Adopt(tag)
+                        | Access::Fetch { tag, .. } => Some(*tag),
                         Access::Query { .. }
                         | Access::Rank { .. }
                         | Access::Accept(_)
-                        | Access::Fetch { .. }
                         | Access::Fence { .. }
                         | Access::Finalize { .. }
                         | Access::Drop(_) => None,
@@ -348,7 +348,7 @@ impl World {
                     }
                     about.push(About {
                         object,
-                        put,
+                        version,
                         adopts: matches!(access, Access::Adopt(_)),
                     });
                 }
@@ -363,7 +363,7 @@ impl World {
         }
     }
 
-    /// Handles received requests, batch by batch, unless a batch is being written.
+    /// Handles received requests, batch by batch; while a batch is being written, those that need not wait for it.
     fn turn(&self, server: usize) {
         let is_ready = |machine: &Machine| {
             let live = machine.live.as_ref();
@@ -426,12 +426,13 @@ impl World {
                 machine.posted.set();
             }
             let live = machine.live.as_mut().expect("only what is up commits");
-            live.commit = turn.commit;
-            if live.commit.is_none() {
+            let is_to_write = turn.commit.is_some();
+            if is_to_write {
+                live.commit = turn.commit;
+            } else if !live.node.is_committing() {
                 // Nothing to write: at most records that go.
                 machines.truths[server].committed();
             }
-            let is_to_write = live.commit.is_some();
             is_to_write.then_some((machine.life, machines.commit_us))
         };
         if let Some((life, (low, high))) = commit {

@@ -102,12 +102,12 @@ fn in_memory_tombstones_go_at_once() {
         let _ = node.turn(NOW, &mut ()).expect("it is in memory");
     }
     // What the tombstone replaced goes with the next batch.
-    push(&mut node, 1, Request::Directory);
+    push(&mut node, 1, Request::Status);
     let _ = node.turn(NOW, &mut ()).expect("it is in memory");
     let dropped = node.drop_tombstones(root().id(), &[block(1), block(2)]);
     assert_eq!(dropped, [block(1)]);
     for _ in 0..2 {
-        push(&mut node, 1, Request::Directory);
+        push(&mut node, 1, Request::Status);
         let _ = node.turn(NOW, &mut ()).expect("it is in memory");
     }
     assert_eq!(node.keep().elements(), 0);

@@ -4,6 +4,7 @@ use super::{Caller, Machines, Subject};
 use crate::invariant::Observation;
 use crate::truth::ObjectId;
 use crate::world::World;
+use areo_core::config::ConfigurationId;
 use areo_core::message::{Answer, CellReply, Refusal, Reply};
 use areo_core::tag::Tag;
 use bytes::Bytes;
@@ -36,7 +37,11 @@ impl World {
                 ) => {
                     at = Some(*configuration);
                     let at = configuration;
-                    let shown = Observation::SuccessorsShown { at, successors };
+                    let shown = Observation::SuccessorsShown {
+                        server,
+                        at,
+                        successors,
+                    };
                     self.observe(machines, &shown);
                 }
                 (Answer::Held(held), Some(key)) => {
@@ -69,7 +74,11 @@ impl World {
         if let Ok(Reply::Next { successors, .. }) = reply {
             let at = at.as_ref();
             let at = at.expect("what comes next is said of a configuration");
-            let shown = Observation::SuccessorsShown { at, successors };
+            let shown = Observation::SuccessorsShown {
+                server,
+                at,
+                successors,
+            };
             self.observe(machines, &shown);
         }
         // The sequence that the server knows, and what it was sent: one of them was not decided.
@@ -85,7 +94,7 @@ impl World {
             (Subject::Objects(about), Some(Reply::Access(answers))) => {
                 for (about, answer) in about.iter().zip(answers) {
                     let object = about.object;
-                    let observation = match (answer, about.put) {
+                    let observation = match (answer, about.version) {
                         (Answer::Held(held), _) => {
                             self.note_fence(object, held.fence);
                             Observation::Shown {
@@ -98,6 +107,11 @@ impl World {
                             server,
                             object,
                             ranked,
+                        },
+                        (Answer::Fetched(_), Some(tag)) => Observation::Fetched {
+                            server,
+                            object,
+                            tag,
                         },
                         (Answer::Stored, Some(tag)) => Observation::Acknowledged {
                             server,
@@ -112,11 +126,43 @@ impl World {
                     self.show_later(machines, (server, about.object), answers);
                 }
             }
-            (Subject::Cell(key, cell), Some(Reply::Cell(CellReply::Decided(value)))) => {
-                let key = *key;
-                self.observe(machines, &Observation::CellShown { key, cell, value });
+            (Subject::Cell(key, cell), Some(Reply::Cell(reply))) => {
+                self.show_cell(machines, server, (*key, cell), reply);
+            }
+            (_, Some(Reply::Latest(Some(c)))) => {
+                self.observe(machines, &Observation::FinalShown { server, c });
             }
             _ => {}
         }
+    }
+
+    fn show_cell(
+        &self,
+        machines: &Machines,
+        server: usize,
+        (key, cell): (ConfigurationId, &Bytes),
+        reply: &CellReply,
+    ) {
+        let observation = match reply {
+            CellReply::Decided(value) => Observation::CellShown {
+                server,
+                key,
+                cell,
+                value,
+            },
+            CellReply::Promised {
+                accepted: Some((ballot, _)),
+            }
+            | CellReply::Closed {
+                accepted: Some((ballot, _)),
+            } => Observation::AcceptanceShown {
+                server,
+                key,
+                cell,
+                ballot: *ballot,
+            },
+            _ => return,
+        };
+        self.observe(machines, &observation);
     }
 }
