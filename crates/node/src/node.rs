@@ -84,7 +84,7 @@ enum Batch {
     Open,
 }
 
-/// A request that is answered before the batch is durable: refused by the node itself, or [beside](Node::answer) the batch.
+/// A request that is answered before the batch is durable: refused by the node itself, or [beside](Node::answer_beside) the batch.
 type Answered<C> = (C, Result<Reply, Refusal>);
 
 /// A server's state, its records and its inbox.
@@ -92,8 +92,9 @@ pub struct Node<K: Keep, C> {
     shard: Shard<C>,
     keep: K,
     sizes: Sizes,
+    /// Jobs that no turn has looked at.
     inbox: VecDeque<Job<C>>,
-    /// Jobs for the next batch, which came while a commit is being written.
+    /// Jobs that wait for the next batch.
     joining: VecDeque<Job<C>>,
     /// The batch that is being written.
     committing: Option<Batch>,
@@ -158,8 +159,8 @@ impl<K: Keep, C> Node<K, C> {
         self.inbox.push_back(job);
     }
 
-    /// One turn: hands the inbox to the shard, up to the size of a batch, and commits; beside a commit that is being written, it only
-    /// answers what need not wait. To be called while the node [is ready](Node::is_ready).
+    /// One turn: answers what need not wait for a batch, and unless a commit is being written hands the others to the shard, up to the
+    /// size of a batch, and commits. To be called while the node [is ready](Node::is_ready).
     ///
     /// # Errors
     /// [`NodeError`].
@@ -169,29 +170,17 @@ impl<K: Keep, C> Node<K, C> {
         watch: &mut impl Watch<C>,
     ) -> Result<Turn<K, C>, NodeError> {
         assert!(self.is_ready(), "a turn has something to do");
-        if self.is_committing() {
-            return self.turn_beside(now);
+        let mut answered = self.answer_beside(now)?;
+        if self.is_committing() || self.joining.is_empty() {
+            return Ok(Turn::without_batch(answered));
         }
-        let waiting = self.inbox.len();
-        let mut answered: Vec<_> = std::iter::from_fn(|| self.answer(now)).collect();
-        if self.inbox.is_empty() {
-            return Ok(Turn::beside(answered));
-        }
+        let (waiting, beside) = (self.joining.len(), answered.len());
         let owed = self.owed_bytes();
         let mut batch_bytes = owed + self.sizes.slack;
         let mut batch = Batch::Open;
         // However much is owed after a start, every turn takes something.
         while batch_bytes < owed + self.sizes.batch {
-            let owes = self.shard.owed().len();
-            if let Some(answer) = self.answer(now) {
-                answered.push(answer);
-                // What it found damaged is owed by the next batch, which has room for it.
-                if self.shard.owed().len() > owes {
-                    break;
-                }
-                continue;
-            }
-            let Some(mut job) = self.inbox.pop_front() else {
+            let Some(mut job) = self.joining.pop_front() else {
                 break;
             };
             let adopted = self.adopt(&mut job);
@@ -206,9 +195,9 @@ impl<K: Keep, C> Node<K, C> {
             }
             self.hand_over(now, job, (room, bytes), (&mut answered, watch));
         }
-        let taken = waiting - self.inbox.len();
+        let (taken, refused) = (waiting - self.joining.len(), answered.len() - beside);
         assert!(taken > 0, "every turn takes something");
-        assert!(answered.len() <= taken, "a job is answered once");
+        assert!(refused <= taken, "a job is answered once");
         self.commit(batch, answered, watch)
     }
 
@@ -385,7 +374,6 @@ impl<K: Keep, C> Node<K, C> {
         log.finish_commit(committed);
         self.pulse.committed(log.position());
         self.committing = None;
-        self.begin_next();
         Ok(Turn {
             released: self.release(batch),
             commit: None,

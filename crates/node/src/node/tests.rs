@@ -134,7 +134,7 @@ fn refusals(answers: &Answers) -> Vec<Option<Refusal>> {
 fn replies_leave_when_the_commit_has_ended() {
     let mut node = node_on(&MemoryDisk::new());
     push(&mut node, 1, register(2));
-    push(&mut node, 2, Request::Directory);
+    push(&mut node, 2, Request::Status);
     let turn = node.turn(NOW, &mut ()).expect("the disk works");
     assert!(
         turn.released.replies.is_empty(),
@@ -187,7 +187,7 @@ fn put_and_ask(
     let mut answers = Vec::new();
     for caller in objects {
         push(node, caller, put(caller, 256 << 10));
-        push(node, caller, Request::Directory);
+        push(node, caller, Request::Status);
         let turn = node.turn(NOW, &mut ()).expect("it goes on");
         answers.extend(refusals(&turn.released.replies));
         if let Some(commit) = turn.commit {
@@ -444,14 +444,19 @@ fn node_with_damage() -> Node<Records<MemoryDisk>, u32> {
         let commit = turn.commit.expect("a record is to be written");
         let _ = node.committed(commit.run()).expect("it is written");
     }
-    let payload = [7; 1 << 10];
-    for segment in &disk.list().expect("the disk works") {
-        let content = disk.content(segment).expect("it is listed");
+    damage_payloads(&disk, 7);
+    node
+}
+
+/// Flips a bit of the first payload of this byte in each file.
+fn damage_payloads(disk: &MemoryDisk, byte: u8) {
+    let payload = [byte; 1 << 10];
+    for file in &disk.list().expect("the disk works") {
+        let content = disk.content(file).expect("it is listed");
         if let Some(at) = content.windows(payload.len()).position(|it| it == payload) {
-            disk.flip(segment, at, 1);
+            disk.flip(file, at, 1);
         }
     }
-    node
 }
 
 fn upkeep(node: &mut Node<Records<MemoryDisk>, u32>, now: u64, watch: &mut Damaged) {
