@@ -2,15 +2,13 @@
 //! and the other is told (`[X-20 decided-once]`). A removed domain has a last configuration that keeps nothing.
 
 use super::Root;
-use crate::config::{Configuration, InvalidConfiguration, Members};
+use crate::config::{Configuration, InvalidConfiguration};
 use crate::env::Env;
 use crate::error::Unavailable;
 use crate::gather;
 use crate::limits::{self, DIRECTORY_WINDOW};
-use crate::message::Request;
 use crate::object::DomainId;
 use crate::reconfig::ReconfigError;
-use crate::timing;
 use bytes::Bytes;
 use std::fmt;
 use std::sync::Arc;
@@ -271,32 +269,11 @@ impl<E: Env> Root<E> {
         for members in [&found, &last] {
             let _ = removed.announce(members).await;
         }
-        self.announce_to_all(&last).await;
+        self.tell_removal(&last).await;
         // Last, for with this the name is free at every member of the root domain.
         let told = removed.announce(&self.domain.start()).await;
         told.map_err(|unavailable| RemovalError::Domain(unavailable.into()))?;
         Ok(Removal::Removed)
-    }
-
-    /// Makes a removal known to all servers of the cluster, once: any of them may hold state of a configuration that was to be kept. One that is
-    /// away keeps what it holds.
-    async fn announce_to_all(&self, last: &Arc<Configuration>) {
-        let Ok(servers) = self.servers().await else {
-            return;
-        };
-        let id = last.id();
-        let latest = Request::Latest {
-            domain: id.domain,
-            partition: id.partition,
-            known: Some(last.clone()),
-        };
-        let others = servers.into_values().filter(|it| !it.is_forgotten());
-        let to: Members = others.map(|record| record.id).collect();
-        if to.is_empty() {
-            return;
-        }
-        let patience = Some(timing::HOLDINGS_PATIENCE);
-        drop(gather::survey_for(&self.domain.client.env, &to, latest, patience).await);
     }
 }
 

@@ -7,7 +7,7 @@ use crate::consensus::mailbox::PostedChanges;
 use crate::dsm::Domain;
 use crate::env::Env;
 use crate::error::Unavailable;
-use crate::gather::{Fold, Servers};
+use crate::gather::{self, Fold, Servers};
 use crate::message::{Reply, Request};
 use crate::reconfig::ares;
 use crate::reconfig::change::Change;
@@ -17,6 +17,7 @@ use crate::reconfig::transfer::Progress;
 use crate::reconfig::walk::{self, GraphNode};
 use crate::reconfig::{LeaveOff, ReconfigError, ReconfigOutcome, Reconfigurer};
 use crate::tag::Writer;
+use crate::timing::HOLDINGS_PATIENCE;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -182,23 +183,34 @@ impl<E: Env> Root<E> {
     /// Lets every server know where the root domain is, for clients that ask it first. Waits for most of them: one that is down
     /// hears of it when it registers again.
     async fn tell_servers(&self) {
-        if let Ok(servers) = self.servers().await {
-            let others = servers.into_values().filter(|it| !it.is_forgotten());
-            let servers: Members = others.map(|record| record.id).collect();
-            if servers.is_empty() {
-                return;
-            }
-            let known = &self.domain.known;
-            let id = known.id();
-            let latest = Request::Latest {
-                domain: id.domain,
-                partition: id.partition,
-                known: Some(known.clone()),
-            };
+        if let Some((servers, latest)) = self.latest_for_all(&self.domain.known).await {
             let fold = |(): &mut (), _from: usize, _reply: Reply| Fold::Count;
             let tally = Servers::new(servers.len(), servers.len() / 2 + 1, latest, (), fold);
             // Best effort.
             let _ = self.domain.client.env.gather(&servers, tally).await;
         }
+    }
+
+    /// Lets every server know that a domain was removed, for each may hold state of a configuration that was to be kept. Each hears of it
+    /// once: one that is away keeps what it holds.
+    pub(super) async fn tell_removal(&self, last: &Arc<Configuration>) {
+        if let Some((servers, latest)) = self.latest_for_all(last).await {
+            let (env, patience) = (&self.domain.client.env, Some(HOLDINGS_PATIENCE));
+            drop(gather::survey_for(env, &servers, latest, patience).await);
+        }
+    }
+
+    /// All servers that clients may call, and the request that lets them know the last configuration of its domain. `None`: no server is known.
+    async fn latest_for_all(&self, known: &Arc<Configuration>) -> Option<(Members, Request)> {
+        let others = self.servers().await.ok()?.into_values();
+        let others = others.filter(|it| !it.is_forgotten());
+        let servers: Members = others.map(|record| record.id).collect();
+        let id = known.id();
+        let latest = Request::Latest {
+            domain: id.domain,
+            partition: id.partition,
+            known: Some(known.clone()),
+        };
+        (!servers.is_empty()).then_some((servers, latest))
     }
 }
