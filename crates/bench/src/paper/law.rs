@@ -172,6 +172,11 @@ mod tests {
             laws[0]
         };
         assert_eq!([2, 3, 4, 5].map(ares), [false, true, true, false]);
+        let cas = |read| {
+            let (write, read) = (cost(5, 0, 0, 0), cost(read, 0, 0, 0));
+            held(Algorithm::Ares, DapKind::Cas, Extras::Plain, write, read)[0]
+        };
+        assert_eq!([3, 4, 5, 6].map(cas), [false, true, true, false]);
         let abd = of(DapKind::Abd, Extras::Collecting);
         assert_eq!(abd, [true, true, false], "whole values are sent");
         let read = |rounds, received| cost(rounds, 0, received, 10);

@@ -135,7 +135,8 @@ impl Variant {
 
     /// True if a quiet read has no call for its write-back when all members have shown the version, so that it takes a round less.
     pub(super) fn writes_back_where_it_lacks(self) -> bool {
-        self.extras == Extras::Plain && matches!(self.dap, DapKind::Abd | DapKind::Ec)
+        let is_plain = self.extras == Extras::Plain;
+        is_plain && (self.finalizes() || matches!(self.dap, DapKind::Abd | DapKind::Ec))
     }
 
     /// Rounds of a write, and the most of a read of what the reader wrote, when no other client is at work (`docs/spec` 7.5). `element`:
