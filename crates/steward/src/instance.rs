@@ -280,12 +280,9 @@ impl<C: Cluster> Instance<C> {
                 None => return Ok(None),
             }
         }
-        let domains = match change.domains.len() {
-            1 => "1 domain".to_owned(),
-            count => format!("{count} domains"),
-        };
-        let with = &change.with;
-        Ok(Some(format!("{domains}: {with} has all of their objects")))
+        let domains: Vec<&str> = intent.domains().collect();
+        let (with, domains) = (&change.with, domains.join(", "));
+        Ok(Some(format!("{with} has all objects of {domains}")))
     }
 
     /// The result of this work, during which the lease is kept. `None`: it was lost, and another instance goes on.
