@@ -18,7 +18,7 @@
 //! | `recovery` | how it comes back from its records |
 //! | `registry` | the servers it knows |
 //! | `standing` | how it is, and what it says of itself |
-//! | `unsynced` | what of it is not durable yet |
+//! | `unsynced` | the parts of it that are not durable yet |
 
 mod access;
 pub(crate) mod adoption;

@@ -140,9 +140,9 @@ impl Server {
         }
     }
 
-    /// Drops state that the configuration need not keep: everything if a later configuration of its domain is final
-    /// and that is remembered for the whole domain, or if the domain was removed; its state if its own pointer is final
-    /// (`[A-11 drop-when-final]`).
+    /// Drops state that the configuration need not keep (`[A-11 drop-when-final]`). Everything goes if a later configuration of its domain is final,
+    /// unless the configuration's options keep superseded state and the domain was not removed. Otherwise its state goes if its own pointer
+    /// is final.
     pub(super) fn collect(&mut self, key: ConfigurationId) {
         let Some(state) = self.states.get_mut(&key) else {
             return;
