@@ -54,11 +54,6 @@ const CRATES: &[Crate] = &[
         ],
     ),
     layer("areo-s3", &["areo-client"]),
-    Crate {
-        name: "areo-steward",
-        ours: &[],
-        others: Some(&["serde", "thiserror", "toml"]),
-    },
     layer("areo-console", &["areo-client"]),
     layer(
         "areo-bench",
@@ -86,6 +81,11 @@ const CRATES: &[Crate] = &[
             "areo-check",
         ],
     ),
+    Crate {
+        name: "areo-steward",
+        ours: &[],
+        others: Some(&["serde", "thiserror", "toml"]),
+    },
     layer(
         "areo-server",
         &[
