@@ -2,6 +2,7 @@
 
 mod autopilot;
 mod cluster;
+mod console;
 mod global;
 mod large;
 mod many;
@@ -9,6 +10,7 @@ mod trace;
 
 pub(crate) use autopilot::{Autopilot, AutopilotVerb, LevelWord};
 pub(crate) use cluster::{Cluster, Status};
+pub(crate) use console::Console;
 pub(crate) use large::{ByteRange, Repair, Sweep};
 pub(crate) use many::{Backup, Cp, Restore};
 
@@ -174,7 +176,7 @@ pub(crate) enum Command {
     /// List changes of CAs, tokens and keys, and who made them
     #[command(subcommand, arg_required_else_help = true, hide = true)]
     Audit(Audit),
-    /// Show servers, domains, what fails; also: cluster, autopilot
+    /// Show servers, domains, faults; also: cluster, autopilot, console
     Status(Status),
     /// Finalize an upgrade of all servers
     // The screen has room for one line about the cluster: that of `status` names it.
@@ -182,6 +184,8 @@ pub(crate) enum Command {
     Cluster(Cluster),
     #[command(hide = true)]
     Autopilot(Autopilot),
+    #[command(hide = true)]
+    Console(Console),
     /// Show the steps of an operation, and their times
     ///
     /// A trace leads from the client through the servers to their disks.

@@ -4,6 +4,7 @@ mod archive;
 mod autopilot;
 mod backup;
 mod cluster;
+mod console;
 mod cp;
 mod domain;
 mod file;
@@ -21,6 +22,7 @@ mod stat;
 mod statistics;
 mod status;
 mod sweep;
+mod tls;
 pub(crate) mod trace;
 mod trust;
 mod up;
@@ -107,6 +109,7 @@ fn perform(session: &Session, command: Command, recorder: &Recorder) -> Outcome 
         Command::Up(args) => up::run(session, args),
         Command::Server(args) => server::run(session, *args, recorder.clone()),
         Command::S3(args) => s3::run(session, &args, recorder),
+        Command::Console(args) => console::run(session, &args),
         Command::Put(args) => put::run(session, &args),
         Command::Get(args) => get::run(session, &args),
         Command::Ls(args) => ls::run(session, &args),

@@ -48,6 +48,12 @@ pub(crate) const KEYS: &[&str] = &[
     "server.cert",
     "server.cert-key",
     "server.durability",
+    "console.listen",
+    "console.name",
+    "console.cert",
+    "console.cert-key",
+    "console.tls",
+    "console.session",
     "s3.listen",
     "s3.region",
     "s3.domain-name",
@@ -233,6 +239,20 @@ impl Settings {
             _ => Err(format!("'{text}' is neither true nor false")),
         })?;
         Ok(on.unwrap_or(false))
+    }
+
+    /// The values of an option, or of its setting, where commas separate them.
+    ///
+    /// # Errors
+    /// The setting is no text.
+    pub(crate) fn list(&self, values: &[String], key: &'static str) -> Outcome<Vec<String>> {
+        let values = (!values.is_empty()).then(|| values.join(","));
+        let values = self.get(values, key, text)?.unwrap_or_default();
+        let values = values.split(',').map(str::trim);
+        Ok(values
+            .filter(|value| !value.is_empty())
+            .map(str::to_owned)
+            .collect())
     }
 }
 

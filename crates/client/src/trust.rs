@@ -12,7 +12,6 @@ use areo_trust::authority::PublicKey;
 use areo_trust::grant::Grants;
 use areo_trust::host::Hosts;
 use areo_trust::id::TokenId;
-use areo_trust::key::AccessKey;
 use areo_trust::protocol::{
     Ask, GatewayCertificate, KeyRow, Page, TokenRow, TrustAnswer, TrustRefusal,
 };
@@ -22,7 +21,7 @@ use areo_trust::signing::SigningScope;
 use areo_trust::token::JoinToken;
 
 pub use areo_trust::id::KeyId;
-pub use areo_trust::key::{ANONYMOUS, ANONYMOUS_NAME};
+pub use areo_trust::key::{ANONYMOUS, ANONYMOUS_NAME, AccessKey};
 pub use areo_trust::protocol::RefusalKind;
 pub use areo_trust::secret::Secret;
 

@@ -54,7 +54,10 @@ const CRATES: &[Crate] = &[
         ],
     ),
     layer("areo-s3", &["areo-client"]),
-    layer("areo-console", &["areo-client"]),
+    layer(
+        "areo-console",
+        &["areo-client", "areo-steward", "areo-telemetry"],
+    ),
     layer(
         "areo-bench",
         &[

@@ -1,9 +1,9 @@
 //! `areo s3`: a gateway for clients of S3, in the foreground.
 
 mod admin;
-mod tls;
 
 use super::server::{certificate, make_files_private, stop_with_supervisor};
+use super::tls::{self, Encryption};
 use crate::args::{self, DapWord, LogWord};
 use crate::config::{self, Settings};
 use crate::exit::{Failure, Outcome, plain};
@@ -21,7 +21,6 @@ use areo_server::StopSignals;
 use areo_telemetry::Recorder;
 use areo_trust::host::Hosts;
 use std::sync::Arc;
-use tls::Encryption;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
@@ -140,7 +139,7 @@ async fn until_stopped(session: &Session, plan: Plan, admin: &Admin) -> Outcome 
 /// The names for a certificate of the cluster's CA. `None`: another one is shown, or none.
 fn cluster_hosts(settings: &Settings, args: &args::S3, listen: &str) -> Outcome<Option<Hosts>> {
     let is_wanted = settings.switch(args.tls, "s3.tls")?;
-    let names = list(settings, &args.tls_name, "s3.tls-name")?;
+    let names = settings.list(&args.tls_name, "s3.tls-name")?;
     if !is_wanted {
         return match names.is_empty() {
             true => Ok(None),
@@ -149,19 +148,8 @@ fn cluster_hosts(settings: &Settings, args: &args::S3, listen: &str) -> Outcome<
             )),
         };
     }
-    let domains = list(settings, &args.domain_name, "s3.domain-name")?;
-    tls::hosts(&names, &domains, listen).map(Some)
-}
-
-/// The values of an option, or of its setting, where commas separate them.
-fn list(settings: &Settings, values: &[String], key: &'static str) -> Outcome<Vec<String>> {
-    let values = (!values.is_empty()).then(|| values.join(","));
-    let values = settings.get(values, key, config::text)?.unwrap_or_default();
-    let values = values.split(',').map(str::trim);
-    Ok(values
-        .filter(|value| !value.is_empty())
-        .map(str::to_owned)
-        .collect())
+    let domains = settings.list(&args.domain_name, "s3.domain-name")?;
+    tls::hosts(&names, &domains, listen, "--tls-name").map(Some)
 }
 
 fn options(settings: &Settings, args: &args::S3) -> Outcome<GatewayOptions> {
@@ -170,7 +158,7 @@ fn options(settings: &Settings, args: &args::S3) -> Outcome<GatewayOptions> {
     let kind = settings.get(args.default_dap, "s3.default-dap", config::word::<DapWord>)?;
     let k = settings.get(args.default_k, "s3.default-k", config::number)?;
     let every = settings.get(args.lifecycle_every, "s3.lifecycle-every", parse_timeout)?;
-    let domains = list(settings, &args.domain_name, "s3.domain-name")?;
+    let domains = settings.list(&args.domain_name, "s3.domain-name")?;
     Ok(GatewayOptions {
         region: region.unwrap_or(usual.region),
         addressing: Addressing { domains },

@@ -1,6 +1,6 @@
-//! TLS of a gateway: by a certificate in files, or by one of the cluster's CA, which is renewed while the gateway runs.
+//! TLS of a gateway or a console: by a certificate in files, or by one of the cluster's CA, which is renewed while the process runs.
 //!
-//! The key of a certificate of the cluster's CA is made for it, and is in memory alone: a gateway that starts again has another one.
+//! The key of a certificate of the cluster's CA is made for it, and is in memory alone: a process that starts again has another one.
 
 use crate::cmd::trust;
 use crate::exit::{Code, Failure, Outcome};
@@ -87,11 +87,16 @@ impl ResolvesServerCert for Shown {
     }
 }
 
-/// The names in a certificate: those that are given, domains with all names below them, and the host to listen on.
+/// The names in a certificate: those that are given by this option, domains with all names below them, and the host to listen on.
 ///
 /// # Errors
 /// One is no name, or there are none.
-pub(super) fn hosts(names: &[String], domains: &[String], listen: &str) -> Outcome<Hosts> {
+pub(super) fn hosts(
+    names: &[String],
+    domains: &[String],
+    listen: &str,
+    option: &str,
+) -> Outcome<Hosts> {
     let refused = |error: areo_trust::host::HostError| Failure::usage(error.to_string());
     let below = domains.iter().map(|domain| format!("*.{domain}"));
     let given = names.iter().chain(domains).cloned().chain(below);
@@ -111,7 +116,7 @@ pub(super) fn hosts(names: &[String], domains: &[String], listen: &str) -> Outco
     }
     if hosts.is_empty() {
         return Err(Failure::usage(format!(
-            "{listen} is every address of this machine: say by which names clients reach the gateway, as in --tls-name gate.example,10.0.0.1"
+            "{listen} is every address of this machine: say by which names it is reached, as in {option} gate.example,10.0.0.1"
         )));
     }
     Hosts::new(hosts).map_err(refused)
@@ -157,7 +162,7 @@ where
             }
             Err(failure) => {
                 let reason = failure.message;
-                tracing::warn!(%reason, "the certificate of the gateway is not renewed yet");
+                tracing::warn!(%reason, "the certificate for callers is not renewed yet");
                 pause
             }
         };
@@ -222,7 +227,7 @@ mod tests {
             ),
             (&["a"], &["b.c"], "10.0.0.1:1", "*.b.c, a, b.c, 10.0.0.1"),
         ] {
-            let hosts = hosts(&texts(names), &texts(domains), listen).unwrap();
+            let hosts = hosts(&texts(names), &texts(domains), listen, "--tls-name").unwrap();
             assert_eq!(hosts.to_string(), expected, "{listen}");
         }
         for (names, listen, word) in [
@@ -239,7 +244,7 @@ mod tests {
     fn certified() -> Arc<CertifiedKey> {
         let authority = Authority::create(1, 1_800_000_000).unwrap();
         let key = ServerKey::create().unwrap();
-        let hosts = hosts(&[], &[], "127.0.0.1:7480").unwrap();
+        let hosts = hosts(&[], &[], "127.0.0.1:7480", "--tls-name").unwrap();
         let certificate = authority.issue_to_gateway(&hosts, &key.public(), 1_800_000_000);
         let private = PrivatePkcs8KeyDer::from(key.private().expose().to_vec());
         let signing = ring::sign::any_supported_type(&PrivateKeyDer::Pkcs8(private));

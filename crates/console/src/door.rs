@@ -1,0 +1,333 @@
+//! The door: one-time URLs, access keys, and the sessions that they open.
+//!
+//! A session is 16 random bytes in a cookie that scripts cannot read and other sites do not send. It ends by age, without use, by *sign out*, and with
+//! the process.
+
+use crate::trouble::Trouble;
+use crate::{Console, html};
+use areo_client::trust::AccessKey;
+use areo_client::{Access, Client, ConnectOptions};
+use axum::extract::{FromRequestParts, RawForm, RawQuery, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::get;
+use axum::{Router, http};
+use maud::html;
+use serde::Deserialize;
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+use subtle::ConstantTimeEq;
+use tokio::sync::Notify;
+
+/// The path of the door.
+pub(crate) const LOGIN: &str = "/login";
+/// The time for which a one-time URL counts.
+pub const ONCE_LIFE: Duration = Duration::from_mins(10);
+/// Sessions at a time. Each has a client: the one that was not used for longest makes room.
+const SESSIONS: usize = 64;
+
+/// All sessions, and the one-time URL that was printed last.
+pub(crate) struct Door {
+    life: Duration,
+    once: Mutex<Option<(String, Instant)>>,
+    sessions: Mutex<HashMap<String, Arc<Session>>>,
+    /// A one-time URL has been used.
+    pub(crate) opened: Notify,
+}
+
+/// One browser that is let in.
+pub(crate) struct Session {
+    /// Asks the servers, by the key of the session.
+    pub(crate) client: Client,
+    /// The id of its key; none of a session of the console's own client.
+    pub(crate) key: Option<String>,
+    /// The token that each form of this session carries: a page of another site does not know it.
+    pub(crate) form_token: String,
+    begun: Instant,
+    used: Mutex<Instant>,
+}
+
+impl Session {
+    fn is_over(&self, life: Duration) -> bool {
+        let idle = locked(&self.used).elapsed();
+        self.begun.elapsed() >= life || idle >= life / 4
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("no holder of the lock panics")
+}
+
+/// 16 random bytes as hexadecimal digits.
+fn random() -> String {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).expect("the operating system has random bytes");
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("a text takes all letters");
+        text
+    })
+}
+
+/// True if the texts are equal, in a time that does not tell where they differ.
+pub(crate) fn equal(a: &str, b: &str) -> bool {
+    a.as_bytes().ct_eq(b.as_bytes()).into()
+}
+
+impl Door {
+    pub(crate) fn new(life: Duration) -> Door {
+        Door {
+            life,
+            once: Mutex::default(),
+            sessions: Mutex::default(),
+            opened: Notify::new(),
+        }
+    }
+
+    /// A new one-time token, in place of the one before it.
+    pub(crate) fn once(&self) -> String {
+        let token = random();
+        *locked(&self.once) = Some((token.clone(), Instant::now()));
+        token
+    }
+
+    /// Takes a one-time token, which counts no more then.
+    fn take_once(&self, given: &str) -> bool {
+        let mut once = locked(&self.once);
+        let counts =
+            |(token, made): &(String, Instant)| equal(token, given) && made.elapsed() < ONCE_LIFE;
+        let is_taken = once.as_ref().is_some_and(counts);
+        if is_taken {
+            *once = None;
+            self.opened.notify_one();
+        }
+        is_taken
+    }
+
+    /// Opens a session; the value of its cookie.
+    fn open(&self, client: Client, key: Option<String>) -> String {
+        let (id, now) = (random(), Instant::now());
+        let session = Session {
+            client,
+            key,
+            form_token: random(),
+            begun: now,
+            used: Mutex::new(now),
+        };
+        let mut sessions = locked(&self.sessions);
+        sessions.retain(|_, session| !session.is_over(self.life));
+        if sessions.len() >= SESSIONS {
+            let oldest = sessions.iter().min_by_key(|(_, it)| *locked(&it.used));
+            let oldest = oldest.map(|(id, _)| id.clone());
+            oldest.and_then(|id| sessions.remove(&id));
+        }
+        sessions.insert(id.clone(), Arc::new(session));
+        id
+    }
+
+    fn find(&self, id: &str) -> Option<Arc<Session>> {
+        let mut sessions = locked(&self.sessions);
+        let session = sessions.get(id)?;
+        if session.is_over(self.life) {
+            sessions.remove(id);
+            return None;
+        }
+        *locked(&session.used) = Instant::now();
+        Some(Arc::clone(session))
+    }
+
+    fn close(&self, id: &str) {
+        locked(&self.sessions).remove(id);
+    }
+}
+
+/// A request within a session.
+#[derive(Clone)]
+pub(crate) struct Visit {
+    pub(crate) console: Console,
+    pub(crate) session: Arc<Session>,
+}
+
+impl Visit {
+    /// The client of the session.
+    pub(crate) fn client(&self) -> &Client {
+        &self.session.client
+    }
+
+    /// True while the session goes on.
+    pub(crate) fn goes_on(&self) -> bool {
+        !self.session.is_over(self.console.0.door.life)
+    }
+}
+
+impl FromRequestParts<Console> for Visit {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, console: &Console) -> Result<Visit, Response> {
+        let id = cookie(&parts.headers, &console.cookie_name());
+        if let Some(session) = id.and_then(|id| console.0.door.find(&id)) {
+            let console = console.clone();
+            return Ok(Visit { console, session });
+        }
+        let path = parts.uri.path();
+        let sentence = "there is no session, or it has ended";
+        let trouble = Trouble::new(StatusCode::UNAUTHORIZED, sentence);
+        if path.ends_with(".json") {
+            return Err(trouble.json());
+        }
+        if parts.method != http::Method::GET || path.ends_with("/live") {
+            return Err(trouble.into_response());
+        }
+        let next = html::query(&[(
+            "next",
+            parts.uri.path_and_query().map_or("/", |it| it.as_str()),
+        )]);
+        Err(Redirect::to(&format!("{LOGIN}{next}")).into_response())
+    }
+}
+
+/// The value of the cookie of this name.
+fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
+    let lines = headers.get_all(header::COOKIE).iter();
+    let lines = lines.filter_map(|line| line.to_str().ok());
+    let mut pairs = lines.flat_map(|line| line.split(';')).map(str::trim);
+    pairs.find_map(|pair| {
+        let (found, value) = pair.split_once('=')?;
+        (found == name).then(|| value.to_owned())
+    })
+}
+
+impl Console {
+    fn cookie_name(&self) -> String {
+        format!("areo-console-{}", self.0.options.port)
+    }
+
+    /// The header that sets the cookie, or with an age of 0 forgets it.
+    fn set_cookie(&self, id: &str, age: Duration) -> HeaderValue {
+        let secure = if self.0.options.is_encrypted {
+            "; Secure"
+        } else {
+            ""
+        };
+        let (name, age) = (self.cookie_name(), age.as_secs());
+        let line = format!("{name}={id}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{secure}");
+        HeaderValue::from_str(&line).expect("digits and letters are a header")
+    }
+
+    /// Lets a browser in, and sends it on.
+    fn let_in(&self, client: Client, key: Option<String>, next: Option<&str>) -> Response {
+        let id = self.0.door.open(client, key);
+        let cookie = self.set_cookie(&id, self.0.options.session_life);
+        // A path of this console alone: "//" would be another host.
+        let is_here =
+            |next: &&str| next.starts_with('/') && !next.starts_with("//") && !next.contains('\\');
+        let next = next.filter(is_here).unwrap_or("/");
+        let page = html! {
+            h1 { "Signed in" }
+            p { a href=(next) { "Go on to the console" } }
+        };
+        // The browser sends a cookie of SameSite=Strict only with a request that begins here: a redirect would still be of the site with the link.
+        let refresh = format!("0; url={next}");
+        let refresh =
+            HeaderValue::from_str(&refresh).unwrap_or(HeaderValue::from_static("0; url=/"));
+        let headers = [(header::SET_COOKIE, cookie), (header::REFRESH, refresh)];
+        (headers, html::document("Signed in", None, &page)).into_response()
+    }
+}
+
+#[derive(Default, Deserialize)]
+struct Knock {
+    once: Option<String>,
+    next: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Key {
+    key: String,
+    next: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Leaving {
+    token: String,
+}
+
+pub(crate) fn router() -> Router<Console> {
+    Router::new()
+        .route(LOGIN, get(knock).post(sign_in))
+        .route("/logout", axum::routing::post(sign_out))
+}
+
+async fn knock(State(console): State<Console>, RawQuery(query): RawQuery) -> Response {
+    let knock = serde_html_form::from_str::<Knock>(query.as_deref().unwrap_or_default());
+    let Knock { once, next } = knock.unwrap_or_default();
+    let next = next.as_deref();
+    match once {
+        Some(once) if console.0.door.take_once(&once) => {
+            console.let_in(console.0.client.clone(), None, next)
+        }
+        Some(_) => {
+            let sentence = "this URL was used already, or is older than 10 minutes: the console prints another one where it runs";
+            form(StatusCode::UNAUTHORIZED, Some(sentence), next)
+        }
+        None => form(StatusCode::OK, None, next),
+    }
+}
+
+/// The form for an access key.
+fn form(status: StatusCode, sentence: Option<&str>, next: Option<&str>) -> Response {
+    let page = html! {
+        h1 { "Open the console" }
+        @if let Some(sentence) = sentence { p.trouble role="alert" { (sentence) } }
+        p { "Use the URL that " code { "areo console" } " printed, or an access key. The console may do what the grants of the key allow." }
+        form method="post" action=(LOGIN) {
+            @if let Some(next) = next { input type="hidden" name="next" value=(next); }
+            label for="key" { "Access key" }
+            input id="key" name="key" type="password" autocomplete="off" required placeholder="areokey1.…";
+            button { "Sign in" }
+        }
+    };
+    (status, html::document("Open the console", None, &page)).into_response()
+}
+
+async fn sign_in(State(console): State<Console>, RawForm(bytes): RawForm) -> Response {
+    let Ok(given) = serde_html_form::from_bytes::<Key>(&bytes) else {
+        return form(StatusCode::BAD_REQUEST, Some("the form has no key"), None);
+    };
+    let next = given.next.as_deref();
+    let key = match AccessKey::parse(&given.key) {
+        Ok(key) => key,
+        Err(error) => return form(StatusCode::BAD_REQUEST, Some(&error.to_string()), next),
+    };
+    let id = key.id.to_string();
+    let options = ConnectOptions {
+        access: Some(Access::Key(key)),
+        ..console.0.options.connect.clone()
+    };
+    match Client::connect(options).await {
+        Ok(client) => console.let_in(client, Some(id), next),
+        Err(error) => {
+            let trouble = Trouble::from(error);
+            form(trouble.status, Some(&trouble.sentence), next)
+        }
+    }
+}
+
+async fn sign_out(
+    State(console): State<Console>,
+    visit: Visit,
+    headers: HeaderMap,
+    RawForm(bytes): RawForm,
+) -> Response {
+    let leaving = serde_html_form::from_bytes::<Leaving>(&bytes);
+    if !leaving.is_ok_and(|it| equal(&it.token, &visit.session.form_token)) {
+        return crate::action::forged().into_response();
+    }
+    if let Some(id) = cookie(&headers, &console.cookie_name()) {
+        console.0.door.close(&id);
+    }
+    let cookie = console.set_cookie("", Duration::ZERO);
+    ([(header::SET_COOKIE, cookie)], Redirect::to(LOGIN)).into_response()
+}
