@@ -106,10 +106,10 @@ async fn announce(out: Output, console: &Console, origin: &str) -> Outcome {
         } else {
             out.line(&url)?;
         }
-        // It opens one browser. Where it was used, the next one is for another browser.
+        // It opens one browser. Where it was used, the next one is for another browser; a log gets no line for one that is too old.
         tokio::select! {
             () = console.opened() => {}
-            () = tokio::time::sleep(ONCE_LIFE) => {}
+            () = tokio::time::sleep(ONCE_LIFE), if out.terminal => {}
         }
     }
 }
