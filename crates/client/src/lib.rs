@@ -79,7 +79,7 @@ pub use choice::{Change, CreateDomainError, DomainOptions, InvalidChoice};
 pub use client::Client;
 pub use cluster::{
     ClusterId, ClusterStatus, ClusterSummary, ConfigurationGraph, ConfigurationInfo, DomainHealth,
-    DomainInfo, DomainWithoutRoom, Edge, Health, InvalidClusterId, Member, ROOT_DOMAIN,
+    DomainInfo, DomainWithoutRoom, Edge, Health, InvalidClusterId, Member, Problem, ROOT_DOMAIN,
     SequenceEntry, ServerHealth, ServerInfo, ServerStatus, show_domain, show_lack_of_room,
 };
 pub use connect::{Access, Attempt, ConnectError, ConnectOptions, DEFAULT_TIMEOUT};
