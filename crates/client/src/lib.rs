@@ -46,6 +46,7 @@ pub mod experimental;
 pub mod file;
 #[cfg(feature = "files")]
 pub mod fuzzing;
+pub mod journal;
 mod metrics;
 mod object;
 mod operation;

@@ -54,7 +54,10 @@ const CRATES: &[Crate] = &[
         ],
     ),
     layer("areo-s3", &["areo-client"]),
-    layer("areo-console", &["areo-client"]),
+    layer(
+        "areo-console",
+        &["areo-steward", "areo-telemetry", "areo-client"],
+    ),
     layer(
         "areo-bench",
         &[
@@ -81,11 +84,6 @@ const CRATES: &[Crate] = &[
             "areo-check",
         ],
     ),
-    Crate {
-        name: "areo-steward",
-        ours: &[],
-        others: Some(&["serde", "thiserror", "toml"]),
-    },
     layer(
         "areo-server",
         &[
@@ -100,7 +98,15 @@ const CRATES: &[Crate] = &[
         ],
     ),
     layer("areo-telemetry", &[]),
-    layer("areo-client", &["areo-net", "areo-trust", "areo-core"]),
+    layer(
+        "areo-client",
+        &["areo-steward", "areo-net", "areo-trust", "areo-core"],
+    ),
+    Crate {
+        name: "areo-steward",
+        ours: &[],
+        others: Some(&["serde", "thiserror", "toml"]),
+    },
     layer("areo-net", &["areo-wire", "areo-trust", "areo-core"]),
     Crate {
         name: "areo-node",
