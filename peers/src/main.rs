@@ -12,11 +12,11 @@ use areo::exit::{Failure, Outcome};
 use areo::output::Output;
 use areo::program::{self, WatchMode};
 use areo::session::{self, Session};
-use areo::{admin, progress, watch};
+use areo::{progress, watch};
 use areo_bench::peers::{self, Options, Stage, Watch};
 use areo_bench::target::Answer;
 use areo_lab::shared::{create, write};
-use areo_telemetry::{Recorder, SpanRecord, view};
+use areo_telemetry::{Recorder, SpanRecord, admin, view};
 use args::Cli;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -111,6 +111,8 @@ fn announce(out: Output, options: &Options, servers: u8) {
 fn remembered(admin: String, since: u64) -> Answer<'static, Vec<SpanRecord>, String> {
     Box::pin(async move {
         let lines = admin::get(&admin, &format!("/traces/since/{since}"), PATIENCE).await;
-        lines.map(|lines| watch::parse(&lines))
+        lines
+            .map(|lines| watch::parse(&lines))
+            .map_err(|error| error.to_string())
     })
 }

@@ -3,6 +3,8 @@
 use areo_client::cluster_file::ClusterFileError;
 use std::fmt;
 
+pub use areo_telemetry::admin::plain;
+
 /// Exit codes, the same for every command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -111,14 +113,6 @@ impl From<ClusterFileError> for Failure {
     }
 }
 
-/// An error of the operating system without its number, which says nothing to a reader.
-pub fn plain(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    let end = text.find(" (os error").unwrap_or(text.len());
-    let (first, rest) = text[..end].split_at(text.chars().next().map_or(0, char::len_utf8));
-    format!("{}{rest}", first.to_lowercase())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,12 +144,5 @@ mod tests {
         let both = Failure::together(vec![missing, away]).unwrap();
         assert_eq!(both.code, Code::NotFound);
         assert_eq!(both.message, "there is no 'a'; no quorum");
-    }
-
-    #[test]
-    fn errors_of_the_system_lose_their_number() {
-        let missing = std::fs::File::open("/nonexistent/file").unwrap_err();
-        assert_eq!(plain(&missing), "no such file or directory");
-        assert_eq!(plain(&std::io::Error::other("Ärger")), "ärger");
     }
 }

@@ -2,7 +2,6 @@
 //! `areo_server`. A library only so that fuzz targets reach what a person types, and that the laboratory's program prints,
 //! parses and ends as this one does; other programs use `areo_client`.
 
-pub mod admin;
 pub mod args;
 mod cmd;
 mod config;

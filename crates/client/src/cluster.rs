@@ -12,9 +12,13 @@ use std::fmt;
 use std::str::FromStr;
 
 mod domain_health;
+mod problems;
+mod redundancy;
 mod room;
 mod status;
+mod versions;
 
+pub use problems::Problem;
 pub use room::{DomainWithoutRoom, ROOT_DOMAIN, show_domain, show_lack_of_room};
 pub use status::{ClusterStatus, ClusterSummary, DomainHealth, Health, ServerHealth, ServerStatus};
 

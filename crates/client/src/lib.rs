@@ -46,6 +46,7 @@ pub mod experimental;
 pub mod file;
 #[cfg(feature = "files")]
 pub mod fuzzing;
+pub mod journal;
 mod metrics;
 mod object;
 mod operation;
@@ -79,7 +80,7 @@ pub use choice::{Change, CreateDomainError, DomainOptions, InvalidChoice};
 pub use client::Client;
 pub use cluster::{
     ClusterId, ClusterStatus, ClusterSummary, ConfigurationGraph, ConfigurationInfo, DomainHealth,
-    DomainInfo, DomainWithoutRoom, Edge, Health, InvalidClusterId, Member, ROOT_DOMAIN,
+    DomainInfo, DomainWithoutRoom, Edge, Health, InvalidClusterId, Member, Problem, ROOT_DOMAIN,
     SequenceEntry, ServerHealth, ServerInfo, ServerStatus, show_domain, show_lack_of_room,
 };
 pub use connect::{Access, Attempt, ConnectError, ConnectOptions, DEFAULT_TIMEOUT};

@@ -18,9 +18,9 @@ use std::task::Poll;
 #[allow(async_fn_in_trait, reason = "an instance runs on one thread")]
 pub trait Cluster {
     /// The reason why something failed, as a sentence.
-    type Error: fmt::Display + From<InvalidStep>;
+    type Error: fmt::Display + From<InvalidStep> + From<<Self::Store as JournalStore>::Error>;
     /// The journal of the cluster.
-    type Store: JournalStore<Error = Self::Error>;
+    type Store: JournalStore;
     /// A change of one domain that takes a server out of it.
     type Departure;
 

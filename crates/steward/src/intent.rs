@@ -247,19 +247,6 @@ impl Intent {
         }
     }
 
-    /// The state in which the change is tried again at once, as an operator asks. It stays begun. `None`: it has not failed.
-    pub fn retried(&self, now_ms: u64) -> Option<State> {
-        let State::Failed { step, error, .. } = &self.state else {
-            return None;
-        };
-        Some(State::Failed {
-            step: step.clone(),
-            error: error.clone(),
-            tries: 0,
-            next_ms: Some(now_ms),
-        })
-    }
-
     /// Tries that have failed since an operator last had it tried again.
     pub fn tries(&self) -> u32 {
         let states = self
@@ -412,19 +399,6 @@ pub(crate) mod tests {
             seen.push((tries, next_ms));
         }
         assert_eq!(seen, [(1, Some(61_000)), (2, Some(121_000)), (3, None)]);
-        // An operator has it tried again.
-        assert_eq!(proposed(2).retried(2000), None);
-        let again = intent.retried(2000).unwrap();
-        intent.advance(again, 2000).unwrap();
-        assert_eq!(intent.tries(), 0);
-        assert!(intent.state.is_begun(), "a domain may be half changed");
-        assert!(matches!(
-            intent.state,
-            State::Failed {
-                next_ms: Some(2000),
-                ..
-            }
-        ));
     }
 
     #[test]

@@ -24,6 +24,7 @@
 //! | [`guard`] | reasons not to carry an intent out, judged again when it is about to be |
 //! | [`instance`] | one look at a cluster after the other, and the work that follows from it; the cluster is a trait |
 //! | [`intent`] | an intent: its reasons, its change, its state |
+//! | [`request`] | what an operator asks of an intent |
 //! | [`journal`] | the intents of the cluster, the pause switch, and the lease of the one instance that acts |
 //!
 //! # Whose view counts
@@ -41,6 +42,7 @@ pub mod instance;
 pub mod intent;
 pub mod journal;
 pub mod records;
+pub mod request;
 pub mod rule;
 pub mod rules;
 pub mod signal;

@@ -10,7 +10,9 @@
 //! ```
 //!
 //! [`waterfall`] draws a trace for a terminal, [`view`] for a browser, [`summary`] adds many up, [`compare`] sets two side by side.
+//! [`admin`] asks a server for its traces and metrics.
 
+pub mod admin;
 pub mod compare;
 pub mod export;
 mod ids;

@@ -56,7 +56,7 @@ const CRATES: &[Crate] = &[
     layer("areo-s3", &["areo-client"]),
     layer(
         "areo-console",
-        &["areo-client", "areo-steward", "areo-telemetry"],
+        &["areo-steward", "areo-telemetry", "areo-client"],
     ),
     layer(
         "areo-bench",
@@ -84,11 +84,6 @@ const CRATES: &[Crate] = &[
             "areo-check",
         ],
     ),
-    Crate {
-        name: "areo-steward",
-        ours: &[],
-        others: Some(&["serde", "thiserror", "toml"]),
-    },
     layer(
         "areo-server",
         &[
@@ -103,7 +98,15 @@ const CRATES: &[Crate] = &[
         ],
     ),
     layer("areo-telemetry", &[]),
-    layer("areo-client", &["areo-net", "areo-trust", "areo-core"]),
+    layer(
+        "areo-client",
+        &["areo-steward", "areo-net", "areo-trust", "areo-core"],
+    ),
+    Crate {
+        name: "areo-steward",
+        ours: &[],
+        others: Some(&["serde", "thiserror", "toml"]),
+    },
     layer("areo-net", &["areo-wire", "areo-trust", "areo-core"]),
     Crate {
         name: "areo-node",

@@ -94,6 +94,10 @@ const CLIENT_MODULES: &[(&str, &[&str])] = &[
     ("blocking", &[]),
     ("fuzzing", &["file"]),
     (
+        "journal",
+        &["client", "choice", "domain", "error", "object"],
+    ),
+    (
         "client",
         &[
             "trust", "choice", "reconfig", "domain", "session", "connect", "cluster", "error",

@@ -3,15 +3,11 @@
 mod instance;
 mod observe;
 mod show;
-mod store;
 
 use crate::args::{Autopilot, AutopilotVerb};
 use crate::exit::{Code, Failure, Outcome};
-use crate::session::{self, Session};
-use areo_steward::instance::JournalStore;
-use areo_steward::intent::Intent;
-use std::time::{SystemTime, UNIX_EPOCH};
-use store::Store;
+use crate::session::{self, Session, creation_failure, failure};
+use areo_client::journal::{JournalError, JournalObjects, RequestError};
 
 pub(super) fn run(session: &Session, args: &Autopilot) -> Outcome {
     match &args.verb {
@@ -22,7 +18,7 @@ pub(super) fn run(session: &Session, args: &Autopilot) -> Outcome {
 
 async fn perform(session: &Session, verb: &AutopilotVerb) -> Outcome {
     let client = session.connect().await?;
-    let store = Store::find(&client).await?;
+    let store = JournalObjects::find(&client).await?;
     match (verb, store) {
         (AutopilotVerb::Status, store) => show::status(session.out, store).await?,
         (AutopilotVerb::Journal, store) => show::journal(session.out, store).await?,
@@ -34,11 +30,11 @@ async fn perform(session: &Session, verb: &AutopilotVerb) -> Outcome {
             store.pause(!off).await?;
             show::paused(session.out, !off)?;
         }
-        (AutopilotVerb::Approve { number }, Some(store)) => {
-            change(session, store, *number, approve).await?;
+        (AutopilotVerb::Approve { number }, Some(mut store)) => {
+            show::intents(session.out, &[store.approve(*number).await?])?;
         }
-        (AutopilotVerb::Retry { number }, Some(store)) => {
-            change(session, store, *number, retry).await?;
+        (AutopilotVerb::Retry { number }, Some(mut store)) => {
+            show::intents(session.out, &[store.retry(*number).await?])?;
         }
     }
     client.close().await;
@@ -50,63 +46,23 @@ fn never_ran() -> Failure {
     Failure::new(Code::NotFound, sentence)
 }
 
-/// The time that intents carry, in milliseconds since 1970.
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| {
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-    })
-}
-
-/// Changes an intent on the version that was read, again if an instance was faster.
-async fn change(
-    session: &Session,
-    mut store: Store,
-    number: u64,
-    edit: fn(&mut Intent) -> Result<(), String>,
-) -> Outcome {
-    loop {
-        let journal = store.read().await?;
-        let Some(mut intent) = journal.intents.into_iter().find(|it| it.number == number) else {
-            let sentence =
-                format!("there is no intent {number}: `areo autopilot journal` lists them");
-            return Err(Failure::new(Code::NotFound, sentence));
-        };
-        edit(&mut intent).map_err(|why| Failure::new(Code::Precondition, why))?;
-        if store.write(&intent).await? {
-            return show::intents(session.out, &[intent]);
+impl From<JournalError> for Failure {
+    fn from(error: JournalError) -> Failure {
+        match error {
+            JournalError::Operation { error } => failure(error),
+            JournalError::Creation { error } => creation_failure(error),
+            error @ JournalError::Unreadable { .. } => Failure::other(error.to_string()),
         }
     }
 }
 
-fn approve(intent: &mut Intent) -> Result<(), String> {
-    if intent.change.is_none() {
-        let remedy = &intent.remedy;
-        return Err(format!(
-            "intent {} is advice, which is not carried out: {remedy}",
-            intent.number
-        ));
+impl From<RequestError> for Failure {
+    fn from(error: RequestError) -> Failure {
+        let code = match error {
+            RequestError::NoIntent { .. } => Code::NotFound,
+            RequestError::Refused { .. } => Code::Precondition,
+            RequestError::Journal { error } => return error.into(),
+        };
+        Failure::new(code, error.to_string())
     }
-    if intent.state.is_final() {
-        return Err(format!(
-            "intent {} is {} already",
-            intent.number,
-            intent.state.word()
-        ));
-    }
-    intent.approved = true;
-    Ok(())
-}
-
-fn retry(intent: &mut Intent) -> Result<(), String> {
-    let Some(next) = intent.retried(now_ms()) else {
-        return Err(format!(
-            "intent {} is {}: only one that failed is tried again",
-            intent.number,
-            intent.state.word()
-        ));
-    };
-    intent
-        .advance(next, now_ms())
-        .map_err(|error| error.to_string())
 }

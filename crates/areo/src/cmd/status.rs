@@ -2,7 +2,6 @@
 
 mod problems;
 mod ready;
-mod versions;
 
 use super::{domain, sweep};
 use crate::args;
@@ -79,15 +78,15 @@ async fn look(out: Output, client: &Client, first: Duration) -> ClusterStatus {
     if silent.is_empty() {
         return status;
     }
-    for outage in problems::outages(&status) {
-        out.note(&outage);
+    for outage in status.problems().iter().filter(|it| it.is_outage) {
+        out.note(&outage.text);
     }
     out.note(&format!("waiting for {}", silent.join(", ")));
     client.status().await
 }
 
 fn print(out: Output, status: &ClusterStatus) -> Outcome {
-    problems::print(out, &problems::all(status))?;
+    problems::print(out, &status.problems())?;
     print_cluster(out, status)?;
     if out.json {
         let mut servers = status.servers.iter();
@@ -132,8 +131,8 @@ fn print_domains(out: Output, status: &ClusterStatus) -> Outcome {
         let more = [
             format!("{} of {}", health.serving, it.configuration.shape.n()),
             health.objects.map_or("-".into(), |it| it.to_string()),
-            redundancy_of(&health),
-            verified(&health),
+            health.show_redundancy(),
+            health.show_verified(),
         ];
         domain::row(it).into_iter().chain(more).collect()
     };
@@ -148,35 +147,6 @@ fn print_domains(out: Output, status: &ClusterStatus) -> Outcome {
     ];
     let rows: Vec<Vec<String>> = domains.iter().map(row).collect();
     out.short_table(&columns, &short, &rows)
-}
-
-/// Describes the redundancy of a domain: whether every server holds its element of every object, and the age of that
-/// finding; or the servers that a restart of objects waits for.
-fn redundancy_of(health: &DomainHealth) -> String {
-    if !health.waits_for.is_empty() {
-        let servers = health.waits_for.join(", ");
-        return format!("waits for {servers} to restart counters of objects");
-    }
-    let missing: u64 = health.missing.values().sum();
-    if missing > 0 {
-        let servers = health.missing.iter();
-        let servers: Vec<_> = servers.map(|(name, it)| format!("{name} {it}")).collect();
-        return format!("{missing} missing: {}", servers.join(", "));
-    }
-    match health.proven_seconds {
-        Some(seconds) if health.objects.is_some() => {
-            format!("whole as of {} ago", show_age(seconds))
-        }
-        _ => format!("not known of {}", health.not_proven.join(", ")),
-    }
-}
-
-/// The longest time since a verification of a record.
-fn verified(health: &DomainHealth) -> String {
-    let seconds = health.unscrubbed_seconds;
-    seconds.map_or("-".into(), |seconds| {
-        format!("within {}", show_age(seconds))
-    })
 }
 
 fn print_cluster(out: Output, status: &ClusterStatus) -> Outcome {
@@ -226,9 +196,9 @@ fn for_people(status: &ClusterStatus, cluster: &ClusterSummary) -> Vec<String> {
             show_size(cluster.element_bytes),
             show_size(cluster.stored_bytes)
         ),
-        redundancy(&status.servers, cluster.lacking, cluster.proven_seconds),
+        status.show_redundancy(),
     ];
-    lines.extend(versions::sentence(status));
+    lines.extend(status.show_upgrade());
     if let Some(seconds) = cluster.pending_seconds {
         let age = show_age(seconds);
         lines.extend([
@@ -237,29 +207,6 @@ fn for_people(status: &ClusterStatus, cluster: &ClusterSummary) -> Vec<String> {
         ]);
     }
     lines
-}
-
-/// The number of missing elements, and the age of that news.
-fn redundancy(servers: &[ServerHealth], lacking: u64, proven_seconds: Option<u64>) -> String {
-    let is_unproven = |it: &&ServerHealth| {
-        it.domains != Some(0) && it.status.answered().is_none_or(|it| it.proven_ms.is_none())
-    };
-    let unproven = servers.iter().filter(is_unproven);
-    let unproven: Vec<&str> = unproven.map(|it| it.server.name.as_str()).collect();
-    match (lacking, proven_seconds) {
-        (0, Some(seconds)) => format!(
-            "every server held its part of every object as of {} ago",
-            show_age(seconds)
-        ),
-        (0, None) => format!(
-            "not known yet to hold their part of every object: {}",
-            unproven.join(", ")
-        ),
-        (lacking, _) => format!(
-            "{} missing: `areo repair ls` names the objects",
-            show_count(lacking, "element")
-        ),
-    }
 }
 
 /// The head of a table has no word that is a state: a script that counts lines with `serving` counts servers.
@@ -331,7 +278,6 @@ fn row(people: bool, health: &ServerHealth) -> Vec<String> {
 mod tests {
     use super::*;
     use areo_client::{Health, ServerId, ServerInfo, ServerStatus};
-    use std::collections::BTreeMap;
 
     fn health(status: Health) -> ServerHealth {
         ServerHealth {
@@ -384,83 +330,6 @@ mod tests {
         assert_eq!(
             row(true, &down),
             "s1 127.0.0.1:7400 connection refused 3 - - - - - - - 2 0.1.0"
-        );
-    }
-
-    #[test]
-    fn redundancy_is_proven_or_said_to_be_unknown() {
-        let server = |proven_ms, lacking| {
-            health(Health::Answered(ServerStatus {
-                proven_ms,
-                lacking,
-                ..ServerStatus::default()
-            }))
-        };
-        let said = |servers: &[ServerHealth]| {
-            let proven = servers
-                .iter()
-                .map(|it| it.status.answered().unwrap().proven_ms);
-            let oldest = proven.collect::<Option<Vec<u64>>>();
-            let lacking = servers
-                .iter()
-                .map(|it| it.status.answered().unwrap().lacking);
-            redundancy(
-                servers,
-                lacking.sum(),
-                oldest
-                    .and_then(|all| all.into_iter().max())
-                    .map(|ms| ms / 1000),
-            )
-        };
-        assert_eq!(
-            said(&[server(Some(5000), 0), server(Some(300_000), 0)]),
-            "every server held its part of every object as of 5 min ago"
-        );
-        assert_eq!(
-            said(&[server(Some(5000), 0), server(None, 0)]),
-            "not known yet to hold their part of every object: s1"
-        );
-        assert_eq!(
-            said(&[server(Some(5000), 3), server(None, 0)]),
-            "3 elements missing: `areo repair ls` names the objects"
-        );
-    }
-
-    #[test]
-    fn a_domain_is_said_to_be_whole_only_if_that_is_known() {
-        let mut health = DomainHealth {
-            serving: 4,
-            serves: true,
-            writes: false,
-            full: vec!["s2".into()],
-            objects: Some(12_034),
-            missing: BTreeMap::new(),
-            not_proven: Vec::new(),
-            proven_seconds: Some(3 * 3600),
-            unscrubbed_seconds: None,
-            waits_for: Vec::new(),
-        };
-        assert_eq!(redundancy_of(&health), "whole as of 3 h ago");
-        assert_eq!(verified(&health), "-");
-        health.unscrubbed_seconds = Some(300);
-        assert_eq!(verified(&health), "within 5 min");
-        health.proven_seconds = None;
-        health.not_proven = vec!["s1".into(), "s4".into()];
-        assert_eq!(redundancy_of(&health), "not known of s1, s4");
-        health.missing = [("s2", 4), ("s4", 3)].map(|(s, it)| (s.into(), it)).into();
-        assert_eq!(redundancy_of(&health), "7 missing: s2 4, s4 3");
-        assert_eq!(
-            serde_json::to_value(&health).unwrap(),
-            serde_json::json!({
-                "serving": 4, "serves": true, "writes": false, "full": ["s2"],
-                "objects": 12034, "missing": {"s2": 4, "s4": 3}, "not_proven": ["s1", "s4"],
-                "proven_seconds": null, "unscrubbed_seconds": 300, "waits_for": [],
-            })
-        );
-        health.waits_for = vec!["s4".into()];
-        assert_eq!(
-            redundancy_of(&health),
-            "waits for s4 to restart counters of objects"
         );
     }
 

@@ -2,7 +2,6 @@
 
 mod compared;
 
-use crate::admin;
 use crate::args::{self, Which};
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::{self, Column, Output, say, visible};
@@ -10,6 +9,7 @@ use crate::progress;
 use crate::session::{self, Session, failure};
 use crate::watch;
 use areo_client::ServerInfo;
+use areo_telemetry::admin;
 use areo_telemetry::summary::{Row, Share, summarize};
 use areo_telemetry::view::{self, DomainNames};
 use areo_telemetry::waterfall::{draw, duration};

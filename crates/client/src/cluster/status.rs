@@ -123,7 +123,7 @@ impl ClusterStatus {
             stored_bytes: self.stored_bytes(),
             tombstones: self.answered().map(|status| status.tombstones).sum(),
             pending_seconds: self.oldest_pending().map(|age| age.as_secs()),
-            lacking: self.answered().map(|status| status.lacking).sum(),
+            lacking: self.lacking(),
             proven_seconds: self.proven().map(|age| age.as_secs()),
         }
     }
@@ -185,6 +185,11 @@ impl ClusterStatus {
     /// Servers that answer and serve.
     pub fn serving(&self) -> usize {
         self.answered().filter(|status| status.serving).count()
+    }
+
+    /// Elements that servers lack, as far as those know that answered.
+    pub(super) fn lacking(&self) -> u64 {
+        self.answered().map(|status| status.lacking).sum()
     }
 
     /// Bytes of all elements on the servers that answered: fragments and copies of values, without the overhead of

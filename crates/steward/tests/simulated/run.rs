@@ -324,10 +324,8 @@ impl Run {
         for domain in &mut world.domains {
             domain.operator_ms = None;
         }
-        for (number, (_, intent)) in world.intents.clone() {
-            if let Some(next) = intent.retried(now_ms) {
-                let mut intent = intent.clone();
-                intent.advance(next, now_ms).unwrap();
+        for (number, (_, mut intent)) in world.intents.clone() {
+            if intent.retry(now_ms).is_ok() {
                 let version = world.version();
                 world.intents.insert(number, (version, intent));
             }

@@ -1,13 +1,13 @@
 //! An instance of the autopilot as a process: reaches the cluster by a client, until it is interrupted.
 
-use super::store::Store;
-use super::{now_ms, observe, show};
+use super::{observe, show};
 use crate::args::{Autopilot, LevelWord};
 use crate::cmd::reconfig::reconfig_failure;
 use crate::exit::{Code, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::session::{self, Session, failure};
+use areo_client::journal::{JournalObjects, now_ms};
 use areo_client::units::show_count;
 use areo_client::{BelowRedundancy, Client, Departure, Error, ROOT_DOMAIN, Successor};
 use areo_steward::guard::Level;
@@ -114,7 +114,7 @@ impl From<InvalidStep> for Failure {
 
 impl Cluster for Reached<'_> {
     type Error = Failure;
-    type Store = Store;
+    type Store = JournalObjects;
     type Departure = Departure;
 
     fn now_ms(&self) -> u64 {
@@ -130,8 +130,8 @@ impl Cluster for Reached<'_> {
         observe::sample(self.client, LOOK).await
     }
 
-    async fn open(&self) -> Outcome<Store> {
-        Store::open(self.client).await
+    async fn open(&self) -> Outcome<JournalObjects> {
+        Ok(JournalObjects::open(self.client).await?)
     }
 
     async fn begin(&self, change: &Change) -> Outcome<Vec<Departure>> {

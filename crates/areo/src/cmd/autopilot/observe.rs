@@ -1,11 +1,11 @@
 //! One look at a cluster: the status of its servers and domains, and the views that servers have of each other.
 
-use crate::admin;
 use crate::exit::Outcome;
 use crate::session::failure;
 use areo_client::{Client, ClusterStatus, DomainInfo, ROOT_DOMAIN, ServerHealth};
 use areo_steward::records::{DomainRecord, Observer};
 use areo_steward::signal::{Sample, ServerSample, ViewSample};
+use areo_telemetry::admin;
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -106,37 +106,19 @@ fn share(member: &ServerHealth, objects: u64) -> Option<u64> {
 
 fn parse(metrics: &str) -> Shown {
     let mut shown = Shown::default();
-    for line in metrics.lines() {
-        let Some((series, value)) = line.rsplit_once(' ') else {
-            continue;
-        };
-        if series == "areo_store_corrupted_elements_total" {
-            shown.corrupted = value.parse().ok();
-        }
-        if let Some(labels) = series.strip_prefix("areo_server_peers{")
-            && value != "0"
-            && let (Some(server), Some(state)) = (label(labels, "server"), label(labels, "state"))
-        {
-            shown.peers.insert(server, state == "connected");
+    for sample in admin::samples(metrics) {
+        match sample.name {
+            "areo_store_corrupted_elements_total" => shown.corrupted = sample.value.parse().ok(),
+            "areo_server_peers" if sample.value != "0" => {
+                if let (Some(server), Some(state)) = (sample.label("server"), sample.label("state"))
+                {
+                    shown.peers.insert(server, state == "connected");
+                }
+            }
+            _ => {}
         }
     }
     shown
-}
-
-/// The value of this label, without its escapes.
-fn label(labels: &str, name: &str) -> Option<String> {
-    let (_, rest) = labels.split_once(&format!("{name}=\""))?;
-    let (mut value, mut letters) = (String::new(), rest.chars());
-    loop {
-        match letters.next()? {
-            '"' => return Some(value),
-            '\\' => match letters.next()? {
-                'n' => value.push('\n'),
-                escaped => value.push(escaped),
-            },
-            letter => value.push(letter),
-        }
-    }
 }
 
 #[cfg(test)]

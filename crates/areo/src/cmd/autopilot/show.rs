@@ -1,10 +1,10 @@
 //! Printing intents: as a table, as sentences, as JSON.
 
-use super::store::Store;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::{Column, Output};
 use crate::session::failure;
 use areo_client::Client;
+use areo_client::journal::JournalObjects;
 use areo_steward::instance::JournalStore;
 use areo_steward::intent::{Intent, State};
 use areo_steward::journal::Journal;
@@ -22,7 +22,7 @@ struct StatusReport<'a> {
     open: usize,
 }
 
-async fn read(store: Option<Store>) -> Outcome<(Option<Store>, Journal)> {
+async fn read(store: Option<JournalObjects>) -> Outcome<(Option<JournalObjects>, Journal)> {
     match store {
         None => Ok((None, Journal::default())),
         Some(mut store) => {
@@ -33,10 +33,10 @@ async fn read(store: Option<Store>) -> Outcome<(Option<Store>, Journal)> {
 }
 
 /// Prints whether it is paused, which instance acts, and what is open.
-pub(super) async fn status(out: Output, store: Option<Store>) -> Outcome {
+pub(super) async fn status(out: Output, store: Option<JournalObjects>) -> Outcome {
     let (store, journal) = read(store).await?;
     let open: Vec<Intent> = journal.open().cloned().collect();
-    let lease = store.as_ref().and_then(Store::lease);
+    let lease = store.as_ref().and_then(JournalObjects::lease);
     if out.json {
         out.object(&StatusReport {
             began: store.is_some(),
@@ -57,7 +57,7 @@ pub(super) async fn status(out: Output, store: Option<Store>) -> Outcome {
 }
 
 /// Prints all intents, finished ones too.
-pub(super) async fn journal(out: Output, store: Option<Store>) -> Outcome {
+pub(super) async fn journal(out: Output, store: Option<JournalObjects>) -> Outcome {
     let (_, journal) = read(store).await?;
     intents(out, &journal.intents)
 }
@@ -110,7 +110,7 @@ pub(super) fn intents(out: Output, intents: &[Intent]) -> Outcome {
 pub(super) async fn explain(
     out: Output,
     client: &Client,
-    store: Option<Store>,
+    store: Option<JournalObjects>,
     subject: &str,
 ) -> Outcome {
     let (_, journal) = read(store).await?;

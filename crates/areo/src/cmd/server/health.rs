@@ -1,11 +1,11 @@
 //! `areo server health`: whether a server serves, as its admin port tells a container engine.
 
 use super::{DEFAULT_LISTEN, default_admin};
-use crate::admin;
 use crate::args::{HealthOf, HealthQuestion};
 use crate::config;
 use crate::exit::{Code, Failure, Outcome};
 use crate::session::{self, Session};
+use areo_telemetry::admin;
 use serde::Serialize;
 
 /// The output with `--json`.

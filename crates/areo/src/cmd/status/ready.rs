@@ -1,6 +1,5 @@
 //! Waits until a cluster is ready.
 
-use super::problems;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::visible;
 use crate::progress;
@@ -98,9 +97,9 @@ pub(super) fn missing(status: &ClusterStatus, domain: &str) -> Option<Failure> {
         })
     });
     missing.or_else(|| {
-        let mut full = problems::no_room(status, &status.all_domains()).into_iter();
-        let sentence = full.next()?;
-        Some(Failure::new(Code::Unavailable, sentence))
+        // Quorums serve, so that only want of room is left.
+        let outage = status.problems().into_iter().find(|it| it.is_outage)?;
+        Some(Failure::new(Code::Unavailable, outage.text))
     })
 }
 
@@ -121,4 +120,83 @@ fn no_quorum(status: &ClusterStatus, domain: &DomainInfo) -> Option<Failure> {
         c.index
     );
     Some(Failure::new(Code::Unavailable, sentence))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cmd::domain::tests::domain;
+    use areo_client::{
+        ClusterId, Dap, Health, ROOT_DOMAIN, ServerHealth, ServerId, ServerInfo, ServerStatus,
+    };
+
+    /// Three servers that serve, and a domain on them; the disks of these are full.
+    fn cluster(full: &[u128]) -> ClusterStatus {
+        let server = |number: u128| ServerHealth {
+            server: ServerInfo {
+                id: ServerId(number),
+                name: format!("s{number}"),
+                address: format!("127.0.0.1:{}", 7399 + number),
+                admin: String::new(),
+                incarnation: 1,
+                leaving: false,
+                version: "0.1.0".into(),
+                level: 0,
+            },
+            status: Health::Answered(ServerStatus {
+                serving: true,
+                full: full.contains(&number),
+                ..ServerStatus::default()
+            }),
+            domains: None,
+        };
+        ClusterStatus {
+            cluster: ClusterId(1),
+            root: domain(ROOT_DOMAIN, Dap::Abd, 3),
+            root_warning: None,
+            level: 0,
+            required_level: 0,
+            servers: (1..=3).map(server).collect(),
+            domains: Ok(vec![domain("default", Dap::Ec { k: 1 }, 3)]),
+        }
+    }
+
+    #[test]
+    fn a_key_that_may_not_see_servers_is_no_outage() {
+        let mut status = cluster(&[]);
+        let reason = "not authorised: key 00000000000000ab lacks the grant 'status'";
+        for server in &mut status.servers {
+            let reason = reason.into();
+            server.status = Health::Unreachable { reason };
+        }
+        let missing = missing(&status, "default").expect("nothing was seen");
+        assert_eq!((missing.code as u8, missing.message.as_str()), (6, reason));
+    }
+
+    #[test]
+    fn a_cluster_is_ready_where_quorums_have_room() {
+        assert_eq!(missing(&cluster(&[]), "default"), None);
+        assert_eq!(missing(&cluster(&[2]), "default"), None);
+        let full = missing(&cluster(&[2, 3]), "default").expect("writes fail");
+        assert_eq!(
+            (full.code as u8, full.message.as_str()),
+            (
+                5,
+                "s2, s3: disk full, writes of the root domain and 'default' fail"
+            )
+        );
+        let mut stopped = cluster(&[2, 3]);
+        for server in &mut stopped.servers[1..] {
+            let reason = "connection refused".into();
+            server.status = Health::Unreachable { reason };
+        }
+        let stopped = missing(&stopped, "default").expect("no quorum serves");
+        assert_eq!(
+            (stopped.code as u8, stopped.message.as_str()),
+            (
+                5,
+                "1 of 2 needed servers of the root domain (configuration 0) serve"
+            )
+        );
+    }
 }

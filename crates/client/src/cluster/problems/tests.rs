@@ -1,35 +1,44 @@
-use super::super::ready;
 use super::*;
-use crate::cmd::domain::tests::domain;
-use areo_client::{ClusterId, Dap, Health, ServerHealth, ServerInfo, ServerStatus};
+use crate::cluster::tests::names;
+use crate::cluster::{Names, ServerInfo};
+use crate::{ClusterId, Dap, Health, ServerStatus};
+use areo_core::config::{Configuration, Descriptor, ServerId};
+use areo_core::object::DomainId;
+
+/// The directory of servers s1 to sN.
+fn directory(n: u128) -> Names {
+    let called: Vec<String> = (1..=n).map(|number| format!("s{number}")).collect();
+    let called: Vec<&str> = called.iter().map(String::as_str).collect();
+    names(&called)
+}
+
+/// A domain on servers s1 to sN, of which no change is pending.
+fn domain(name: &str, dap: Dap, n: u128) -> DomainInfo {
+    let members = (1..=n).map(ServerId).collect();
+    let c = Configuration::new(Descriptor::new(DomainId(7), members, dap)).unwrap();
+    DomainInfo {
+        pending: Some(Vec::new()),
+        ..directory(n).domain(name, &c)
+    }
+}
 
 /// Servers s1 to sN; of these the ones serve, and the others are full.
-pub(in super::super) fn cluster(
+pub(in crate::cluster) fn cluster(
     n: u128,
     serving: &[u128],
     full: &[u128],
     domains: Vec<DomainInfo>,
 ) -> ClusterStatus {
-    let server = |number: u128| {
+    let health = |server: ServerInfo| {
+        let number = server.id.0;
         let status = ServerStatus {
             serving: true,
             full: full.contains(&number),
             ..ServerStatus::default()
         };
-        let refused = Health::Unreachable {
-            reason: "connection refused".into(),
-        };
+        let refused = Health::unreachable(Some("connection refused".into()));
         ServerHealth {
-            server: ServerInfo {
-                id: areo_client::ServerId(number),
-                name: format!("s{number}"),
-                address: format!("127.0.0.1:{}", 7399 + number),
-                admin: String::new(),
-                incarnation: 1,
-                leaving: false,
-                version: "0.1.0".into(),
-                level: 0,
-            },
+            server,
             status: match serving.contains(&number) {
                 true => Health::Answered(status),
                 false => refused,
@@ -43,13 +52,13 @@ pub(in super::super) fn cluster(
         root_warning: None,
         level: 0,
         required_level: 0,
-        servers: (1..=n).map(server).collect(),
+        servers: directory(n).sorted().into_iter().map(health).collect(),
         domains: Ok(domains),
     }
 }
 
 fn texts(status: &ClusterStatus, is_outage: bool) -> Vec<String> {
-    let all = all(status).into_iter();
+    let all = status.problems().into_iter();
     let all = all.filter(|it| it.is_outage == is_outage);
     all.map(|it| it.text).collect()
 }
@@ -59,23 +68,10 @@ fn default(k: u8, n: u128) -> Vec<DomainInfo> {
 }
 
 #[test]
-fn a_key_that_may_not_see_servers_is_no_outage() {
-    let mut status = cluster(3, &[], &[], default(1, 3));
-    let reason = "not authorised: key 00000000000000ab lacks the grant 'status'";
-    for server in &mut status.servers {
-        let reason = reason.into();
-        server.status = Health::Unreachable { reason };
-    }
-    let missing = ready::missing(&status, "default").expect("nothing was seen");
-    assert_eq!((missing.code as u8, missing.message.as_str()), (6, reason));
-}
-
-#[test]
 fn a_domain_without_a_quorum_is_an_outage() {
     let none: [String; 0] = [];
     let whole = cluster(5, &[1, 2, 3, 4, 5], &[], default(3, 5));
-    assert_eq!(all(&whole), []);
-    assert!(ready::missing(&whole, "default").is_none());
+    assert_eq!(whole.problems(), []);
     let risky = cluster(5, &[1, 2, 3, 4], &[], default(3, 5));
     assert_eq!(texts(&risky, true), none);
     assert_eq!(
@@ -106,14 +102,8 @@ fn full_disks_fail_writes_where_a_quorum_lacks_room() {
     let sentence = "s2, s3: disk full, writes of the root domain and 'default' fail";
     assert_eq!(texts(&full, true), [sentence]);
     assert_eq!(full.summary().without_room, [ROOT_DOMAIN, "default"]);
-    let missing = ready::missing(&full, "default").expect("writes fail");
-    assert_eq!(
-        (missing.code as u8, missing.message.as_str()),
-        (5, sentence)
-    );
     let roomy = cluster(3, &[1, 2, 3], &[2], default(1, 3));
     assert_eq!(texts(&roomy, false), ["s2: disk full"]);
-    assert!(ready::missing(&roomy, "default").is_none());
 }
 
 #[test]
@@ -132,19 +122,4 @@ fn a_domain_without_spare_servers_says_so() {
         texts(&two, false),
         ["'default' tolerates no crash: it needs all of s1, s2"]
     );
-}
-
-#[test]
-fn sentences_for_people_fit_80_columns() {
-    let text = "the root domain is on one server and tolerates no crash: start 2 more servers (`areo server --join`), and it grows to 3 by itself";
-    let lines = folded(text);
-    assert!(
-        lines.len() > 1 && lines.iter().all(|it| it.chars().count() <= COLUMNS),
-        "{lines:?}"
-    );
-    let words: Vec<&str> = lines.iter().map(|it| it.trim_start()).collect();
-    assert_eq!(words.join(" "), text);
-    assert_eq!(folded("short"), ["short"]);
-    let long = "x".repeat(90);
-    assert_eq!(folded(&format!("{long} y")), [long, "  y".into()]);
 }
