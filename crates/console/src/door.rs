@@ -7,7 +7,7 @@ use crate::trouble::Trouble;
 use crate::{Console, html};
 use areo_client::trust::AccessKey;
 use areo_client::{Access, Client, ConnectOptions};
-use axum::extract::{FromRequestParts, RawForm, RawQuery, State};
+use axum::extract::{FromRequest, FromRequestParts, RawForm, RawQuery, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -21,11 +21,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use subtle::ConstantTimeEq;
 use tokio::sync::Notify;
+use tokio::time::timeout;
 
 /// The path of the door.
 pub(crate) const LOGIN: &str = "/login";
 /// The time for which a one-time URL counts.
 pub const ONCE_LIFE: Duration = Duration::from_mins(10);
+/// The longest time for the form of a stranger to arrive.
+const FORM_PATIENCE: Duration = Duration::from_secs(10);
 /// Sessions at a time. Each has a client: the one that was not used for longest makes room.
 const SESSIONS: usize = 64;
 
@@ -188,6 +191,12 @@ impl FromRequestParts<Console> for Visit {
     }
 }
 
+/// True for a path of this console. "//" begins another host, and browsers read "\\" as "/" and pass over tabs and line feeds.
+fn is_here(next: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'\\';
+    next.starts_with('/') && !next.starts_with("//") && next.bytes().all(is_plain)
+}
+
 /// The value of the cookie of this name.
 fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
     let lines = headers.get_all(header::COOKIE).iter();
@@ -220,10 +229,7 @@ impl Console {
     fn let_in(&self, client: Client, key: Option<String>, next: Option<&str>) -> Response {
         let id = self.0.door.open(client, key);
         let cookie = self.set_cookie(&id, self.0.options.session_life);
-        // A path of this console alone: "//" would be another host.
-        let is_here =
-            |next: &&str| next.starts_with('/') && !next.starts_with("//") && !next.contains('\\');
-        let next = next.filter(is_here).unwrap_or("/");
+        let next = next.filter(|next| is_here(next)).unwrap_or("/");
         let page = html! {
             h1 { "Signed in" }
             p { a href=(next) { "Go on to the console" } }
@@ -292,8 +298,14 @@ fn form(status: StatusCode, sentence: Option<&str>, next: Option<&str>) -> Respo
     (status, html::document("Open the console", None, &page)).into_response()
 }
 
-async fn sign_in(State(console): State<Console>, RawForm(bytes): RawForm) -> Response {
-    let Ok(given) = serde_html_form::from_bytes::<Key>(&bytes) else {
+async fn sign_in(State(console): State<Console>, request: Request) -> Response {
+    // A stranger has no session, and must not hold a connection for longer.
+    let reading = timeout(FORM_PATIENCE, RawForm::from_request(request, &console));
+    let given = match reading.await {
+        Ok(Ok(RawForm(bytes))) => serde_html_form::from_bytes::<Key>(&bytes).ok(),
+        _ => None,
+    };
+    let Some(given) = given else {
         return form(StatusCode::BAD_REQUEST, Some("the form has no key"), None);
     };
     let next = given.next.as_deref();
@@ -330,4 +342,37 @@ async fn sign_out(
     }
     let cookie = console.set_cookie("", Duration::ZERO);
     ([(header::SET_COOKIE, cookie)], Redirect::to(LOGIN)).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sign_in_leads_to_pages_of_this_console_alone() {
+        for here in ["/", "/cluster", "/objects?domain=a&prefix=b%2Fc"] {
+            assert!(is_here(here), "{here}");
+        }
+        for elsewhere in [
+            "",
+            "cluster",
+            "//evil.example",
+            "/\\evil.example",
+            "/\t/evil.example",
+            "https://evil.example",
+            "/a b",
+        ] {
+            assert!(!is_here(elsewhere), "{elsewhere:?}");
+        }
+    }
+
+    #[test]
+    fn a_one_time_token_counts_once_and_only_the_last_one() {
+        let door = Door::new(Duration::from_hours(1));
+        let first = door.once();
+        let second = door.once();
+        assert!(!door.take_once(&first), "another one was made");
+        assert!(!door.take_once("") && door.take_once(&second));
+        assert!(!door.take_once(&second));
+    }
 }
