@@ -24,14 +24,14 @@ const QUERY: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'~')
     .remove(b'/');
 
-/// What the frame of a page shows of its session.
+/// The session, as the frame of a page shows it.
 pub(crate) struct Frame<'a> {
     pub(crate) path: &'a str,
     pub(crate) form_token: &'a str,
     pub(crate) key: Option<&'a str>,
 }
 
-/// A whole page.
+/// A whole page, with its title and its frame.
 pub(crate) fn document(title: &str, frame: Option<&Frame>, body: &Markup) -> Html<String> {
     let page = html! {
         (DOCTYPE)

@@ -25,12 +25,12 @@ const LIVE: Duration = Duration::from_secs(2);
 pub(crate) trait Page: DeserializeOwned + Send + Sync + 'static {
     /// Its path. That with `.json` has the view, and that with `/live` the changes of its live part.
     const PATH: &'static str;
-    /// The heading.
+    /// The heading, which is its name in the navigation.
     const TITLE: &'static str;
     /// Everything that is on the page, as `.json` has it.
     type View: Serialize + Send + Sync;
 
-    /// Asks the servers.
+    /// Asks the servers for the view.
     fn look(&self, visit: &Visit) -> impl Future<Output = Result<Self::View, Trouble>> + Send;
 
     /// The commands that show or do what the page does, without the program's name before them.

@@ -2,6 +2,7 @@
 
 mod cluster;
 
+use crate::trouble::Trouble;
 use crate::{Console, page};
 use axum::Router;
 use axum::http::header;
@@ -13,6 +14,7 @@ pub(crate) fn router() -> Router<Console> {
         .route("/", get(|| async { Redirect::to("/cluster") }))
         .merge(page::route::<cluster::Cluster>())
         .merge(assets())
+        .fallback(async || Trouble::not_found("there is no page at this address"))
 }
 
 /// The files that browsers keep: style, script and icon.
