@@ -11,10 +11,12 @@
 //! | `dist` | archive and Debian package of a release, with manual pages, licences and a list of what it is built from | `target/dist-files` |
 //! | `deploy` | reads the files of `deploy/compose` and `deploy/kubernetes` by the tools that they are for | `target/deploy-tools` |
 //! | `clients` | runs real clients of S3 against a cluster on this machine | `clients/.venv-*` |
+//! | `console` | runs the tests of the console in Chromium against a cluster on this machine | with `--screenshots`: `docs/console` |
 //! | `python` | builds the package for Python, and tests it against a cluster on this machine | `target/python` |
 //! | `upgrade` | upgrades a cluster under load from the product to a next version of it, and back | `target/upgrade` |
 
 mod clients;
+mod console;
 mod deny;
 mod deploy;
 mod dist;
@@ -52,14 +54,18 @@ Usage: cargo xtask <command>
   deploy   read the files of deploy/compose and deploy/kubernetes by the tools that they are for; go and pip install those
   clients  run real clients of S3 against a cluster on this machine; pip installs them
            (--only NAME[,NAME]: these alone)
+  console  test the console in Chromium against a cluster on this machine; npm and apt install what is missing
+           (--screenshots: write the pictures of docs/console as well)
   python   build the package for Python, and test it against a cluster on this machine; pip installs maturin and pytest
   upgrade  upgrade a cluster under load to a next version of the product, roll back, upgrade, finalize; needs python3
 ";
 
 /// Commands with the option `--only`.
 const SELECTIVE: [&str; 2] = ["mutants", "clients"];
+/// The option of `console`.
+const SCREENSHOTS: &str = "--screenshots";
 
-/// A command: writes its findings to standard output, returns one sentence if it failed. The text is that of `--only`.
+/// A command: writes its findings to standard output, returns one sentence if it failed. The text is that of `--only`, or an option.
 type Command = fn(&Workspace, Option<&str>) -> Result<(), String>;
 
 fn command_named(name: &str) -> Option<Command> {
@@ -73,6 +79,7 @@ fn command_named(name: &str) -> Option<Command> {
         "dist" => Some(|workspace, _| dist::run(workspace)),
         "deploy" => Some(|workspace, _| deploy::run(workspace)),
         "clients" => Some(clients::run),
+        "console" => Some(console::run),
         "python" => Some(|workspace, _| python::run(workspace)),
         "upgrade" => Some(|workspace, _| upgrade::run(workspace)),
         _ => None,
@@ -85,6 +92,10 @@ fn main() -> ExitCode {
     let name = match arguments.as_slice() {
         [name, option, text] if SELECTIVE.contains(&name.as_str()) && option == "--only" => {
             only = Some(text.as_str());
+            name.as_str()
+        }
+        [name, option] if name == "console" && option == SCREENSHOTS => {
+            only = Some(option.as_str());
             name.as_str()
         }
         [name] => name.as_str(),
@@ -133,6 +144,7 @@ mod tests {
             "dist",
             "deploy",
             "clients",
+            "console",
             "python",
             "upgrade",
         ];
