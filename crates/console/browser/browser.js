@@ -55,7 +55,11 @@ export class Window {
 
   // Waits for the page with this heading.
   async heading(name) {
-    await this.page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
+    try {
+      await this.page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
+    } catch {
+      assert.fail(`${this.page.url()} is not the page ${name}:\n${await this.text()}`);
+    }
     await this.page.waitForLoadState("load");
   }
 
@@ -86,7 +90,9 @@ export class Window {
     const wider = await this.page.evaluate(() => {
       const width = document.documentElement.clientWidth;
       if (document.documentElement.scrollWidth <= width) return [];
-      const beyond = [...document.body.querySelectorAll("*")].filter((it) => it.getBoundingClientRect().right > width + 1);
+      // Parts of a region that scrolls by itself may be anywhere.
+      const all = [...document.body.querySelectorAll("*")].filter((it) => !it.parentElement.closest("[role=region]"));
+      const beyond = all.filter((it) => it.getBoundingClientRect().right > width + 1);
       return ["the page is too wide", ...beyond.slice(0, 8).map((it) => it.outerHTML.slice(0, 120))];
     });
     assert.deepEqual(wider, [], `${where}: the page scrolls sideways`);

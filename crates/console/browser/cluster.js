@@ -116,9 +116,9 @@ export class Cluster {
     await until(`${server} is dead`, async () => (await this.state(server)) !== "serving");
   }
 
-  // Runs `areo` on this cluster: its exit code and its output.
-  async run(args, input = "") {
-    const child = spawn(this.#program, [...this.#here(), ...args], { env: this.#environment(), stdio: ["pipe", "pipe", "pipe"] });
+  // Runs `areo` on this cluster, or with this cluster file: its exit code and its output.
+  async run(args, input = "", file = this.#file()) {
+    const child = spawn(this.#program, ["--cluster", file, ...args], { env: this.#environment(), stdio: ["pipe", "pipe", "pipe"] });
     const [out, err] = [[], []];
     child.stdout.on("data", (part) => out.push(part));
     child.stderr.on("data", (part) => err.push(part));
@@ -158,8 +158,12 @@ export class Cluster {
     await rm(this.#folder, { recursive: true, force: true });
   }
 
+  #file() {
+    return join(this.#folder, "data", "cluster.toml");
+  }
+
   #here() {
-    return ["--cluster", join(this.#folder, "data", "cluster.toml")];
+    return ["--cluster", this.#file()];
   }
 
   // Without settings of the person who runs the tests; what clients of this cluster remember, no other program finds.
