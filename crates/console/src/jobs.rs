@@ -6,12 +6,16 @@ use serde::Serialize;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 /// Changes that are kept, the oldest finished ones make room.
 const KEPT: usize = 64;
 /// Changes that one console carries out at a time.
 const RUNNING: usize = 8;
+/// The time for which a request waits for a refusal of its change.
+const REFUSED_WITHIN: Duration = Duration::from_millis(500);
 
 /// All changes since the start of the process.
 #[derive(Default)]
@@ -150,6 +154,37 @@ impl Visit {
         let (number, work) = (job.number, work(Arc::clone(&job)));
         tokio::spawn(async move { job.end(work.await) });
         Ok(number)
+    }
+
+    /// Begins a change as [`Visit::begin`] does. One that the servers refuse at once is refused by the answer of the request, too.
+    ///
+    /// # Errors
+    /// Too many are under way, or this one has failed already.
+    pub(crate) async fn begin_unless_refused<F>(
+        &self,
+        title: impl Into<String>,
+        command: impl Into<String>,
+        work: impl FnOnce(Arc<Job>) -> F,
+    ) -> Result<u64, Trouble>
+    where
+        F: Future<Output = Result<String, Trouble>> + Send + 'static,
+    {
+        let (tell, told) = oneshot::channel();
+        let number = self.begin(title, command, |job| {
+            let working = work(job);
+            async move {
+                let ended = working.await;
+                if let Err(trouble) = &ended {
+                    // The request has been answered where none listens.
+                    let _ = tell.send(Trouble::new(trouble.status, &trouble.sentence));
+                }
+                ended
+            }
+        })?;
+        match timeout(REFUSED_WITHIN, told).await {
+            Ok(Ok(trouble)) => Err(trouble),
+            Ok(Err(_)) | Err(_) => Ok(number),
+        }
     }
 
     /// The changes that sessions of this key began, the newest first.

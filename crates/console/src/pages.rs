@@ -1,9 +1,10 @@
 //! All pages and changes. A page that is not here does not exist.
 
 mod cluster;
+mod moving;
 
 use crate::trouble::Trouble;
-use crate::{Console, page};
+use crate::Console;
 use axum::Router;
 use axum::http::header;
 use axum::response::{IntoResponse, Redirect};
@@ -12,7 +13,7 @@ use axum::routing::get;
 pub(crate) fn router() -> Router<Console> {
     Router::new()
         .route("/", get(|| async { Redirect::to("/cluster") }))
-        .merge(page::route::<cluster::Cluster>())
+        .merge(cluster::router())
         .merge(assets())
         .fallback(async || Trouble::not_found("there is no page at this address"))
 }

@@ -2,7 +2,9 @@
 
 use crate::html;
 use areo_client::trust::{RefusalKind, TrustError};
-use areo_client::{ConnectError, CreateDomainError, Error, InvalidChoice};
+use areo_client::{
+    ConnectError, CreateDomainError, Error, ForgetError, InvalidChoice, ReconfigError,
+};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use maud::html;
@@ -129,6 +131,34 @@ impl From<CreateDomainError> for Trouble {
             CreateDomainError::Exists { .. } => Trouble::new(StatusCode::CONFLICT, error),
             CreateDomainError::Unavailable { .. } => {
                 Trouble::new(StatusCode::SERVICE_UNAVAILABLE, error)
+            }
+            error => Trouble::new(StatusCode::INTERNAL_SERVER_ERROR, error),
+        }
+    }
+}
+
+impl From<ReconfigError> for Trouble {
+    fn from(error: ReconfigError) -> Trouble {
+        let status = match error {
+            ReconfigError::Choice { error } => return error.into(),
+            ReconfigError::Other { error } => return error.into(),
+            ReconfigError::Conflict { .. } => StatusCode::CONFLICT,
+            ReconfigError::Unreachable { .. } | ReconfigError::NotBegun { .. } => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Trouble::new(status, error)
+    }
+}
+
+impl From<ForgetError> for Trouble {
+    fn from(error: ForgetError) -> Trouble {
+        match error {
+            ForgetError::Choice { error } => error.into(),
+            ForgetError::Other { error } => error.into(),
+            ForgetError::Named { .. } | ForgetError::Serves { .. } => {
+                Trouble::new(StatusCode::CONFLICT, error)
             }
             error => Trouble::new(StatusCode::INTERNAL_SERVER_ERROR, error),
         }

@@ -1,23 +1,59 @@
-//! The page *Cluster*: servers and domains, and what to do about them.
+//! The page *Cluster*: servers and domains, what is wrong with them, and what to do about it.
+
+mod forget;
+mod metrics;
+mod replace;
 
 use crate::door::Visit;
 use crate::html::{badge, query, table};
-use crate::page::Page;
+use crate::jobs::JobView;
+use crate::page::{self, Page};
 use crate::trouble::Trouble;
-use areo_client::units::show_size;
+use crate::{Console, action, html};
+use areo_client::units::{show_count, show_size};
 use areo_client::{ClusterStatus, ClusterSummary, DomainHealth, DomainInfo, ServerHealth};
+use axum::Router;
+use axum::http::StatusCode;
 use maud::{Markup, html};
+use metrics::Numbers;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+pub(super) fn router() -> Router<Console> {
+    Router::new()
+        .merge(page::route::<Cluster>())
+        .merge(page::route::<replace::Replacement>())
+        .merge(action::route::<replace::Replace>())
+        .merge(page::route::<forget::Forgetting>())
+        .merge(action::route::<forget::Forget>())
+}
 
 #[derive(Deserialize)]
-pub(super) struct Cluster {}
+struct Cluster {}
 
-/// Everything that `areo status --json` prints.
+/// Everything that `areo status --json` prints, with the problems, the numbers of admin ports, and the changes of the session.
 #[derive(Serialize)]
-pub(super) struct View {
+struct View {
     cluster: ClusterSummary,
-    servers: Vec<ServerHealth>,
+    problems: Vec<ProblemView>,
+    servers: Vec<ServerView>,
     domains: Vec<DomainView>,
+    jobs: Vec<JobView>,
+}
+
+/// A sentence about a part that does not work, or is about to fail.
+#[derive(Serialize)]
+struct ProblemView {
+    outage: bool,
+    sentence: String,
+}
+
+#[derive(Serialize)]
+struct ServerView {
+    #[serde(flatten)]
+    health: ServerHealth,
+    #[serde(flatten)]
+    numbers: Numbers,
 }
 
 /// A domain with its health.
@@ -47,18 +83,43 @@ impl DomainView {
     }
 }
 
+/// The state of the cluster, as the key of the session sees it.
+///
+/// # Errors
+/// The key has no grant for it.
+pub(super) async fn status(visit: &Visit) -> Result<ClusterStatus, Trouble> {
+    let status = visit.client().status().await;
+    match status.unauthorised() {
+        Some(sentence) => Err(Trouble::new(StatusCode::FORBIDDEN, sentence)),
+        None => Ok(status),
+    }
+}
+
 impl Page for Cluster {
     const PATH: &'static str = "/cluster";
     const TITLE: &'static str = "Cluster";
     type View = View;
 
     async fn look(&self, visit: &Visit) -> Result<View, Trouble> {
-        let status = visit.client().status().await;
+        let status = status(visit).await?;
+        let numbers = metrics::look(&status.servers).await;
         let domains = status.all_domains().into_iter();
+        let problem = |it: areo_client::Problem| ProblemView {
+            outage: it.is_outage,
+            sentence: it.text,
+        };
+        let server = |(health, numbers)| ServerView { health, numbers };
         Ok(View {
             cluster: status.summary(),
+            problems: status.problems().into_iter().map(problem).collect(),
             domains: domains.map(|it| DomainView::of(&status, it)).collect(),
-            servers: status.servers,
+            servers: status
+                .servers
+                .into_iter()
+                .zip(numbers)
+                .map(server)
+                .collect(),
+            jobs: visit.jobs(),
         })
     }
 
@@ -68,55 +129,147 @@ impl Page for Cluster {
 
     fn draw(&self, view: &View) -> Markup {
         html! {
-            p { (view.cluster.serving) " of " (view.cluster.servers) " servers serve." }
+            (problems(view))
+            p { (view.cluster.serving) " of " (show_count(view.cluster.servers as u64, "server")) " serve." }
+            (jobs(&view.jobs))
             (servers(&view.servers))
             (domains(&view.domains))
         }
     }
 }
 
-fn servers(servers: &[ServerHealth]) -> Markup {
-    let row = |it: &ServerHealth| {
-        let status = it.status.answered();
-        let colour = match status {
-            Some(status) if status.serving && !it.is_full() => "good",
-            Some(_) => "warning",
-            None => "bad",
-        };
-        let state = if it.is_full() {
-            "disk full"
-        } else {
-            it.state()
-        };
-        vec![
-            html! { (it.server.name) },
-            badge(colour, state),
-            html! { (it.server.address) },
-            html! { @if let Some(status) = status { (status.objects) } @else { "–" } },
-            html! { @if let Some(status) = status { (show_size(status.stored_bytes)) } @else { "–" } },
-            html! { (it.server.version) },
-        ]
-    };
-    let rows: Vec<_> = servers.iter().map(row).collect();
-    let columns = ["server", "state", "address", "objects", "stored", "version"];
+/// The changes of the session: all that go on, and some that ended.
+pub(super) fn jobs(jobs: &[JobView]) -> Markup {
+    const ENDED: usize = 4;
+    let is_running = |it: &JobView| it.progress.state == crate::jobs::JobState::Running;
+    let shown = jobs.iter().enumerate();
+    let shown = shown.filter(|(place, it)| *place < ENDED || is_running(it));
+    let shown: Vec<&JobView> = shown.map(|(_, it)| it).collect();
+    html! {
+        @if !shown.is_empty() {
+            h2 { "Changes of this session" }
+            @for it in shown { (html::job(it)) }
+        }
+    }
+}
+
+fn problems(view: &View) -> Markup {
+    let silent = view
+        .servers
+        .iter()
+        .filter(|it| it.health.status.answered().is_none() && it.health.domains != Some(0));
+    let silent: Vec<&ServerView> = silent.collect();
+    html! {
+        @if !view.problems.is_empty() || !silent.is_empty() {
+            h2 { "Problems" }
+        }
+        @for problem in &view.problems {
+            @if problem.outage {
+                p.trouble role="alert" { b { "Outage: " } (problem.sentence) }
+            } @else {
+                p.notice { b { "At risk: " } (problem.sentence) }
+            }
+        }
+        @for it in silent {
+            p.notice {
+                b { (it.health.server.name) " does not answer" }
+                " (" (it.health.state()) "). Start it again if you can: it still has its data. If it is lost for good, "
+                a href=(replace::address(&it.health)) { "replace " (it.health.server.name) " by another server" }
+                "."
+            }
+        }
+    }
+}
+
+fn servers(servers: &[ServerView]) -> Markup {
+    let rows: Vec<_> = servers.iter().map(server).collect();
+    let columns = [
+        "server",
+        "state",
+        "reached by",
+        "domains",
+        "objects",
+        "stored",
+        "sync p99",
+        "refusals",
+        "version",
+        "do",
+    ];
     table("Servers", &columns, &rows)
+}
+
+fn server(view: &ServerView) -> Vec<Markup> {
+    let (it, numbers) = (&view.health, &view.numbers);
+    let status = it.status.answered();
+    let colour = match status {
+        Some(status) if status.serving && !it.is_full() => "good",
+        Some(_) => "warning",
+        None => "bad",
+    };
+    let state = if it.is_full() {
+        "disk full"
+    } else {
+        it.state()
+    };
+    let known = |text: Option<String>| html! { @if let Some(text) = text { (text) } @else { "–" } };
+    let reached = numbers.reached_by.zip(numbers.watched_by);
+    vec![
+        html! { (it.server.name) },
+        html! { (badge(colour, state)) @if it.server.leaving { " " (badge("warning", "leaving")) } },
+        known(reached.map(|(by, of)| format!("{by} of {of} servers"))),
+        known(it.domains.map(|it| it.to_string())),
+        known(status.map(|it| it.objects.to_string())),
+        known(status.map(|it| show_size(it.stored_bytes))),
+        known(numbers.sync_p99_seconds.map(show_p99)),
+        known(numbers.refusals.as_ref().map(|it| {
+            let all = it.iter().map(|(reason, count)| format!("{reason} {count}"));
+            let all: Vec<String> = all.collect();
+            if all.is_empty() {
+                "none".into()
+            } else {
+                all.join(", ")
+            }
+        })),
+        html! { (it.server.version) },
+        html! {
+            @if it.domains == Some(0) {
+                a href=(forget::address(it)) aria-label={ "Forget " (it.server.name) } { "Forget" }
+            } @else {
+                a href=(replace::address(it)) aria-label={ "Replace " (it.server.name) } { "Replace" }
+            }
+        },
+    ]
+}
+
+/// An upper bound of a time, which is the largest of a bucket.
+fn show_p99(seconds: f64) -> String {
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(time) => format!("≤ {time:?}"),
+        Err(_) => "longer than is measured".into(),
+    }
 }
 
 fn domains(domains: &[DomainView]) -> Markup {
     let row = |it: &DomainView| {
         let (c, name) = (&it.domain.configuration, &it.domain.name);
-        let colour = match it.survives {
-            _ if !it.health.serves => "bad",
-            0 => "warning",
-            _ => "good",
+        let (colour, means) = match it.survives {
+            _ if !it.health.serves => ("bad", "no quorum serves".to_owned()),
+            0 => ("warning", "0: the next crash stops it".to_owned()),
+            survives => ("good", survives.to_string()),
         };
+        let pending = it.domain.pending.as_ref().is_some_and(|it| !it.is_empty());
         vec![
-            html! { a href={ "/reconfigure" (query(&[("domain", name)])) } { (name) } },
+            html! { (name) },
             html! { (c.shape.dap().word()) },
             html! { "[" (c.shape.n()) ", " (c.shape.k()) "]" },
             html! { (c.shape.quorum()) },
-            badge(colour, &it.survives.to_string()),
+            badge(colour, &means),
+            html! { (it.health.show_redundancy()) },
             html! { @if let Some(objects) = it.health.objects { (objects) } @else { "–" } },
+            html! {
+                a href={ "/reconfigure" (query(&[("domain", name)])) } aria-label={ "Reconfigure " (name) } { "Reconfigure" }
+                @if pending { " " (badge("warning", "a change is pending")) }
+            },
         ]
     };
     let rows: Vec<_> = domains.iter().map(row).collect();
@@ -126,7 +279,9 @@ fn domains(domains: &[DomainView]) -> Markup {
         "[n, k]",
         "quorum",
         "survives crashes now",
+        "redundancy",
         "objects",
+        "do",
     ];
     table("Domains", &columns, &rows)
 }
