@@ -2,6 +2,9 @@
 
 mod cluster;
 mod moving;
+mod reconfigure;
+#[cfg(test)]
+mod tests;
 
 use crate::trouble::Trouble;
 use crate::Console;
@@ -14,6 +17,7 @@ pub(crate) fn router() -> Router<Console> {
     Router::new()
         .route("/", get(|| async { Redirect::to("/cluster") }))
         .merge(cluster::router())
+        .merge(reconfigure::router())
         .merge(assets())
         .fallback(async || Trouble::not_found("there is no page at this address"))
 }
