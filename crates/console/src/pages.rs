@@ -2,12 +2,13 @@
 
 mod cluster;
 mod moving;
+mod placement;
 mod reconfigure;
 #[cfg(test)]
 mod tests;
 
 use crate::trouble::Trouble;
-use crate::Console;
+use crate::{Console, page};
 use axum::Router;
 use axum::http::header;
 use axum::response::{IntoResponse, Redirect};
@@ -18,6 +19,7 @@ pub(crate) fn router() -> Router<Console> {
         .route("/", get(|| async { Redirect::to("/cluster") }))
         .merge(cluster::router())
         .merge(reconfigure::router())
+        .merge(page::route::<placement::PlacementPage>())
         .merge(assets())
         .fallback(async || Trouble::not_found("there is no page at this address"))
 }
