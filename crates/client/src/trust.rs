@@ -3,13 +3,14 @@
 //! Any server carries a request out. One that does not answer is left for the next one where that is safe: the request was not sent to it, or
 //! it only reads. A change that was sent and not answered may have been made ([`TrustError::Unknown`]).
 
+mod rows;
+
 use futures_util::future::BoxFuture;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use areo_net::network::{AskError, BootstrapError};
 use areo_trust::authority::PublicKey;
-use areo_trust::grant::Grants;
 use areo_trust::host::Hosts;
 use areo_trust::id::TokenId;
 use areo_trust::protocol::{
@@ -20,10 +21,12 @@ use areo_trust::roots::{Root, RootDigest, Roots};
 use areo_trust::signing::SigningScope;
 use areo_trust::token::JoinToken;
 
+pub use areo_trust::grant::{Grant, GrantError, Grants};
 pub use areo_trust::id::KeyId;
 pub use areo_trust::key::{ANONYMOUS, ANONYMOUS_NAME, AccessKey};
 pub use areo_trust::protocol::RefusalKind;
 pub use areo_trust::secret::Secret;
+pub use rows::{AuditInfo, KeyInfo};
 
 use crate::session::{Session, World};
 use areo_core::config::ServerId;
