@@ -8,11 +8,13 @@ use axum::Router;
 use axum::extract::RawForm;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::post;
+use axum::routing::{MethodRouter, post};
 use maud::Markup;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use std::collections::BTreeSet;
 use std::future::Future;
+use std::sync::Mutex;
 
 /// One change. Its value is what the form asks for: the fields are those of the form.
 pub(crate) trait Action: DeserializeOwned + Send + 'static {
@@ -47,13 +49,35 @@ pub(crate) fn forged() -> Trouble {
 /// # Errors
 /// Another page made the form.
 pub(crate) fn check(visit: &Visit, token: Option<&str>) -> Result<(), Trouble> {
-    let is_ours = token.is_some_and(|it| equal(it, &visit.session.form_token));
+    compare(&visit.session.form_token, token)
+}
+
+fn compare(of_session: &str, given: Option<&str>) -> Result<(), Trouble> {
+    let is_ours = given.is_some_and(|given| equal(given, of_session));
     if is_ours { Ok(()) } else { Err(forged()) }
+}
+
+/// The paths of all changes that have a route.
+static PATHS: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
+
+/// The paths that have a route so far.
+pub(crate) fn paths() -> Vec<&'static str> {
+    let paths = PATHS.lock().expect("no holder of the lock panics");
+    paths.iter().copied().collect()
 }
 
 /// The route of a change.
 pub(crate) fn route<A: Action>() -> Router<Console> {
-    Router::new().route(A::PATH, post(carry_out::<A>))
+    route_to(A::PATH, post(carry_out::<A>))
+}
+
+/// The route of a change whose form has another format. Every change has its route from here, so that the tests of misuse know it.
+pub(crate) fn route_to(path: &'static str, by: MethodRouter<Console>) -> Router<Console> {
+    PATHS
+        .lock()
+        .expect("no holder of the lock panics")
+        .insert(path);
+    Router::new().route(path, by)
 }
 
 async fn carry_out<A: Action>(visit: Visit, RawForm(bytes): RawForm) -> Result<Response, Trouble> {
@@ -72,4 +96,25 @@ async fn carry_out<A: Action>(visit: Visit, RawForm(bytes): RawForm) -> Result<R
             html::document(title, Some(&frame), &body).into_response()
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_carries_the_token_of_its_session() {
+        assert_eq!(compare("a1", Some("a1")), Ok(()));
+        for given in [None, Some(""), Some("a"), Some("a2"), Some("a1a1")] {
+            assert_eq!(compare("a1", given), Err(forged()), "{given:?}");
+        }
+    }
+
+    #[test]
+    fn every_change_has_a_path_of_its_own() {
+        let paths = crate::action_paths();
+        for path in ["/logout", "/objects/upload", "/keys/revoke"] {
+            assert!(paths.contains(&path), "{path}: {paths:?}");
+        }
+    }
 }

@@ -4,14 +4,14 @@
 //! the process.
 
 use crate::trouble::Trouble;
-use crate::{Console, html};
+use crate::{Console, action, html};
 use areo_client::trust::AccessKey;
 use areo_client::{Access, Client, ConnectOptions};
 use axum::extract::{FromRequest, FromRequestParts, RawForm, RawQuery, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use axum::{Router, http};
 use maud::html;
 use serde::Deserialize;
@@ -56,8 +56,13 @@ pub(crate) struct Session {
 impl Session {
     fn is_over(&self, life: Duration) -> bool {
         let idle = locked(&self.used).elapsed();
-        self.begun.elapsed() >= life || idle >= life / 4
+        has_ended(self.begun.elapsed(), idle, life)
     }
+}
+
+/// True for a session of this age that was not used for so long.
+fn has_ended(age: Duration, idle: Duration, life: Duration) -> bool {
+    age >= life || idle >= life / 4
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -263,7 +268,7 @@ struct Leaving {
 pub(crate) fn router() -> Router<Console> {
     Router::new()
         .route(LOGIN, get(knock).post(sign_in))
-        .route("/logout", axum::routing::post(sign_out))
+        .merge(action::route_to("/logout", post(sign_out)))
 }
 
 async fn knock(State(console): State<Console>, RawQuery(query): RawQuery) -> Response {
@@ -335,7 +340,7 @@ async fn sign_out(
 ) -> Response {
     let leaving = serde_html_form::from_bytes::<Leaving>(&bytes);
     if !leaving.is_ok_and(|it| equal(&it.token, &visit.session.form_token)) {
-        return crate::action::forged().into_response();
+        return action::forged().into_response();
     }
     if let Some(id) = cookie(&headers, &console.cookie_name()) {
         console.0.door.close(&id);
@@ -364,6 +369,15 @@ mod tests {
         ] {
             assert!(!is_here(elsewhere), "{elsewhere:?}");
         }
+    }
+
+    #[test]
+    fn a_session_ends_by_age_and_without_use() {
+        let life = Duration::from_hours(8);
+        let second = Duration::from_secs(1);
+        assert!(!has_ended(life - second, life / 4 - second, life));
+        assert!(has_ended(life, Duration::ZERO, life), "it is used");
+        assert!(has_ended(life / 4, life / 4, life), "it is not used");
     }
 
     #[test]

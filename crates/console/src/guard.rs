@@ -33,7 +33,8 @@ pub(crate) fn protect(router: Router<Console>, console: &Console) -> Router<Cons
 }
 
 async fn judge(State(console): State<Console>, request: Request, next: Next) -> Response {
-    let refused = refusal(&console, request.method(), request.headers());
+    let names = &console.0.options.names;
+    let refused = refusal(names, request.method(), request.headers());
     let mut response = match refused {
         Some(trouble) => trouble.into_response(),
         None => next.run(request).await,
@@ -51,10 +52,10 @@ async fn judge(State(console): State<Console>, request: Request, next: Next) -> 
     response
 }
 
-/// The reason why a request is not looked at.
-fn refusal(console: &Console, method: &Method, headers: &HeaderMap) -> Option<Trouble> {
+/// The reason why a request to the console of these names is not looked at.
+fn refusal(names: &[String], method: &Method, headers: &HeaderMap) -> Option<Trouble> {
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-    let Some(host) = text(header::HOST).filter(|host| is_ours(console, host)) else {
+    let Some(host) = text(header::HOST).filter(|host| is_ours(names, host)) else {
         let sentence =
             "the console is not reached by this name: pass it with `areo console --name NAME`";
         return Some(Trouble::new(StatusCode::MISDIRECTED_REQUEST, sentence));
@@ -76,7 +77,7 @@ fn refusal(console: &Console, method: &Method, headers: &HeaderMap) -> Option<Tr
 }
 
 /// True for an address, `localhost`, and the names that the operator gave. The name of a stranger may resolve to this machine; an address cannot.
-fn is_ours(console: &Console, host: &str) -> bool {
+fn is_ours(names: &[String], host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|it| it.is_ascii_digit()) => name,
         _ => host,
@@ -85,5 +86,73 @@ fn is_ours(console: &Console, host: &str) -> bool {
     let is_given = |given: &String| given.eq_ignore_ascii_case(name);
     name.eq_ignore_ascii_case("localhost")
         || address.parse::<IpAddr>().is_ok()
-        || console.0.options.names.iter().any(is_given)
+        || names.iter().any(is_given)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(method: &Method, headers: &[(&'static str, &'static str)]) -> Option<u16> {
+        let header = |(name, value): &(&'static str, &'static str)| {
+            (
+                HeaderName::from_static(name),
+                HeaderValue::from_static(value),
+            )
+        };
+        let headers = headers.iter().map(header).collect();
+        let names = ["Console.example".to_owned()];
+        refusal(&names, method, &headers).map(|trouble| trouble.status.as_u16())
+    }
+
+    #[test]
+    fn a_request_names_an_address_or_a_name_of_the_operator() {
+        for host in [
+            "127.0.0.1:7470",
+            "[::1]:7470",
+            "10.0.0.7",
+            "[fe80::1]",
+            "localhost:7470",
+            "console.EXAMPLE:7470",
+        ] {
+            assert_eq!(status(&Method::GET, &[("host", host)]), None, "{host}");
+        }
+        for host in [
+            "evil.example",
+            "evil.example:7470",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example",
+            "evil.console.example",
+            "",
+        ] {
+            assert_eq!(status(&Method::GET, &[("host", host)]), Some(421), "{host}");
+        }
+        assert_eq!(status(&Method::GET, &[]), Some(421));
+    }
+
+    #[test]
+    fn a_change_comes_from_the_origin_that_it_is_sent_to() {
+        let host = ("host", "127.0.0.1:7470");
+        let sent = |header| status(&Method::POST, &[host, header]);
+        for header in [
+            ("origin", "http://127.0.0.1:7470"),
+            ("origin", "https://127.0.0.1:7470"),
+            ("sec-fetch-site", "same-origin"),
+            ("accept", "*/*"),
+        ] {
+            assert_eq!(sent(header), None, "{header:?}");
+        }
+        for header in [
+            ("origin", "null"),
+            ("origin", ""),
+            ("origin", "http://127.0.0.1:7471"),
+            ("origin", "http://evil.example"),
+            ("origin", "127.0.0.1:7470"),
+            ("sec-fetch-site", "same-site"),
+            ("sec-fetch-site", "cross-site"),
+            ("sec-fetch-site", "none"),
+        ] {
+            assert_eq!(sent(header), Some(403), "{header:?}");
+        }
+    }
 }

@@ -20,6 +20,7 @@ mod trouble;
 
 use areo_client::{Client, ConnectOptions};
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,6 +42,9 @@ pub struct ConsoleOptions {
     /// The age at which a session ends. One that is not used ends after a quarter of it.
     pub session_life: Duration,
 }
+
+/// Bytes of a form at most, but for a form with a file: grants of a key, and a key of an object, have 2 KiB at most.
+const FORM_BYTES: usize = 64 << 10;
 
 /// The console of one cluster. Clones share it.
 #[derive(Clone)]
@@ -77,7 +81,17 @@ impl Console {
 
     /// All pages and changes.
     pub fn router(&self) -> Router {
-        let router = pages::router().merge(door::router());
+        let router = routes().layer(DefaultBodyLimit::max(FORM_BYTES));
         guard::protect(router, self).with_state(self.clone())
     }
+}
+
+fn routes() -> Router<Console> {
+    pages::router().merge(door::router())
+}
+
+/// The paths of all changes, to which forms are sent.
+pub fn action_paths() -> Vec<&'static str> {
+    drop(routes());
+    action::paths()
 }

@@ -1,7 +1,9 @@
 //! All pages and changes. A page that is not here does not exist.
 
 mod cluster;
+mod keys;
 mod moving;
+mod objects;
 mod placement;
 mod reconfigure;
 #[cfg(test)]
@@ -20,6 +22,8 @@ pub(crate) fn router() -> Router<Console> {
         .merge(cluster::router())
         .merge(reconfigure::router())
         .merge(page::route::<placement::PlacementPage>())
+        .merge(objects::router())
+        .merge(keys::router())
         .merge(assets())
         .fallback(async || Trouble::not_found("there is no page at this address"))
 }
