@@ -2,7 +2,7 @@
 
 use crate::Console;
 use crate::door::{Visit, equal};
-use crate::html::{self, Frame};
+use crate::html;
 use crate::trouble::Trouble;
 use axum::Router;
 use axum::extract::RawForm;
@@ -80,22 +80,21 @@ pub(crate) fn route_to(path: &'static str, by: MethodRouter<Console>) -> Router<
     Router::new().route(path, by)
 }
 
-async fn carry_out<A: Action>(visit: Visit, RawForm(bytes): RawForm) -> Result<Response, Trouble> {
-    let proof: Proof = serde_html_form::from_bytes(&bytes).map_err(|_| forged())?;
-    check(&visit, proof.token.as_deref())?;
-    let action: A = serde_html_form::from_bytes(&bytes)
+async fn carry_out<A: Action>(visit: Visit, RawForm(bytes): RawForm) -> Response {
+    let frame = visit.frame(A::PATH);
+    match done::<A>(&visit, &bytes).await {
+        Ok(Done::See(path)) => Redirect::to(&path).into_response(),
+        Ok(Done::Once(title, body)) => html::document(title, Some(&frame), &body).into_response(),
+        Err(trouble) => trouble.page(Some(&frame)),
+    }
+}
+
+async fn done<A: Action>(visit: &Visit, bytes: &[u8]) -> Result<Done, Trouble> {
+    let proof: Proof = serde_html_form::from_bytes(bytes).map_err(|_| forged())?;
+    check(visit, proof.token.as_deref())?;
+    let action: A = serde_html_form::from_bytes(bytes)
         .map_err(|error| Trouble::usage(format!("the form is not complete: {error}")))?;
-    Ok(match action.act(&visit).await? {
-        Done::See(path) => Redirect::to(&path).into_response(),
-        Done::Once(title, body) => {
-            let frame = Frame {
-                path: A::PATH,
-                form_token: &visit.session.form_token,
-                key: visit.session.key.as_deref(),
-            };
-            html::document(title, Some(&frame), &body).into_response()
-        }
-    })
+    action.act(visit).await
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! A session is 16 random bytes in a cookie that scripts cannot read and other sites do not send. It ends by age, without use, by *sign out*, and with
 //! the process.
 
+use crate::html::Frame;
 use crate::trouble::Trouble;
 use crate::{Console, action, html};
 use areo_client::trust::AccessKey;
@@ -162,6 +163,15 @@ impl Visit {
     /// The client of the session.
     pub(crate) fn client(&self) -> &Client {
         &self.session.client
+    }
+
+    /// The frame of a page of this session.
+    pub(crate) fn frame<'a>(&'a self, path: &'a str) -> Frame<'a> {
+        Frame {
+            path,
+            form_token: &self.session.form_token,
+            key: self.session.key.as_deref(),
+        }
     }
 
     /// True while the session goes on.

@@ -2,7 +2,7 @@
 
 use crate::Console;
 use crate::door::Visit;
-use crate::html::{self, Frame};
+use crate::html;
 use crate::trouble::{Trouble, json};
 use axum::Router;
 use axum::extract::RawQuery;
@@ -58,26 +58,28 @@ fn parse<P: Page>(query: Option<&str>) -> Result<P, Trouble> {
     parsed.map_err(|error| Trouble::usage(format!("the address makes no sense: {error}")))
 }
 
-async fn shown<P: Page>(visit: Visit, RawQuery(query): RawQuery) -> Result<Response, Trouble> {
+async fn shown<P: Page>(visit: Visit, RawQuery(query): RawQuery) -> Response {
+    let frame = visit.frame(P::PATH);
+    match body::<P>(&visit, query).await {
+        Ok(body) => html::document(P::TITLE, Some(&frame), &body).into_response(),
+        Err(trouble) => trouble.page(Some(&frame)),
+    }
+}
+
+async fn body<P: Page>(visit: &Visit, query: Option<String>) -> Result<Markup, Trouble> {
     let page: P = parse(query.as_deref())?;
-    let view = page.look(&visit).await?;
+    let view = page.look(visit).await?;
     let query = query.map_or_else(String::new, |query| format!("?{query}"));
-    let frame = Frame {
-        path: P::PATH,
-        form_token: &visit.session.form_token,
-        key: visit.session.key.as_deref(),
-    };
-    let body = html! {
+    Ok(html! {
         h1 { (P::TITLE) }
         div data-live=(format!("{}/live{query}", P::PATH)) { (page.draw(&view)) }
-        (page.forms(&visit, &view))
+        (page.forms(visit, &view))
         p.twin {
             "On the command line: "
             @for command in page.commands(&view) { code { "areo " (command) } " " }
             a href=(format!("{}.json{query}", P::PATH)) { "JSON" }
         }
-    };
-    Ok(html::document(P::TITLE, Some(&frame), &body).into_response())
+    })
 }
 
 async fn as_json<P: Page>(visit: Visit, RawQuery(query): RawQuery) -> Response {

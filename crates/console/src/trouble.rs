@@ -1,6 +1,6 @@
 //! A request that was not carried out: its status, and one sentence for people and programs.
 
-use crate::html;
+use crate::html::{self, Frame};
 use areo_client::trust::{RefusalKind, TrustError};
 use areo_client::{
     ConnectError, CreateDomainError, Error, ForgetError, InvalidChoice, ReconfigError,
@@ -48,12 +48,13 @@ pub(crate) fn json(status: StatusCode, value: &impl Serialize) -> Response {
     (status, headers, text).into_response()
 }
 
-impl IntoResponse for Trouble {
-    fn into_response(self) -> Response {
+impl Trouble {
+    /// The page that says it; within a session it leads to the others.
+    pub(crate) fn page(&self, frame: Option<&Frame>) -> Response {
         let (title, what_next) = match self.status {
             StatusCode::FORBIDDEN => (
                 "Not allowed",
-                "The key of this session has no grant for it: open the console with another key.",
+                "The key of this session has no grant for it: sign out, and open the console with another key.",
             ),
             StatusCode::UNAUTHORIZED => ("Not signed in", "Open the console again."),
             StatusCode::NOT_FOUND => ("Not found", "Go back, or choose a page above."),
@@ -72,7 +73,13 @@ impl IntoResponse for Trouble {
             p.trouble role="alert" { (self.sentence) }
             p { (what_next) }
         };
-        (self.status, html::document(title, None, &body)).into_response()
+        (self.status, html::document(title, frame, &body)).into_response()
+    }
+}
+
+impl IntoResponse for Trouble {
+    fn into_response(self) -> Response {
+        self.page(None)
     }
 }
 
