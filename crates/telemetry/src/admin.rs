@@ -7,6 +7,7 @@ use hyper::{Request, StatusCode, header};
 use hyper_util::rt::TokioIo;
 use std::error::Error;
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -44,6 +45,9 @@ pub enum AdminError {
         /// The reason why it cannot be read.
         error: Box<dyn Error + Send + Sync>,
     },
+    /// It is on another machine, to which no key is shown without encryption.
+    #[error("its admin port is on another machine, which shows health alone")]
+    Elsewhere,
     /// It refused the request.
     #[error("answered {status}")]
     Status {
@@ -60,11 +64,31 @@ pub enum AdminError {
 /// # Errors
 /// No server answers in time, or the answer is not the requested one.
 pub async fn get(address: &str, path: &str, patience: Duration) -> Result<String, AdminError> {
-    let answered = timeout(patience, ask(address, path)).await;
+    let answered = timeout(patience, ask(address, path, None)).await;
     answered.unwrap_or(Err(AdminError::Timeout))
 }
 
-async fn ask(address: &str, path: &str) -> Result<String, AdminError> {
+/// The answer to `GET path` for the bearer of this key, as text. Nothing is encrypted on the way, so that the key is shown to an address of
+/// loopback alone.
+///
+/// # Errors
+/// Those of [`get`]; the address is another one.
+pub async fn get_as(
+    bearer: &str,
+    address: &str,
+    path: &str,
+    patience: Duration,
+) -> Result<String, AdminError> {
+    let address: SocketAddr = address.parse().map_err(|_| AdminError::Elsewhere)?;
+    if !address.ip().is_loopback() {
+        return Err(AdminError::Elsewhere);
+    }
+    let address = address.to_string();
+    let answered = timeout(patience, ask(&address, path, Some(bearer))).await;
+    answered.unwrap_or(Err(AdminError::Timeout))
+}
+
+async fn ask(address: &str, path: &str, bearer: Option<&str>) -> Result<String, AdminError> {
     let stream = TcpStream::connect(address).await;
     let stream = stream.map_err(|error| AdminError::Connect { error })?;
     let broken = |error| AdminError::Exchange { error };
@@ -73,8 +97,11 @@ async fn ask(address: &str, path: &str) -> Result<String, AdminError> {
         .map_err(broken)?;
     // Ends with the answer.
     let connection = tokio::spawn(connection);
-    let request = Request::get(path)
-        .header(header::HOST, address)
+    let mut request = Request::get(path).header(header::HOST, address);
+    if let Some(bearer) = bearer {
+        request = request.header(header::AUTHORIZATION, format!("Bearer {bearer}"));
+    }
+    let request = request
         .body(Empty::<Bytes>::new())
         .map_err(|error| AdminError::Request { error })?;
     let response = sender.send_request(request).await.map_err(broken)?;

@@ -9,13 +9,16 @@
 //!                                                 └► export: a collector, if the standard variables name one
 //! ```
 //!
-//! [`waterfall`] draws a trace for a terminal, [`view`] for a browser, [`summary`] adds many up, [`compare`] sets two side by side.
+//! [`waterfall`] draws a trace for a terminal, [`view`] for a browser, [`explanation`] says where its time went, [`summary`] adds many up, [`compare`] sets
+//! two side by side.
 //! [`admin`] asks a server for its traces and metrics.
 
 pub mod admin;
 pub mod compare;
+pub mod explanation;
 pub mod export;
 mod ids;
+pub mod listed;
 mod record;
 mod recorder;
 mod ring;

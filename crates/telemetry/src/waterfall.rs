@@ -76,7 +76,7 @@ fn bar(trace: &Trace, span: &SpanRecord, columns: usize) -> String {
 }
 
 /// The attributes of the span, in a few words.
-pub(crate) fn attributes(span: &SpanRecord) -> String {
+pub fn attributes(span: &SpanRecord) -> String {
     let word = |(name, word): &(&str, &str)| {
         let value = span.attributes.get(*name)?;
         match value {

@@ -10,12 +10,11 @@ use crate::session::{self, Session, failure};
 use crate::watch;
 use areo_client::ServerInfo;
 use areo_telemetry::admin;
+use areo_telemetry::listed::{self, ListedTrace};
 use areo_telemetry::summary::{Row, Share, summarize};
 use areo_telemetry::view::{self, DomainNames};
 use areo_telemetry::waterfall::{draw, duration};
 use areo_telemetry::{Recorder, SpanRecord, Trace, TraceId};
-use serde::Serialize;
-use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -205,26 +204,8 @@ fn chosen(mut traces: Vec<Trace>, args: &args::Trace) -> Vec<Trace> {
     let count = usize::from(args.count);
     match args.which {
         Which::Id(id) => traces.retain(|trace| trace.id == id),
-        Which::Last => {
-            // The last operation of a command.
-            traces.retain(|trace| !trace.is_aside());
-            traces.reverse();
-            traces.truncate(count);
-        }
-        Which::Slow => {
-            // Requests of which the operation is not known, which are of other users, are shown where there is nothing else.
-            let is_operation = |trace: &Trace| trace.name().starts_with("areo.");
-            if traces.iter().any(is_operation) {
-                traces.retain(is_operation);
-            }
-            traces.sort_by_key(|trace| std::cmp::Reverse(trace.duration_ns()));
-            let mut of_kind: BTreeMap<String, usize> = BTreeMap::new();
-            traces.retain(|trace| {
-                let seen = of_kind.entry(trace.name().into()).or_default();
-                *seen += 1;
-                *seen <= count
-            });
-        }
+        Which::Last => return listed::last(traces, count),
+        Which::Slow => return listed::slowest(traces, count),
         Which::Compare => {
             traces.retain(|trace| args.both.contains(&trace.id));
             traces.sort_by_key(|trace| args.both.iter().position(|id| *id == trace.id));
@@ -265,25 +246,10 @@ fn columns() -> usize {
         .unwrap_or(COLUMNS)
 }
 
-/// One line of `--list --json`.
-#[derive(Serialize)]
-struct Listed<'a> {
-    trace: String,
-    operation: &'a str,
-    duration_ns: u64,
-    spans: usize,
-}
-
 fn list(out: Output, traces: &[Trace]) -> Outcome {
     if out.json {
-        return traces.iter().try_for_each(|trace| {
-            out.object(&Listed {
-                trace: trace.id.to_string(),
-                operation: trace.name(),
-                duration_ns: trace.duration_ns(),
-                spans: trace.walk().len(),
-            })
-        });
+        let mut listed = traces.iter().map(ListedTrace::from);
+        return listed.try_for_each(|trace| out.object(&trace));
     }
     let columns = [
         Column::Text("TRACE"),
@@ -356,45 +322,4 @@ fn summary(out: Output, rows: &[Row]) -> Outcome {
     };
     let rows: Vec<Vec<String>> = rows.iter().map(row).collect();
     out.table(&columns, &rows)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use areo_telemetry::SpanId;
-
-    /// Names of those that `areo trace slow` shows of traces with one span each.
-    fn slow(names: &[&'static str]) -> Vec<String> {
-        let record = |(number, name): (usize, &&'static str)| SpanRecord {
-            trace: TraceId(number as u128),
-            span: SpanId(1),
-            parent: None,
-            local_root: true,
-            name: (*name).into(),
-            process: "s1".into(),
-            start_ns: 0,
-            duration_ns: number as u64,
-            attributes: BTreeMap::new(),
-        };
-        let records: Vec<SpanRecord> = names.iter().enumerate().map(record).collect();
-        let args = args::Trace {
-            which: Which::Slow,
-            both: Vec::new(),
-            count: 1,
-            list: false,
-            since: None,
-            html: None,
-        };
-        let chosen = chosen(Trace::assemble(records), &args);
-        chosen.iter().map(|trace| trace.name().to_owned()).collect()
-    }
-
-    #[test]
-    fn requests_of_others_do_not_stand_beside_operations() {
-        let requests = ["server.access", "server.list", "server.access"];
-        assert_eq!(slow(&requests), ["server.access", "server.list"]);
-        let operations = ["areo.read", "areo.sweep", "areo.read"];
-        let both = [requests, operations].concat();
-        assert_eq!(slow(&both), ["areo.read", "areo.sweep"]);
-    }
 }
