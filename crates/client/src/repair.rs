@@ -5,6 +5,7 @@ use crate::domain::Domain;
 use crate::error::Error;
 use crate::operation::Operation;
 use crate::session::{Context, Deadline, RunningJob};
+use crate::units::show_count;
 use crate::view;
 use areo_core::config::Configuration;
 use areo_core::dsm::redundancy::{
@@ -124,6 +125,32 @@ impl Redundancy {
             .iter()
             .flat_map(|it| it.lacking.iter().chain(&it.silent));
         servers.map(String::as_str).collect()
+    }
+
+    /// Why redundancy is not full in this domain of so many servers, if it is not, and what to do.
+    pub fn show_lack(&self, domain: &str, servers: usize) -> Option<String> {
+        if self.being_reconfigured {
+            return Some(format!(
+                "'{domain}' is being reconfigured: run this again when that has ended (`areo reconfig status {domain}`)"
+            ));
+        }
+        if self.unrecoverable > 0 {
+            let lost = show_count(self.unrecoverable, "object");
+            return Some(format!(
+                "{lost} of '{domain}' cannot be recovered: `areo repair ls --domain {domain}` says which, and where"
+            ));
+        }
+        let below = self.below();
+        if below == 0 {
+            return None;
+        }
+        let is = if below == 1 { "is" } else { "are" };
+        let waiting: Vec<&str> = self.waiting_for().into_iter().collect();
+        Some(format!(
+            "{} of '{domain}' {is} not at all {servers} servers: {} repairs itself once it runs; one that is lost is replaced with `areo server replace`",
+            show_count(below, "object"),
+            waiting.join(", "),
+        ))
     }
 }
 
@@ -361,6 +388,37 @@ fn word_of(kind: Kind) -> &'static str {
 mod tests {
     use super::*;
     use MemberListing::{Damaged, Newest, Older, Unknown};
+
+    #[test]
+    fn what_is_missing_is_said_with_what_to_do() {
+        let mut redundancy = Redundancy {
+            objects: 3,
+            full: 3,
+            ..Redundancy::default()
+        };
+        assert_eq!(redundancy.show_lack("d", 5), None);
+        redundancy.full = 2;
+        redundancy.below.push(BelowRedundancy {
+            key: "k".into(),
+            kind: "object",
+            state: RepairState::Waiting,
+            lacking: vec!["s2".into()],
+            damaged: Vec::new(),
+            silent: vec!["s4".into()],
+            versions: Vec::new(),
+            error: None,
+        });
+        let sentence = redundancy.show_lack("d", 5).expect("one is below");
+        assert!(sentence.starts_with("1 object of 'd' is not at all 5 servers: s2, s4 repairs"));
+        redundancy.unrecoverable = 1;
+        let sentence = redundancy.show_lack("d", 5).expect("one is lost");
+        assert!(sentence.starts_with("1 object of 'd' cannot be recovered"));
+        redundancy.being_reconfigured = true;
+        let sentence = redundancy
+            .show_lack("d", 5)
+            .expect("not all were looked at");
+        assert!(sentence.starts_with("'d' is being reconfigured"));
+    }
 
     #[test]
     fn of_what_is_lost_the_versions_are_said_and_where_they_are() {

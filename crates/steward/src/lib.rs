@@ -37,6 +37,7 @@
 //! An intent and each of its states are written with one winner, so that two instances never begin one change twice. The lease keeps the second instance from
 //! trying. It compares no clocks of two machines: [`journal::LeaseWatch`].
 
+mod explanation;
 pub mod guard;
 pub mod instance;
 pub mod intent;

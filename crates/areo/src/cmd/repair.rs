@@ -121,7 +121,9 @@ async fn look(
 
 /// Why redundancy is not full, if it is not, and what to do.
 fn conclude(all: &[DomainRedundancy]) -> Outcome {
-    let mut sentences = all.iter().filter_map(refusal);
+    let mut sentences = all
+        .iter()
+        .filter_map(|it| it.redundancy.show_lack(&it.domain, it.servers));
     match sentences.next() {
         None => Ok(()),
         Some(first) => Err(Failure::other(match sentences.count() {
@@ -132,36 +134,6 @@ fn conclude(all: &[DomainRedundancy]) -> Outcome {
             ),
         })),
     }
-}
-
-fn refusal(looked: &DomainRedundancy) -> Option<String> {
-    let DomainRedundancy {
-        domain,
-        servers,
-        redundancy,
-    } = looked;
-    if redundancy.being_reconfigured {
-        return Some(format!(
-            "'{domain}' is being reconfigured: run this again when that has ended (`areo reconfig status {domain}`)"
-        ));
-    }
-    if redundancy.unrecoverable > 0 {
-        let lost = show_count(redundancy.unrecoverable, "object");
-        return Some(format!(
-            "{lost} of '{domain}' cannot be recovered: `areo repair ls --domain {domain}` says which, and where"
-        ));
-    }
-    let below = redundancy.below();
-    if below == 0 {
-        return None;
-    }
-    let is = if below == 1 { "is" } else { "are" };
-    let waiting: Vec<&str> = redundancy.waiting_for().into_iter().collect();
-    Some(format!(
-        "{} of '{domain}' {is} not at all {servers} servers: {} repairs itself once it runs; one that is lost is replaced with `areo server replace`",
-        show_count(below, "object"),
-        waiting.join(", "),
-    ))
 }
 
 fn print_domains(out: Output, all: &[DomainRedundancy]) -> Outcome {
@@ -251,43 +223,4 @@ fn versions(object: &BelowRedundancy) -> String {
     };
     let all: Vec<String> = object.versions.iter().map(of_version).collect();
     all.join(", ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use areo_client::RepairState;
-
-    #[test]
-    fn what_is_missing_is_said_with_what_to_do() {
-        let mut looked = DomainRedundancy {
-            domain: "d".into(),
-            servers: 5,
-            redundancy: Redundancy {
-                objects: 3,
-                full: 3,
-                ..Redundancy::default()
-            },
-        };
-        assert_eq!(refusal(&looked), None);
-        looked.redundancy.full = 2;
-        looked.redundancy.below.push(BelowRedundancy {
-            key: "k".into(),
-            kind: "object",
-            state: RepairState::Waiting,
-            lacking: vec!["s2".into()],
-            damaged: Vec::new(),
-            silent: vec!["s4".into()],
-            versions: Vec::new(),
-            error: None,
-        });
-        let sentence = refusal(&looked).expect("one is below");
-        assert!(sentence.starts_with("1 object of 'd' is not at all 5 servers: s2, s4 repairs"));
-        looked.redundancy.unrecoverable = 1;
-        let sentence = refusal(&looked).expect("one is lost");
-        assert!(sentence.starts_with("1 object of 'd' cannot be recovered"));
-        looked.redundancy.being_reconfigured = true;
-        let sentence = refusal(&looked).expect("not all were looked at");
-        assert!(sentence.starts_with("'d' is being reconfigured"));
-    }
 }
