@@ -59,9 +59,13 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
     };
     program::perform("areo", global, watching, |session, recorder| {
         check_domain(session, &command)?;
-        // A gateway has metrics of its own beside those of its clients.
-        let is_gateway = matches!(command, Command::S3(_));
-        if let Some(address) = session.global.metrics.filter(|_| !is_gateway) {
+        // A gateway, and an instance of the autopilot, have metrics of their own beside those of their clients.
+        let has_own = match &command {
+            Command::S3(_) => true,
+            Command::Autopilot(args) => args.verb.is_none(),
+            _ => false,
+        };
+        if let Some(address) = session.global.metrics.filter(|_| !has_own) {
             metrics::serve(session.out, &command, address, &session.metrics)?;
         }
         perform(session, command, recorder)

@@ -9,6 +9,7 @@ use crate::records::Records;
 use crate::rule;
 use crate::rules::Rules;
 use crate::signal::{History, Sample};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -68,6 +69,19 @@ pub trait Cluster {
     /// # Errors
     /// The output is closed.
     fn tell(&self, intents: &[Intent]) -> Result<(), Self::Error>;
+
+    /// Takes note of what a look has found, for metrics.
+    fn note(&self, _seen: &Seen<'_>) {}
+}
+
+/// The findings of one look.
+pub struct Seen<'a> {
+    /// The journal, as it was before this look; without intents at level `observe`.
+    pub journal: &'a Journal,
+    /// This instance is the one that acts.
+    pub holds_lease: bool,
+    /// The crashes that each domain survives now.
+    pub spare_crashes: BTreeMap<String, isize>,
 }
 
 /// The journal of a cluster with the versions that one instance has read: of two writers on one version, one wins.
@@ -137,12 +151,23 @@ impl<C: Cluster> Instance<C> {
         let sample = self.cluster.sample().await?;
         let now_ms = self.cluster.now_ms();
         let records = self.history.add(sample, &self.rules, now_ms);
+        let spare_crashes = rule::spare_crashes(&self.rules, &records, now_ms);
         if self.level == Level::Observe {
+            self.cluster.note(&Seen {
+                journal: &Journal::default(),
+                holds_lease: false,
+                spare_crashes,
+            });
             return self.show_only(&records, now_ms);
         }
         let mut store = self.cluster.open().await?;
         let journal = store.read().await?;
         beat(&self.cluster, &mut self.watch, &mut store).await?;
+        self.cluster.note(&Seen {
+            journal: &journal,
+            holds_lease: self.actor().holds_lease,
+            spare_crashes,
+        });
         let decision = rule::decide(&self.rules, &records, &journal, self.actor(), now_ms);
         let mut written = Vec::new();
         for intent in decision.writes {

@@ -4,6 +4,7 @@
 //! again confirms its intent, one that is found no more supersedes it, several reasons for one server become one change. [`decide`] then asks the guards.
 
 pub(crate) mod changes;
+mod spare;
 mod triggers;
 
 use crate::guard::{self, Actor, Level};
@@ -14,6 +15,7 @@ use crate::rules::Rules;
 use std::collections::BTreeSet;
 use triggers::{Trigger, Wanted};
 
+pub use spare::spare_crashes;
 pub use triggers::{bad_servers, dead_servers};
 
 /// The remedy of a reason as long as nothing can be changed.

@@ -1,6 +1,7 @@
 //! `areo autopilot`: an instance of the autopilot, and its journal.
 
 mod instance;
+mod metrics;
 mod observe;
 mod show;
 

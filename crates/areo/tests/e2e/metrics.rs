@@ -236,7 +236,16 @@ fn what_is_deployed_speaks_of_metrics_that_exist() {
     let of_gateway = free_ports();
     let address = format!("127.0.0.1:{of_gateway}");
     let _gateway = Gateway::start_with(&cluster, &["--metrics", &address]);
-    let exist = metrics(admin) + &of_client.text() + &metrics(of_gateway);
+    let of_autopilot = free_ports();
+    let address = format!("127.0.0.1:{of_autopilot}");
+    let mut autopilot = cluster.spawn(&["autopilot", "--json", "--metrics", &address]);
+    wait_until(|| TcpStream::connect(&address).is_ok());
+    wait_until(|| {
+        metrics(of_autopilot).contains("areo_domain_spare_crashes{domain=\"default\"} 1")
+    });
+    let exist = metrics(admin) + &of_client.text() + &metrics(of_gateway) + &metrics(of_autopilot);
+    autopilot.kill().expect("it runs");
+    autopilot.wait().expect("it ends");
     let known: BTreeSet<&str> = exist
         .lines()
         .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())

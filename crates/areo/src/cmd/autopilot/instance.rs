@@ -1,5 +1,6 @@
 //! An instance of the autopilot as a process: reaches the cluster by a client, until it is interrupted.
 
+use super::metrics::Counts;
 use super::{observe, show};
 use crate::args::{Autopilot, LevelWord};
 use crate::cmd::reconfig::reconfig_failure;
@@ -11,7 +12,7 @@ use areo_client::journal::{JournalObjects, now_ms};
 use areo_client::units::show_count;
 use areo_client::{BelowRedundancy, Client, Departure, Error, ROOT_DOMAIN, Successor};
 use areo_steward::guard::Level;
-use areo_steward::instance::{Cluster, Instance};
+use areo_steward::instance::{Cluster, Instance, Seen};
 use areo_steward::intent::{Change, Intent, InvalidStep};
 use areo_steward::rules::Rules;
 use areo_steward::signal::Sample;
@@ -27,6 +28,7 @@ struct Reached<'a> {
     client: &'a Client,
     begun: Instant,
     begun_ms: u64,
+    counts: Counts,
 }
 
 pub(super) fn run(session: &Session, args: &Autopilot) -> Outcome {
@@ -43,6 +45,10 @@ pub(super) fn run(session: &Session, args: &Autopilot) -> Outcome {
             rules.guards.view_seconds
         )));
     }
+    let counts = Counts::default();
+    if let Some(address) = session.global.metrics {
+        counts.serve(session.out, address, session.metrics.clone())?;
+    }
     session::run_until(async |interrupt| {
         let client = session.connect().await?;
         let reached = Reached {
@@ -50,11 +56,12 @@ pub(super) fn run(session: &Session, args: &Autopilot) -> Outcome {
             client: &client,
             begun: Instant::now(),
             begun_ms: now_ms(),
+            counts: counts.clone(),
         };
         // No other instance has this name: a process id is not used again within a millisecond.
         let name = format!("{}-{}-{}", host(), std::process::id(), reached.begun_ms);
         let mut instance = Instance::new(reached, &name, rules, level);
-        let ended = work(&mut instance, session.out, every, interrupt).await;
+        let ended = work(&mut instance, (session.out, &counts), every, interrupt).await;
         client.close().await;
         ended
     })
@@ -78,7 +85,7 @@ fn host() -> String {
 /// Looks until it is interrupted. A look that fails is said, and made again.
 async fn work(
     instance: &mut Instance<Reached<'_>>,
-    out: Output,
+    (out, counts): (Output, &Counts),
     every: Duration,
     mut interrupt: Interrupt,
 ) -> Outcome {
@@ -94,6 +101,7 @@ async fn work(
         {
             return looked;
         }
+        counts.looked(looked.is_err());
         let why = looked.err().map(|failure| failure.message);
         if let Some(why) = why.as_ref().filter(|why| said.as_ref() != Some(*why)) {
             out.note(why);
@@ -135,6 +143,7 @@ impl Cluster for Reached<'_> {
     }
 
     async fn begin(&self, change: &Change) -> Outcome<Vec<Departure>> {
+        self.counts.acts();
         let servers = self.client.servers().await.map_err(failure)?;
         let spare = servers.iter().find(|it| it.name == change.with);
         let Some(spare) = spare else {
@@ -193,5 +202,9 @@ impl Cluster for Reached<'_> {
 
     fn tell(&self, intents: &[Intent]) -> Outcome {
         show::intents(self.out, intents)
+    }
+
+    fn note(&self, seen: &Seen<'_>) {
+        self.counts.seen(seen);
     }
 }
