@@ -113,7 +113,7 @@ fn perform(session: &Session, command: Command, recorder: &Recorder) -> Outcome 
         Command::Up(args) => up::run(session, args),
         Command::Server(args) => server::run(session, *args, recorder.clone()),
         Command::S3(args) => s3::run(session, &args, recorder),
-        Command::Console(args) => console::run(session, &args),
+        Command::Console(args) => console::run(session, &args, recorder),
         Command::Put(args) => put::run(session, &args),
         Command::Get(args) => get::run(session, &args),
         Command::Ls(args) => ls::run(session, &args),

@@ -6,6 +6,7 @@
 use crate::html::Frame;
 use crate::trouble::Trouble;
 use crate::{Console, action, html};
+use areo_client::journal::JournalObjects;
 use areo_client::trust::AccessKey;
 use areo_client::{Access, Client, ConnectOptions};
 use axum::extract::{FromRequest, FromRequestParts, RawForm, RawQuery, Request, State};
@@ -48,6 +49,10 @@ pub(crate) struct Session {
     pub(crate) client: Client,
     /// The id of its key; none of a session of the console's own client.
     pub(crate) key: Option<String>,
+    /// The key itself, which admin ports ask for.
+    pub(crate) access_key: Option<AccessKey>,
+    /// The journal of the autopilot as it was last read: only what has changed is read again.
+    pub(crate) journal: tokio::sync::Mutex<Option<JournalObjects>>,
     /// The token that each form of this session carries: a page of another site does not know it.
     pub(crate) form_token: String,
     begun: Instant,
@@ -116,11 +121,13 @@ impl Door {
     }
 
     /// Opens a session; the value of its cookie.
-    fn open(&self, client: Client, key: Option<String>) -> String {
+    fn open(&self, client: Client, key: Option<AccessKey>) -> String {
         let (id, now) = (random(), Instant::now());
         let session = Session {
             client,
-            key,
+            key: key.as_ref().map(|key| key.id.to_string()),
+            access_key: key,
+            journal: tokio::sync::Mutex::default(),
             form_token: random(),
             begun: now,
             used: Mutex::new(now),
@@ -241,7 +248,7 @@ impl Console {
     }
 
     /// Lets a browser in, and sends it on.
-    fn let_in(&self, client: Client, key: Option<String>, next: Option<&str>) -> Response {
+    fn let_in(&self, client: Client, key: Option<AccessKey>, next: Option<&str>) -> Response {
         let id = self.0.door.open(client, key);
         let cookie = self.set_cookie(&id, self.0.options.session_life);
         let next = next.filter(|next| is_here(next)).unwrap_or("/");
@@ -328,13 +335,12 @@ async fn sign_in(State(console): State<Console>, request: Request) -> Response {
         Ok(key) => key,
         Err(error) => return form(StatusCode::BAD_REQUEST, Some(&error.to_string()), next),
     };
-    let id = key.id.to_string();
     let options = ConnectOptions {
-        access: Some(Access::Key(key)),
+        access: Some(Access::Key(key.clone())),
         ..console.0.options.connect.clone()
     };
     match Client::connect(options).await {
-        Ok(client) => console.let_in(client, Some(id), next),
+        Ok(client) => console.let_in(client, Some(key), next),
         Err(error) => {
             let trouble = Trouble::from(error);
             form(trouble.status, Some(&trouble.sentence), next)

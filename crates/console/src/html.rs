@@ -135,6 +135,7 @@ pub(crate) fn job(job: &JobView) -> Markup {
             @if !progress.parts.is_empty() {
                 ul.parts { @for (name, done, total) in &progress.parts { li { (name) ": " (bar(name, *done, *total)) } } }
             }
+            @if !progress.found.is_empty() { ul.lines { @for sentence in &progress.found { li { (sentence) } } } }
             p.twin { code { "areo " (job.command) } }
         }
     }

@@ -42,6 +42,8 @@ pub(crate) struct Progress {
     pub(crate) total: u64,
     /// Parts of the step, as objects of each server: name, done, total.
     pub(crate) parts: Vec<(String, u64, u64)>,
+    /// Findings of the change, a sentence each.
+    pub(crate) found: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -80,6 +82,11 @@ impl Job {
     /// Sets the parts of the step under way.
     pub(crate) fn parts(&self, parts: Vec<(String, u64, u64)>) {
         locked(&self.progress).parts = parts;
+    }
+
+    /// Sets the sentences about what was found.
+    pub(crate) fn found(&self, sentences: Vec<String>) {
+        locked(&self.progress).found = sentences;
     }
 
     fn end(&self, ended: Result<String, Trouble>) {
@@ -141,6 +148,7 @@ impl Visit {
                     done: 0,
                     total: 0,
                     parts: Vec::new(),
+                    found: Vec::new(),
                 }),
             });
             kept.push_back(Arc::clone(&job));

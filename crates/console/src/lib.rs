@@ -19,6 +19,7 @@ mod serve;
 mod trouble;
 
 use areo_client::{Client, ConnectOptions};
+use areo_telemetry::SpanRecord;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use std::sync::Arc;
@@ -41,6 +42,8 @@ pub struct ConsoleOptions {
     pub is_encrypted: bool,
     /// The age at which a session ends. One that is not used ends after a quarter of it.
     pub session_life: Duration,
+    /// The spans that this machine remembers: of the console's own operations, and of commands.
+    pub remembered: Arc<dyn Fn() -> Vec<SpanRecord> + Send + Sync>,
 }
 
 /// Bytes of a form at most, but for a form with a file: grants of a key, and a key of an object, have 2 KiB at most.

@@ -1,6 +1,7 @@
 //! All pages and changes. A page that is not here does not exist.
 
 mod cluster;
+mod health;
 mod keys;
 mod moving;
 mod objects;
@@ -8,9 +9,10 @@ mod placement;
 mod reconfigure;
 #[cfg(test)]
 mod tests;
+mod traces;
 
 use crate::trouble::Trouble;
-use crate::{Console, page};
+use crate::{Console, action, page};
 use axum::Router;
 use axum::http::header;
 use axum::response::{IntoResponse, Redirect};
@@ -24,6 +26,13 @@ pub(crate) fn router() -> Router<Console> {
         .merge(page::route::<placement::PlacementPage>())
         .merge(objects::router())
         .merge(keys::router())
+        .merge(page::route::<traces::Traces>())
+        .merge(page::route::<health::Health>())
+        .merge(action::route::<health::Approve>())
+        .merge(action::route::<health::Retry>())
+        .merge(action::route::<health::Pause>())
+        .merge(action::route::<health::Look>())
+        .merge(action::route::<health::Repair>())
         .merge(assets())
         .fallback(async || Trouble::not_found("there is no page at this address"))
 }

@@ -1,6 +1,7 @@
 //! A request that was not carried out: its status, and one sentence for people and programs.
 
 use crate::html::{self, Frame};
+use areo_client::journal::{JournalError, RequestError};
 use areo_client::trust::{RefusalKind, TrustError};
 use areo_client::{
     ConnectError, CreateDomainError, Error, ForgetError, InvalidChoice, ReconfigError,
@@ -121,6 +122,28 @@ impl From<ConnectError> for Trouble {
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Trouble::new(status, error)
+    }
+}
+
+impl From<JournalError> for Trouble {
+    fn from(error: JournalError) -> Trouble {
+        match error {
+            JournalError::Operation { error } => error.into(),
+            JournalError::Creation { error } => error.into(),
+            error @ JournalError::Unreadable { .. } => {
+                Trouble::new(StatusCode::INTERNAL_SERVER_ERROR, error)
+            }
+        }
+    }
+}
+
+impl From<RequestError> for Trouble {
+    fn from(error: RequestError) -> Trouble {
+        match error {
+            RequestError::Journal { error } => error.into(),
+            RequestError::NoIntent { .. } => Trouble::not_found(error),
+            RequestError::Refused { .. } => Trouble::new(StatusCode::CONFLICT, error),
+        }
     }
 }
 

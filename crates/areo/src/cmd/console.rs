@@ -7,8 +7,10 @@ use crate::config::{self, Settings};
 use crate::exit::{Failure, Outcome, plain};
 use crate::output::Output;
 use crate::session::{self, Session};
+use crate::watch;
 use areo_client::units::parse_timeout;
 use areo_console::{Accept, Connection, Console, ConsoleOptions, ONCE_LIFE, serve};
+use areo_telemetry::Recorder;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -27,10 +29,10 @@ struct Plan {
     session_life: Duration,
 }
 
-pub(super) fn run(session: &Session, args: &args::Console) -> Outcome {
+pub(super) fn run(session: &Session, args: &args::Console, recorder: &Recorder) -> Outcome {
     let plan = plan(&session.settings, args)?;
     make_files_private();
-    session::run(until_stopped(session, plan), "")
+    session::run(until_stopped(session, plan, recorder.clone()), "")
 }
 
 fn plan(settings: &Settings, args: &args::Console) -> Outcome<Plan> {
@@ -59,7 +61,7 @@ fn plan(settings: &Settings, args: &args::Console) -> Outcome<Plan> {
 }
 
 /// Serves until the signal to stop.
-async fn until_stopped(session: &Session, plan: Plan) -> Outcome {
+async fn until_stopped(session: &Session, plan: Plan, recorder: Recorder) -> Outcome {
     let listen = plan.listen;
     let cannot = |error: std::io::Error| {
         Failure::other(format!("cannot listen on {listen}: {}", plain(&error)))
@@ -85,6 +87,13 @@ async fn until_stopped(session: &Session, plan: Plan) -> Outcome {
         port: address.port(),
         is_encrypted: acceptor.is_some(),
         session_life: plan.session_life,
+        remembered: Arc::new(move || {
+            let mut spans = watch::kept();
+            let ring = recorder.ring();
+            spans.extend(ring.since(0));
+            spans.extend(ring.slowest());
+            spans
+        }),
     };
     let console = Console::new(client.clone(), options);
     let origin = format!("{scheme}://{host}");

@@ -235,7 +235,7 @@ mod tests {
             (&[], "[::]:7480", "--tls-name"),
             (&["gate:7480"], "127.0.0.1:7480", "without a port"),
         ] {
-            let refused = hosts(&texts(names), &[], listen).unwrap_err();
+            let refused = hosts(&texts(names), &[], listen, "--tls-name").unwrap_err();
             assert!(refused.message.contains(word), "{}", refused.message);
         }
     }
