@@ -20,7 +20,7 @@ suspicion = 2.0
 ";
 
 /// Three servers, a spare and an object; an autopilot of this level looks at them.
-fn watched(level: &str) -> (Cluster, Child) {
+pub(crate) fn watched(level: &str) -> (Cluster, Child) {
     let mut cluster = Cluster::start(&["--servers", "3", "--dap", "abd"]);
     cluster.join("s4");
     cluster.run_with(&["put", "a"], b"first").done();
@@ -44,25 +44,25 @@ fn begin(cluster: &Cluster, level: &str) -> Child {
     ])
 }
 
-fn end(mut autopilot: Child) {
+pub(crate) fn end(mut autopilot: Child) {
     autopilot.kill().unwrap();
     autopilot.wait().unwrap();
 }
 
 /// The intent that replaces s2.
-fn replacement(cluster: &Cluster) -> Option<Value> {
+pub(crate) fn replacement(cluster: &Cluster) -> Option<Value> {
     let journal = cluster.run(&["autopilot", "journal", "--json"]).done();
     let is_meant = |it: &Value| it["change"]["server"] == "s2";
     journal.objects().into_iter().find(is_meant)
 }
 
-fn state(cluster: &Cluster) -> String {
+pub(crate) fn state(cluster: &Cluster) -> String {
     let intent = replacement(cluster);
     intent.map_or_else(String::new, |it| it["state"].as_str().unwrap().to_owned())
 }
 
 #[track_caller]
-fn assert_replaced(cluster: &Cluster) {
+pub(crate) fn assert_replaced(cluster: &Cluster) {
     for domain in ["@root", "default", "areo-autopilot"] {
         let entries = cluster
             .run(&["reconfig", "status", domain, "--json"])

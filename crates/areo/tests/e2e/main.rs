@@ -11,6 +11,8 @@ mod clocks;
 mod cluster;
 mod command;
 mod conditional;
+mod console_client;
+mod console_health;
 mod cp;
 mod crashes;
 mod deploy;

@@ -109,7 +109,7 @@ impl Caller {
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) status: u16,
-    headers: Vec<(String, String)>,
+    pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
 }
 
