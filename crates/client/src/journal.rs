@@ -202,6 +202,15 @@ impl JournalObjects {
         self.request(number, |intent| intent.retry(now_ms())).await
     }
 
+    /// Gives an intent up for as long as its reason lasts, and returns it as it was written.
+    ///
+    /// # Errors
+    /// There is no such intent, or it was begun, or has ended.
+    pub async fn decline(&mut self, number: u64) -> Result<Intent, RequestError> {
+        self.request(number, |intent| intent.decline(now_ms()))
+            .await
+    }
+
     /// Changes an intent on the version that was read, again if an instance was faster.
     async fn request(
         &mut self,

@@ -29,6 +29,7 @@ pub(crate) fn router() -> Router<Console> {
         .merge(page::route::<traces::Traces>())
         .merge(page::route::<health::Health>())
         .merge(action::route::<health::Approve>())
+        .merge(action::route::<health::Decline>())
         .merge(action::route::<health::Retry>())
         .merge(action::route::<health::Pause>())
         .merge(action::route::<health::Look>())

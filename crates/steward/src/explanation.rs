@@ -62,6 +62,10 @@ impl Intent {
                     ));
                 }
             }
+            State::Declined => lines.push(format!(
+                "  nothing like it is proposed while its reason lasts; by hand: {}",
+                self.remedy
+            )),
             State::Superseded { by } => lines.push(format!("  {by}")),
             State::Proposed => {}
         }

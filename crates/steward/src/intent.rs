@@ -147,6 +147,8 @@ pub enum State {
         /// The time of the next try; `None`: it waits for an operator.
         next_ms: Option<u64>,
     },
+    /// An operator does not want it. It is superseded once its reason is gone: until then nothing like it is proposed.
+    Declined,
     /// It is no longer wanted.
     Superseded {
         /// The intent, or the event, that took its place.
@@ -163,13 +165,17 @@ impl State {
             State::Running { .. } => "running",
             State::Done { .. } => "done",
             State::Failed { .. } => "failed",
+            State::Declined => "declined",
             State::Superseded { .. } => "superseded",
         }
     }
 
-    /// Nothing comes after it.
+    /// It is not carried out from here on.
     pub fn is_final(&self) -> bool {
-        matches!(self, State::Done { .. } | State::Superseded { .. })
+        matches!(
+            self,
+            State::Done { .. } | State::Declined | State::Superseded { .. }
+        )
     }
 
     /// A change has been begun and not finished: a domain may be half changed.
@@ -185,13 +191,17 @@ impl State {
             ),
             State::Running { .. } => !matches!(
                 next,
-                State::Proposed | State::Waiting { .. } | State::Superseded { .. }
+                State::Proposed
+                    | State::Waiting { .. }
+                    | State::Declined
+                    | State::Superseded { .. }
             ),
             // A domain may be half changed: another try finishes it. The evaluator ends one that has changed all of them.
             State::Failed { .. } => !matches!(
                 next,
-                State::Proposed | State::Waiting { .. } | State::Done { .. }
+                State::Proposed | State::Waiting { .. } | State::Done { .. } | State::Declined
             ),
+            State::Declined => matches!(next, State::Superseded { .. }),
             State::Done { .. } | State::Superseded { .. } => false,
         }
     }

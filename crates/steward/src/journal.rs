@@ -21,6 +21,12 @@ impl Journal {
         self.intents.iter().filter(|it| !it.state.is_final())
     }
 
+    /// Intents that an operator declined, and whose reasons last.
+    pub fn declined(&self) -> impl Iterator<Item = &Intent> {
+        let declined = self.intents.iter();
+        declined.filter(|it| it.state == State::Declined)
+    }
+
     /// The number of the next intent.
     pub fn next_number(&self) -> u64 {
         self.intents.iter().map(|it| it.number).max().unwrap_or(0) + 1
@@ -45,8 +51,9 @@ impl Journal {
 
     /// The numbers of finished intents that are old enough to be dropped.
     pub fn expired(&self, now_ms: u64) -> Vec<u64> {
-        let is_old =
-            |it: &&Intent| it.state.is_final() && it.since_ms.saturating_add(KEPT_MS) < now_ms;
+        // A declined one holds back what is like it for as long as its reason lasts.
+        let is_over = |it: &Intent| it.state.is_final() && it.state != State::Declined;
+        let is_old = |it: &&Intent| is_over(it) && it.since_ms.saturating_add(KEPT_MS) < now_ms;
         self.intents
             .iter()
             .filter(is_old)
@@ -197,7 +204,10 @@ mod tests {
             .advance(State::Superseded { by: "x".into() }, 1000)
             .unwrap();
         journal.put(intent);
-        assert_eq!((journal.open().count(), journal.intents.len()), (0, 1));
+        let mut declined = proposed(5);
+        declined.decline(1000).unwrap();
+        journal.put(declined);
+        assert_eq!((journal.open().count(), journal.intents.len()), (0, 2));
         assert!(journal.expired(1000 + KEPT_MS).is_empty());
         assert_eq!(journal.expired(1001 + KEPT_MS), [4]);
         assert_eq!(journal.last_change_ms(), None, "it was never begun");

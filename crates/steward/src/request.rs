@@ -21,6 +21,16 @@ pub enum RefusedRequest {
         /// The word of its state.
         state: &'static str,
     },
+    /// Domains may be half changed.
+    #[error(
+        "intent {number} is {state}: a change that was begun is finished, `areo autopilot pause` holds it"
+    )]
+    Begun {
+        /// The number of the intent.
+        number: u64,
+        /// The word of its state.
+        state: &'static str,
+    },
     /// It has not failed.
     #[error("intent {number} is {state}: only one that failed is tried again")]
     NotFailed {
@@ -43,14 +53,30 @@ impl Intent {
                 remedy: self.remedy.clone(),
             });
         }
-        if self.state.is_final() {
-            return Err(RefusedRequest::Final {
-                number: self.number,
-                state: self.state.word(),
-            });
-        }
+        self.refuse_final()?;
         self.approved = true;
         Ok(())
+    }
+
+    /// Gives the intent up: nothing like it is proposed for as long as its reason lasts.
+    ///
+    /// # Errors
+    /// It was begun, or has ended.
+    pub fn decline(&mut self, now_ms: u64) -> Result<(), RefusedRequest> {
+        self.refuse_final()?;
+        let begun = RefusedRequest::Begun {
+            number: self.number,
+            state: self.state.word(),
+        };
+        self.advance(State::Declined, now_ms).map_err(|_| begun)
+    }
+
+    fn refuse_final(&self) -> Result<(), RefusedRequest> {
+        let (number, state) = (self.number, self.state.word());
+        match self.state.is_final() {
+            true => Err(RefusedRequest::Final { number, state }),
+            false => Ok(()),
+        }
     }
 
     /// Has the change tried again at once. It stays begun.
@@ -88,6 +114,28 @@ mod tests {
         assert_eq!(
             refused,
             "intent 3 is advice, which is not carried out: areo server replace s2"
+        );
+    }
+
+    #[test]
+    fn an_intent_is_declined_before_it_is_begun() {
+        let mut intent = proposed(3);
+        let mut running = intent.clone();
+        intent.decline(7).unwrap();
+        assert_eq!((&intent.state, intent.since_ms), (&State::Declined, 7));
+        for refused in [intent.decline(8), intent.approve()] {
+            let refused = refused.unwrap_err().to_string();
+            assert_eq!(refused, "intent 3 is declined already");
+        }
+        running.state = State::Running {
+            step: "d".into(),
+            done: 0,
+            total: 1,
+        };
+        let refused = running.decline(8).unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            "intent 3 is running: a change that was begun is finished, `areo autopilot pause` holds it"
         );
     }
 

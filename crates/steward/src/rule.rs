@@ -44,6 +44,7 @@ pub fn evaluate(rules: &Rules, records: &Records, journal: &Journal, now_ms: u64
         }
     }
     work.supersede(&found);
+    work.end_declined();
     let known = |it: &Intent| journal.intents.iter().any(|known| known == it);
     work.journal.intents.retain(|it| !known(it));
     work.journal.intents
@@ -60,13 +61,7 @@ struct Evaluation<'a> {
 impl Evaluation<'_> {
     /// Ends tries to repair what a server has that came and is gone itself: it holds no domain back that is to be changed for its sake.
     fn let_go(&mut self) {
-        let world = guard::World {
-            rules: self.rules,
-            records: self.records,
-            journal: &self.journal,
-            now_ms: self.now_ms,
-        };
-        if self.journal.paused || world.is_broken() || world.young().is_some() {
+        if self.journal.paused || self.is_blind() {
             return;
         }
         let gone = dead_servers(self.rules, self.records, self.now_ms);
@@ -91,6 +86,17 @@ impl Evaluation<'_> {
                 .expect("it has failed");
             self.journal.put(intent);
         }
+    }
+
+    /// The instance sees too little, or has watched for too short a time, for what it does not see to be gone.
+    fn is_blind(&self) -> bool {
+        let world = guard::World {
+            rules: self.rules,
+            records: self.records,
+            journal: &self.journal,
+            now_ms: self.now_ms,
+        };
+        world.is_broken() || world.young().is_some()
     }
 
     /// A change, if the reason wants one and a spare is there; otherwise advice.
@@ -138,13 +144,17 @@ impl Evaluation<'_> {
         }
     }
 
-    /// Confirms the intent of this subject, or proposes one. Returns its number; `None`: another change of one of its domains comes first.
+    /// Confirms the intent of this subject, or proposes one. Returns its number; `None`: an operator declined it, or another change of one of its domains
+    /// comes first.
     fn note(&mut self, proposal: Proposal, found: &BTreeSet<u64>) -> Option<u64> {
         let Proposal {
             trigger,
             change,
             remedy,
         } = proposal;
+        if self.is_declined(&trigger, change.as_ref()) {
+            return None;
+        }
         let is_same = |it: &&Intent| {
             let is_about = it.subject == trigger.subject;
             // Reasons for one change are merged; each piece of advice is one of its own.
@@ -185,6 +195,16 @@ impl Evaluation<'_> {
         let number = intent.number;
         self.journal.put(intent);
         Some(number)
+    }
+
+    /// An operator declined what a reason wants: the same advice, or a replacement by any spare.
+    fn is_declined(&self, trigger: &Trigger, change: Option<&Change>) -> bool {
+        let is_alike = |it: &Intent| match it.change {
+            Some(_) => trigger.wanted == Wanted::Replace,
+            None => change.is_none(),
+        };
+        let mut declined = self.journal.declined();
+        declined.any(|it| is_alike(it) && is_reason(it, trigger))
     }
 
     fn propose(&mut self, trigger: Trigger, change: Option<Change>, remedy: String) -> Option<u64> {
@@ -235,6 +255,37 @@ impl Evaluation<'_> {
             self.journal.put(intent);
         }
     }
+
+    /// Ends declined intents whose reasons are gone: what is like them is proposed again once there is a new one. A reason that has not lasted for long is
+    /// there, because another instance may have watched it for longer; and of a server that looks bad nothing is known.
+    fn end_declined(&mut self) {
+        if self.is_blind() {
+            return;
+        }
+        let bad = triggers::bad_servers(self.rules, self.records, self.now_ms);
+        let triggers = triggers::all(&self.rules.at_once(), self.records, self.now_ms);
+        let declined: Vec<Intent> = self.journal.declined().cloned().collect();
+        for mut intent in declined {
+            let is_there = triggers.iter().any(|it| is_reason(&intent, it));
+            intent.missing = match is_there || bad.contains(&intent.subject) {
+                true => 0,
+                false => intent.missing + 1,
+            };
+            if intent.missing >= self.rules.guards.hysteresis {
+                let by = "its reason is gone".into();
+                intent
+                    .advance(State::Superseded { by }, self.now_ms)
+                    .expect("it was declined");
+            }
+            self.journal.put(intent);
+        }
+    }
+}
+
+/// Tells if this is a reason of an intent.
+fn is_reason(intent: &Intent, trigger: &Trigger) -> bool {
+    let mut reasons = intent.reasons.iter();
+    intent.subject == trigger.subject && reasons.any(|it| it.rule == trigger.reason.rule)
 }
 
 /// The result of an evaluation for the instance that acts.

@@ -194,6 +194,15 @@ impl Rules {
         rules.check()
     }
 
+    /// These rules for reasons that do not have to last: an instance that has just begun to watch does not know for how long they have.
+    pub(crate) fn at_once(&self) -> Rules {
+        let mut rules = self.clone();
+        rules.dead.unreachable_seconds = 0;
+        rules.link.unreachable_seconds = 0;
+        rules.redundancy.below_seconds = 0;
+        rules
+    }
+
     fn check(self) -> Result<Rules, InvalidRules> {
         let refused = |reason: &str| {
             let reason = reason.into();

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use areo_steward::guard::{Actor, Level};
-use areo_steward::intent::State;
+use areo_steward::intent::{Intent, State};
 use areo_steward::journal::Journal;
 use areo_steward::records::{DomainRecord, Observer};
 use areo_steward::rule::decide;
@@ -29,6 +29,8 @@ enum Event {
     /// An operator begins, or ends, a change of a domain.
     Operator(usize),
     Pause,
+    /// An operator declines one of the intents that are open.
+    Decline(usize),
     /// The change that runs ends, or fails.
     End(bool),
     /// Another instance takes over.
@@ -47,6 +49,7 @@ fn event() -> impl Strategy<Value = Event> {
         1 => server.prop_map(Event::Label),
         1 => (0..4_usize).prop_map(Event::Operator),
         1 => Just(Event::Pause),
+        1 => (0..4_usize).prop_map(Event::Decline),
         4 => any::<bool>().prop_map(Event::End),
         1 => Just(Event::Restart),
     ]
@@ -174,6 +177,8 @@ proptest! {
         let mut journal = Journal::default();
         let mut history = History::default();
         let mut begun_ms: Option<u64> = None;
+        // Declined changes of servers that have not served since then.
+        let mut unwanted: BTreeMap<u64, String> = BTreeMap::new();
         let actor = Actor { level: Level::Act, holds_lease: true };
         // A quarter of an hour without trouble, so that spares are stable.
         let quiet = std::iter::repeat_n(Event::Nothing, 16);
@@ -200,6 +205,17 @@ proptest! {
                     domain.is_pending = !domain.is_pending;
                 }
                 Event::Pause => journal.paused = !journal.paused,
+                Event::Decline(i) => {
+                    let open: Vec<Intent> = journal.open().filter(|it| !it.state.is_begun()).cloned().collect();
+                    if !open.is_empty() {
+                        let mut intent = open[i % open.len()].clone();
+                        intent.decline(now_ms).unwrap();
+                        if let Some(change) = &intent.change {
+                            unwanted.insert(intent.number, change.server.clone());
+                        }
+                        journal.put(intent);
+                    }
+                }
                 Event::Restart => history = History::default(),
                 Event::End(is_done) => {
                     if let Some(mut intent) = running {
@@ -226,6 +242,20 @@ proptest! {
                 for domain in intent.domains() {
                     prop_assert!(domains.insert(domain.to_owned()), "two changes of {domain}: {journal:#?}");
                 }
+            }
+            let dead = cluster.dead();
+            unwanted.retain(|_, server| dead.contains(server.as_str()));
+            for number in unwanted.keys() {
+                let intent = journal.declined().find(|it| it.number == *number);
+                prop_assert!(intent.is_some(), "intent {number} has ended, and its reason lasts: {journal:#?}");
+            }
+            for intent in journal.declined().filter(|it| it.change.is_some()) {
+                let is_reason = |rule| intent.reasons.iter().any(|it| it.rule == rule);
+                let again = journal.open().find(|it| {
+                    let is_about = it.change.is_some() && it.subject == intent.subject && it.number > intent.number;
+                    is_about && it.reasons.iter().any(|it| is_reason(it.rule))
+                });
+                prop_assert!(again.is_none(), "{again:?} after {intent:?}");
             }
             let Some(number) = decision.act else { continue };
             let mut intent = journal.open().find(|it| it.number == number).unwrap().clone();

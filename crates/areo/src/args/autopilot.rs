@@ -40,6 +40,8 @@ pub(crate) enum LevelWord {
 pub(crate) enum AutopilotVerb {
     /// Show whether it is paused, which instance acts, and what is open
     Status,
+    /// List what is open
+    Ls,
     /// Show why a server or a domain is to be changed, and what a change waits for
     Explain {
         /// Name of the server or of the domain
@@ -47,6 +49,13 @@ pub(crate) enum AutopilotVerb {
     },
     /// Have a proposed change carried out
     Approve {
+        /// Number of the intent
+        number: u64,
+    },
+    /// Give an intent up for as long as its reason lasts
+    ///
+    /// A change that was begun is finished. An intent for another reason is proposed all the same.
+    Decline {
         /// Number of the intent
         number: u64,
     },

@@ -22,6 +22,7 @@ async fn perform(session: &Session, verb: &AutopilotVerb) -> Outcome {
     let store = JournalObjects::find(&client).await?;
     match (verb, store) {
         (AutopilotVerb::Status, store) => show::status(session.out, store).await?,
+        (AutopilotVerb::Ls, store) => show::open(session.out, store).await?,
         (AutopilotVerb::Journal, store) => show::journal(session.out, store).await?,
         (AutopilotVerb::Explain { subject }, store) => {
             show::explain(session.out, &client, store, subject).await?;
@@ -33,6 +34,9 @@ async fn perform(session: &Session, verb: &AutopilotVerb) -> Outcome {
         }
         (AutopilotVerb::Approve { number }, Some(mut store)) => {
             show::intents(session.out, &[store.approve(*number).await?])?;
+        }
+        (AutopilotVerb::Decline { number }, Some(mut store)) => {
+            show::intents(session.out, &[store.decline(*number).await?])?;
         }
         (AutopilotVerb::Retry { number }, Some(mut store)) => {
             show::intents(session.out, &[store.retry(*number).await?])?;

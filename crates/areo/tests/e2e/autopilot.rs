@@ -163,3 +163,54 @@ fn a_killed_server_is_replaced_without_an_operator() {
     assert_eq!(changes.count(), 1, "{journal:?}");
     end(second);
 }
+
+/// An instance that could act by itself proposes no declined change; once the server was there, its next end is another reason.
+#[test]
+fn a_declined_change_stays_declined_for_as_long_as_the_server_is_gone() {
+    let (mut cluster, first) = watched("advise");
+    let holder = |cluster: &Cluster| {
+        let status = cluster.run(&["autopilot", "status", "--json"]).done();
+        status.objects()[0]["instance"].clone()
+    };
+    wait_until(|| holder(&cluster).is_string());
+    let before = holder(&cluster);
+    cluster.kill("s2");
+    wait_until(|| state(&cluster) == "waiting");
+    let intent = replacement(&cluster).unwrap();
+    let number = intent["number"].to_string();
+    let is_listed = |cluster: &Cluster| {
+        let listed = cluster.run(&["autopilot", "ls", "--json"]).done();
+        let mut listed = listed.objects().into_iter();
+        listed.any(|it| it["number"] == intent["number"])
+    };
+    assert!(is_listed(&cluster));
+    cluster
+        .run(&["autopilot", "decline", "99"])
+        .refused(3, &["no intent 99"]);
+    cluster.run(&["autopilot", "decline", &number]).done();
+    for verb in ["decline", "approve"] {
+        cluster
+            .run(&["autopilot", verb, &number])
+            .refused(4, &["is declined already"]);
+    }
+    assert!(!is_listed(&cluster));
+    end(first);
+    let second = begin(&cluster, "act");
+    wait_until(|| holder(&cluster) != before);
+    let explained = cluster.run(&["autopilot", "explain", "s2"]).done();
+    let by_hand = "by hand: areo server replace s2 --with s4";
+    assert!(explained.text().contains(by_hand), "{}", explained.text());
+    cluster.start_server("s2");
+    wait_until(|| state(&cluster) == "superseded");
+    let changes = |cluster: &Cluster| {
+        let journal = cluster.run(&["autopilot", "journal", "--json"]).done();
+        let changes = journal.objects().into_iter();
+        let changes = changes.filter(|it| it["change"]["server"] == "s2");
+        changes.map(|it| it["state"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(changes(&cluster), ["superseded"]);
+    cluster.kill("s2");
+    wait_until(|| changes(&cluster) == ["superseded", "done"]);
+    assert_replaced(&cluster);
+    end(second);
+}

@@ -13,7 +13,7 @@ use areo_client::{ClusterStatus, Problem};
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 
-pub(super) use actions::{Approve, Look, Pause, Repair, Retry};
+pub(super) use actions::{Approve, Decline, Look, Pause, Repair, Retry};
 
 #[derive(Deserialize)]
 pub(super) struct Health {}

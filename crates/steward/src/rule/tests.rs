@@ -451,6 +451,20 @@ impl Steward {
         decision.act
     }
 
+    fn decline(&mut self, number: u64) {
+        let mut intent = self.intent(number).clone();
+        intent.decline(self.now_ms).unwrap();
+        self.journal.put(intent);
+    }
+
+    /// The journal stays as it is.
+    #[track_caller]
+    fn assert_no_news(&mut self) {
+        let before = self.journal.clone();
+        assert_eq!(self.decide(), None);
+        assert_eq!(self.journal, before);
+    }
+
     fn intent(&self, number: u64) -> &Intent {
         self.journal
             .intents
@@ -478,6 +492,76 @@ fn a_change_is_begun_at_the_second_evaluation_that_finds_its_reason() {
     let before = steward.journal.clone();
     assert_eq!(steward.decide(), Some(1));
     assert_eq!(steward.journal, before);
+}
+
+#[test]
+fn a_declined_change_is_not_proposed_again_while_its_reason_lasts() {
+    let mut records = cluster_of(5, &["s1", "s2", "s3"]);
+    records.kill("s2", 1000);
+    let mut steward = Steward::of(records.clone());
+    assert_eq!(steward.decide(), None);
+    steward.decline(1);
+    steward.assert_no_news();
+    // Neither with another spare, nor without one.
+    for spare in ["s4", "s5"] {
+        steward.records.edit(spare).leaving = true;
+        steward.assert_no_news();
+    }
+    // Another instance has not seen for long that the server is gone.
+    for (gone, observed_ms) in [(0, 0), (601, 601_000)] {
+        steward.records = cluster();
+        steward.records.kill("s2", gone);
+        steward.records.observed_ms = observed_ms;
+        steward.assert_no_news();
+    }
+    // An instance without a network sees no server.
+    steward.records = cluster();
+    steward.records.views.clear();
+    for server in &mut steward.records.servers {
+        server.serving_since_ms = None;
+    }
+    steward.assert_no_news();
+    // Once it was there, its next end is another reason.
+    steward.records = cluster();
+    steward.decide();
+    assert_eq!(steward.intent(1).state, State::Declined, "it may flap");
+    steward.decide();
+    let by = "its reason is gone".into();
+    assert_eq!(steward.intent(1).state, State::Superseded { by });
+    steward.records = records;
+    steward.decide();
+    assert_eq!(steward.decide(), Some(2));
+}
+
+#[test]
+fn a_declined_change_is_proposed_for_another_reason() {
+    let mut records = cluster();
+    records.edit("s2").io_errors = 1;
+    let mut steward = Steward::of(records);
+    steward.decide();
+    assert_eq!(steward.intent(1).rule(), RuleName::Disk);
+    steward.decline(1);
+    steward.records.kill("s2", 1000);
+    steward.decide();
+    assert_eq!(steward.decide(), Some(2));
+    let reasons: Vec<RuleName> = steward.intent(2).reasons.iter().map(|it| it.rule).collect();
+    assert_eq!(reasons, [RuleName::Dead]);
+}
+
+/// Advice for want of a spare, and a change once there is one.
+#[test]
+fn declined_advice_holds_back_no_change() {
+    let mut records = cluster();
+    records.kill("s2", 1000);
+    records.edit("s4").leaving = true;
+    let mut steward = Steward::of(records);
+    steward.decide();
+    assert_eq!(steward.intent(1).change, None);
+    steward.decline(1);
+    steward.assert_no_news();
+    steward.records.edit("s4").leaving = false;
+    steward.decide();
+    assert_eq!(steward.decide(), Some(2));
 }
 
 #[test]

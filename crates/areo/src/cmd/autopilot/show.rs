@@ -55,6 +55,13 @@ pub(super) async fn status(out: Output, store: Option<JournalObjects>) -> Outcom
     intents(out, &open)
 }
 
+/// Prints the intents that are open.
+pub(super) async fn open(out: Output, store: Option<JournalObjects>) -> Outcome {
+    let (_, journal) = read(store).await?;
+    let open: Vec<Intent> = journal.open().cloned().collect();
+    intents(out, &open)
+}
+
 /// Prints all intents, finished ones too.
 pub(super) async fn journal(out: Output, store: Option<JournalObjects>) -> Outcome {
     let (_, journal) = read(store).await?;

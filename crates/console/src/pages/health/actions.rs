@@ -42,6 +42,21 @@ impl Action for Approve {
     }
 }
 
+/// Gives an intent up for as long as its reason lasts.
+#[derive(Deserialize)]
+pub(in crate::pages) struct Decline {
+    number: u64,
+}
+
+impl Action for Decline {
+    const PATH: &'static str = "/health/decline";
+
+    async fn act(self, visit: &Visit) -> Result<Done, Trouble> {
+        journal(visit).await?.decline(self.number).await?;
+        back("autopilot")
+    }
+}
+
 /// Has a change that failed tried again.
 #[derive(Deserialize)]
 pub(in crate::pages) struct Retry {

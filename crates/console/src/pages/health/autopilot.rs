@@ -146,6 +146,7 @@ fn section(it: &IntentView, form_token: &str) -> Markup {
             ul.lines { @for line in &it.explanation { li { (line.trim()) } } }
             @if intent.change.is_some() { p { "By hand: " code { (intent.remedy) } } }
             @if may_be_approved { (button("/health/approve", "Approve intent")) }
+            @if !intent.state.is_begun() { (button("/health/decline", "Decline intent")) }
             @if may_be_retried { (button("/health/retry", "Try again intent")) }
             p.twin { code { "areo autopilot explain " (intent.subject) } }
         }
