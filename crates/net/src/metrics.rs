@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use areo_core::env::Work;
 use prometheus::{
-    Encoder, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
+    Encoder, Gauge, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
     IntGaugeVec, Opts, Registry, TextEncoder,
 };
 
@@ -30,6 +30,13 @@ impl Adding<'_> {
     /// A value that goes up and down.
     pub fn gauge(&self, name: &str, help: &str) -> IntGauge {
         let gauge = IntGauge::new(name, help).expect(UNIQUE);
+        self.0.register(Box::new(gauge.clone())).expect(UNIQUE);
+        gauge
+    }
+
+    /// A value with fractions that goes up and down.
+    pub fn fraction(&self, name: &str, help: &str) -> Gauge {
+        let gauge = Gauge::new(name, help).expect(UNIQUE);
         self.0.register(Box::new(gauge.clone())).expect(UNIQUE);
         gauge
     }

@@ -4,20 +4,26 @@
 //! number of series grows with the servers and domains, and not with the stored objects.
 
 mod connections;
+mod disk;
 mod domains;
+mod kind;
 mod process;
 mod repair;
 
 use std::time::Duration;
 
 use connections::Connections;
+use disk::Disk;
 use domains::Domains;
 use process::Process;
 use repair::{Repair, Scrub};
 
+pub(crate) use disk::DiskLook;
+pub(crate) use kind::Kind;
+
 use crate::cluster::DomainView;
 use areo_core::manager::repair::Round;
-use areo_core::message::{Body, Refusal, Request, ServerStatus};
+use areo_core::message::{Refusal, ServerStatus};
 use areo_net::Traffic;
 use areo_net::listener::Counts;
 use areo_net::metrics::{Adding, Peers, SECONDS, text};
@@ -26,57 +32,6 @@ use prometheus::{Histogram, IntCounter, IntCounterVec, IntGauge, Registry};
 
 /// Upper bounds of the buckets for requests in one commit.
 const REQUESTS: [f64; 10] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 1024.0];
-
-/// The subject of a request; the label `request`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
-    /// Objects are read or written.
-    Access,
-    /// A page of a listing.
-    List,
-    /// A step of a consensus.
-    Cell,
-    /// The pointer to the next configuration.
-    Config,
-    /// Servers, the directory, how this one is.
-    Other,
-}
-
-impl Kind {
-    const ALL: [Kind; 5] = [
-        Kind::Access,
-        Kind::List,
-        Kind::Cell,
-        Kind::Config,
-        Kind::Other,
-    ];
-
-    /// The kind of a request.
-    pub(crate) fn of(request: &Request) -> Kind {
-        match request {
-            Request::Configured { body, .. } => match body {
-                Body::Access(_) => Kind::Access,
-                Body::List(_) => Kind::List,
-                Body::Cell { .. } | Body::Cells { .. } => Kind::Cell,
-                Body::ReadConfig => Kind::Config,
-                Body::Register { .. } | Body::Servers => Kind::Other,
-            },
-            Request::Know(_) | Request::Directory | Request::Status | Request::Latest { .. } => {
-                Kind::Other
-            }
-        }
-    }
-
-    fn word(self) -> &'static str {
-        match self {
-            Kind::Access => "access",
-            Kind::List => "list",
-            Kind::Cell => "cell",
-            Kind::Config => "config",
-            Kind::Other => "other",
-        }
-    }
-}
 
 /// The counters of one server. Shared by its threads.
 pub(crate) struct Metrics {
@@ -97,6 +52,7 @@ pub(crate) struct Metrics {
     received: IntCounter,
     sent: IntCounter,
     status: Status,
+    disk: Disk,
     process: Process,
     traces: Traces,
 }
@@ -107,6 +63,7 @@ pub(crate) struct ExternalMetrics {
     pub(crate) status: ServerStatus,
     /// Requests in the inbox.
     pub(crate) waiting: usize,
+    pub(crate) disk: DiskLook,
     /// Bytes verified, and how old the oldest verification of a record is.
     pub(crate) scrubbed: (u64, Option<Duration>),
     /// Counts of the connections to the port for clients and servers.
@@ -204,6 +161,7 @@ impl Metrics {
                 "Bytes to clients and servers, with their frames.",
             ),
             status: Status::new(&add),
+            disk: Disk::new(&add),
             process: Process::new(&add),
             traces: Traces::new(&add),
             registry,
@@ -256,6 +214,7 @@ impl Metrics {
         self.status.set(&present.status);
         self.scrub.set(present.scrubbed);
         self.repair.set_oldest(present.scrubbed.1);
+        self.disk.set(&present.disk);
         self.process.look(present.certificate);
         self.traces.set(&present.exported);
         text(&self.registry)
@@ -439,6 +398,10 @@ mod tests {
                 sent_bytes: 12,
             },
             exported,
+            disk: DiskLook {
+                bytes: Some((1000, 300)),
+                syncing: Some(Duration::from_millis(2500)),
+            },
             ..ExternalMetrics::default()
         };
         // Looking again counts nothing twice.
@@ -449,6 +412,9 @@ mod tests {
             "areo_store_objects 7",
             "areo_store_tombstones 13",
             "areo_server_disk_full 1",
+            "areo_server_disk_bytes 1000",
+            "areo_server_disk_free_bytes 300",
+            "areo_store_sync_running_seconds 2.5",
             "areo_server_waiting_requests 2",
             "areo_server_connections{class=\"admin\"} 4",
             "areo_server_received_bytes_total 11",

@@ -3,13 +3,14 @@
 use std::cell::OnceCell;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use areo_core::config::{Configuration, ServerId};
 use areo_core::manager;
-use areo_core::message::ServerRecord;
+use areo_core::message::{ServerRecord, ServerStatus};
 use areo_core::server;
 use areo_core::shard::Shard;
 use areo_net::{Identity as WireIdentity, Listener, ListenerConfig, Places, Pool, Tls, pool};
@@ -20,7 +21,8 @@ use axum::Router;
 use tokio::net::TcpListener;
 use tokio::runtime;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::{LocalSet, spawn_local};
+use tokio::task::{LocalSet, spawn_blocking, spawn_local};
+use tokio::time::timeout;
 
 use crate::address;
 use crate::admin::{self, Door, Guard, Health};
@@ -29,7 +31,7 @@ use crate::cluster::ClusterHealth;
 use crate::descriptors::{self, Budget};
 use crate::error::ServeError;
 use crate::identity::{self, Identity};
-use crate::metrics::{ExternalMetrics, Metrics};
+use crate::metrics::{DiskLook, ExternalMetrics, Metrics};
 use crate::registration::{Registrar, Seeds, place};
 use crate::scrubbing;
 use crate::service::NodeService;
@@ -191,7 +193,7 @@ impl Listening {
         spawn_local(tell(
             admin.asked,
             (metrics.clone(), options.recorder.clone()),
-            Rc::clone(&worker),
+            (Rc::clone(&worker), directory.path().to_owned()),
             (Rc::clone(&listener), door, tls),
         ));
         Ok(Listening {
@@ -331,28 +333,45 @@ async fn accept(listener: Rc<Listener<NodeService>>) {
     listener.run().await;
 }
 
-/// Answers those who look at the metrics.
+/// The longest wait for the thread that serves, and for the file system, before metrics are told without their answer.
+const STATUS_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Answers those who look at the metrics. While the disk has stopped no request is answered, and they see what was before, and for how long it has.
 async fn tell(
     mut asked: mpsc::Receiver<oneshot::Sender<String>>,
     (metrics, recorder): (Arc<Metrics>, Recorder),
-    worker: Rc<Worker>,
+    (worker, directory): (Rc<Worker>, PathBuf),
     (listener, door, tls): (Rc<Listener<NodeService>>, Rc<Door>, Option<Tls>),
 ) {
+    let (mut status, mut waiting) = (ServerStatus::default(), 0);
     while let Some(answer) = asked.recv().await {
-        if let Some((status, waiting)) = worker.status().await {
-            let text = metrics.text(&ExternalMetrics {
-                status,
-                waiting,
-                scrubbed: worker.scrubbed(),
-                callers: listener.counts(),
-                administrators: (door.open(), door.displaced()),
-                traffic: listener.traffic(),
-                exported: recorder.exported(),
-                certificate: tls.as_ref().and_then(Tls::expires_seconds),
-            });
-            // The caller may be gone.
-            let _ = answer.send(text);
+        match timeout(STATUS_PATIENCE, worker.status()).await {
+            Ok(Some(found)) => (status, waiting) = found,
+            Ok(None) => continue,
+            Err(_) => {}
         }
+        let path = directory.clone();
+        let bytes = timeout(
+            STATUS_PATIENCE,
+            spawn_blocking(move || DiskLook::bytes_at(&path)),
+        );
+        let bytes = bytes.await.ok().and_then(Result::ok).flatten();
+        let text = metrics.text(&ExternalMetrics {
+            status: status.clone(),
+            waiting,
+            disk: DiskLook {
+                bytes,
+                syncing: worker.syncing(),
+            },
+            scrubbed: worker.scrubbed(),
+            callers: listener.counts(),
+            administrators: (door.open(), door.displaced()),
+            traffic: listener.traffic(),
+            exported: recorder.exported(),
+            certificate: tls.as_ref().and_then(Tls::expires_seconds),
+        });
+        // The caller may be gone.
+        let _ = answer.send(text);
     }
 }
 

@@ -145,6 +145,8 @@ pub(crate) struct Worker {
     started: Instant,
     /// Time at work, in turns and commits, and when that was taken last.
     worked: Cell<(Duration, Instant)>,
+    /// The begin of the commit under way.
+    syncing: Cell<Option<Instant>>,
     /// Why the server must stop.
     failure: RefCell<Option<NodeError>>,
     has_failed: Cell<bool>,
@@ -183,6 +185,7 @@ impl Worker {
             arrived: Cell::new(None),
             started: Instant::now(),
             worked: Cell::new((Duration::ZERO, Instant::now())),
+            syncing: Cell::new(None),
             failure: RefCell::default(),
             has_failed: Cell::new(false),
             changed: Notify::new(),
@@ -382,7 +385,9 @@ impl Worker {
 
     async fn write(self: Rc<Self>, commit: Commit<DiskFile>, syncing: Vec<Span>) {
         let begun = Instant::now();
+        self.syncing.set(Some(begun));
         let written = spawn_blocking(move || commit.run()).await;
+        self.syncing.set(None);
         drop(syncing);
         let batch = self.batch.take();
         self.metrics.committed(batch.requests, begun.elapsed());
@@ -427,6 +432,11 @@ impl Worker {
             }
             changed.await;
         }
+    }
+
+    /// The age of the commit under way.
+    pub(crate) fn syncing(&self) -> Option<Duration> {
+        self.syncing.get().map(|begun| begun.elapsed())
     }
 
     fn is_committing(&self) -> bool {

@@ -1,0 +1,77 @@
+//! The room on the server's disk, and a sync that has not ended.
+
+use std::path::Path;
+use std::time::Duration;
+
+use areo_net::metrics::Adding;
+use prometheus::{Gauge, IntGauge};
+
+use super::whole;
+
+/// The disk at the moment of a request.
+#[derive(Default)]
+pub(crate) struct DiskLook {
+    /// Bytes of the file system, and those that are left to this process; `None`: it did not say.
+    pub(crate) bytes: Option<(u64, u64)>,
+    /// The age of the commit that is being made durable.
+    pub(crate) syncing: Option<Duration>,
+}
+
+impl DiskLook {
+    /// Asks the file system at this path. It may wait for a disk that has stopped.
+    pub(crate) fn bytes_at(path: &Path) -> Option<(u64, u64)> {
+        let found = rustix::io::retry_on_intr(|| rustix::fs::statvfs(path)).ok()?;
+        let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
+        // Blocks that are kept for the administrator of the machine are neither in use nor left.
+        let kept = found.f_bfree.saturating_sub(found.f_bavail);
+        let all = found.f_blocks.saturating_sub(kept);
+        Some((bytes(all), bytes(found.f_bavail)))
+    }
+}
+
+/// Gauges of the disk.
+pub(super) struct Disk {
+    bytes: IntGauge,
+    free: IntGauge,
+    syncing: Gauge,
+}
+
+impl Disk {
+    pub(super) fn new(add: &Adding<'_>) -> Disk {
+        Disk {
+            bytes: add.gauge(
+                "areo_server_disk_bytes",
+                "Bytes of the file system with the server's data; 0: not known.",
+            ),
+            free: add.gauge(
+                "areo_server_disk_free_bytes",
+                "Bytes that are left there to the server.",
+            ),
+            syncing: add.fraction(
+                "areo_store_sync_running_seconds",
+                "For how long the commit that is being made durable has been waiting for the disk; 0: none is.",
+            ),
+        }
+    }
+
+    pub(super) fn set(&self, look: &DiskLook) {
+        let (bytes, free) = look.bytes.unwrap_or_default();
+        self.bytes.set(whole(bytes));
+        self.free.set(whole(free));
+        self.syncing
+            .set(look.syncing.unwrap_or_default().as_secs_f64());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_system_has_bytes_and_at_most_those_are_left() {
+        let found = DiskLook::bytes_at(Path::new("/"));
+        let (all, free) = found.expect("every machine has a root");
+        assert!(all > 0 && free <= all, "{all} {free}");
+        assert_eq!(DiskLook::bytes_at(Path::new("/proc/self/none")), None);
+    }
+}
