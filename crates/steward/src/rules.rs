@@ -108,7 +108,7 @@ section!(
 );
 section!(
     /// Thresholds of the rule *slow*.
-    Slow { ratio: f64, windows: u32, peers: usize, again_seconds: u64 }
+    Slow { ratio: f64, least_ms: f64, windows: u32, peers: usize, again_seconds: u64 }
 );
 section!(
     /// Thresholds of the rule *link*.
@@ -231,6 +231,9 @@ impl Rules {
         if let Some((name, _)) = counts.iter().find(|(_, least)| *least == 0) {
             return refused(&format!("`{name}` is at least 1"));
         }
+        if !self.slow.least_ms.is_finite() || self.slow.least_ms <= 0.0 {
+            return refused("`slow.least_ms` is a number above 0");
+        }
         if !self.guards.suspicion.is_finite() || self.guards.suspicion <= 0.0 {
             return refused("`guards.suspicion` is a number above 0");
         }
@@ -318,6 +321,7 @@ mod tests {
             ("[slow]\nratio = 0.5\n", "slow.ratio"),
             ("[slow]\nratio = nan\n", "slow.ratio"),
             ("[slow]\npeers = 0\n", "slow.peers"),
+            ("[slow]\nleast_ms = 0.0\n", "slow.least_ms"),
             ("[disk]\nio_errors = 0\n", "disk.io_errors"),
             ("[dead\n", "dead"),
         ] {

@@ -3,7 +3,7 @@
 mod history;
 mod smoothing;
 
-pub use history::{History, Sample, ServerSample, ViewSample};
+pub use history::{History, Sample, ServerSample, Syncs, ViewSample};
 pub use smoothing::{Ewma, PhiAccrual, Recent, SlowWindows};
 
 /// A signal that rules judge.

@@ -33,8 +33,8 @@ pub struct ServerSample {
     pub zone: Option<String>,
     /// An operator labelled it to be emptied.
     pub to_empty: bool,
-    /// The time of its syncs, where it is known.
-    pub sync_ms: Option<f64>,
+    /// The syncs since its start, where they are known.
+    pub syncs: Option<Syncs>,
     /// The age of a sync that has not ended.
     pub sync_running_ms: u64,
     /// Errors of its disk.
@@ -47,6 +47,15 @@ pub struct ServerSample {
     pub used_bytes: Option<u64>,
     /// Bytes that its disk holds; 0: not known.
     pub capacity_bytes: u64,
+}
+
+/// Syncs of a server since its start.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Syncs {
+    /// The number of syncs.
+    pub count: u64,
+    /// The seconds that all of them took.
+    pub seconds: f64,
 }
 
 /// The view that one observer has of a server, in one sample.
@@ -66,6 +75,9 @@ pub struct ViewSample {
 struct ServerHistory {
     serving_since_ms: Option<u64>,
     sync: SlowWindows,
+    syncs: Option<Syncs>,
+    /// It has synced since the sample before: the mean is one of now.
+    has_synced: bool,
     io_errors: Recent,
     corrupted: Recent,
     used: Recent,
@@ -100,14 +112,14 @@ impl History {
         let domains = domains.map(|it| self.domain(it, now_ms)).collect();
         let server = |it: ServerSample| {
             let known = &self.servers[&it.name];
-            known.record(it)
+            known.record(it, now_ms)
         };
         let views = self.views.iter().map(|((observer, server), it)| View {
             observer: observer.clone(),
             server: server.clone(),
             unreachable_since_ms: it.unreachable_since_ms,
             suspicion: it.answers.suspicion(it.sampled_ms),
-            slow_windows: it.speed.slow(),
+            slow_windows: it.speed.slow(it.sampled_ms),
             sampled_ms: it.sampled_ms,
         });
         Records {
@@ -135,10 +147,9 @@ impl History {
                 .or_default()
                 .note(sample, now_ms);
         }
-        let times = self.servers.values().filter_map(|it| it.sync.mean());
-        let median = median(times.collect());
-        for server in self.servers.values_mut() {
-            server.sync.judge(median, rules.slow.ratio, now_ms);
+        let slow_from = slow_from(self.servers.values().filter_map(|it| it.sync.mean()), rules);
+        for server in self.servers.values_mut().filter(|it| it.has_synced) {
+            server.sync.judge(slow_from, now_ms);
         }
     }
 
@@ -156,10 +167,9 @@ impl History {
             let key = (it.observer.clone(), it.server.clone());
             self.views.entry(key).or_default().note(it, view_ms, now_ms);
         }
-        let times = self.views.values().filter_map(|it| it.speed.mean());
-        let median = median(times.collect());
+        let slow_from = slow_from(self.views.values().filter_map(|it| it.speed.mean()), rules);
         for view in self.views.values_mut() {
-            view.speed.judge(median, rules.slow.ratio, now_ms);
+            view.speed.judge(slow_from, now_ms);
         }
     }
 
@@ -185,8 +195,16 @@ impl ServerHistory {
             true => Some(self.serving_since_ms.unwrap_or(now_ms)),
             false => None,
         };
-        if let Some(ms) = sample.sync_ms {
-            self.sync.add(ms);
+        self.has_synced = false;
+        if let Some(syncs) = sample.syncs {
+            // The first sample says nothing of the time since the start; a start counts from 0.
+            let before = self.syncs.replace(syncs);
+            if let Some(before) = before.filter(|it| it.count < syncs.count) {
+                let count = (syncs.count - before.count) as f64;
+                self.sync
+                    .add((syncs.seconds - before.seconds).max(0.0) * 1000.0 / count);
+                self.has_synced = true;
+            }
         }
         for (recent, counter) in [
             (&mut self.io_errors, sample.io_errors),
@@ -202,14 +220,14 @@ impl ServerHistory {
         }
     }
 
-    fn record(&self, sample: ServerSample) -> ServerRecord {
+    fn record(&self, sample: ServerSample, now_ms: u64) -> ServerRecord {
         ServerRecord {
             name: sample.name,
             zone: sample.zone,
             to_empty: sample.to_empty,
             leaving: sample.leaving,
             serving_since_ms: self.serving_since_ms,
-            slow_sync_windows: self.sync.slow(),
+            slow_sync_windows: self.sync.slow(now_ms),
             sync_running_ms: sample.sync_running_ms,
             io_errors: count(self.io_errors.rise()),
             corrupted: count(self.corrupted.rise()),
@@ -240,9 +258,12 @@ impl ViewHistory {
     }
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
+/// The milliseconds from which a mean is slow among these ones. Of two that differ by less than a person would notice neither is slow.
+fn slow_from(means: impl Iterator<Item = f64>, rules: &Rules) -> f64 {
+    let mut means: Vec<f64> = means.collect();
+    means.sort_by(f64::total_cmp);
+    let median = means.get(means.len() / 2).copied().unwrap_or(0.0);
+    (median * rules.slow.ratio).max(rules.slow.least_ms)
 }
 
 #[allow(clippy::cast_sign_loss, reason = "a rise is at least 0")]
@@ -359,6 +380,51 @@ mod tests {
         };
         let seen = [look(0, 1), look(2, 5), look(1, 9), look(0, 11), look(3, 12)];
         assert_eq!(seen, [None, Some(5), Some(5), None, Some(12)]);
+    }
+
+    #[test]
+    fn a_disk_is_slow_where_its_syncs_stand_out_and_it_still_syncs() {
+        let mut history = History::default();
+        // The seconds that a sync takes at s1 and at each other server, and those syncs since the sample before.
+        let mut look = |slow: f64, usual: f64, count: u64, second: u64| {
+            let sample = |name: &str, seconds: f64| ServerSample {
+                syncs: Some(Syncs {
+                    count: count * second,
+                    seconds: seconds * (count * second) as f64,
+                }),
+                ..server(name)
+            };
+            let servers = vec![sample("s1", slow), sample("s2", usual), sample("s3", usual)];
+            let sample = Sample {
+                servers,
+                ..Sample::default()
+            };
+            let records = history.add(sample, &Rules::built_in(), second * 1000);
+            let windows = records.servers.iter().map(|it| it.slow_sync_windows);
+            windows.collect::<Vec<u32>>()
+        };
+        let seen: Vec<_> = (0..80).map(|second| look(0.1, 0.01, 5, second)).collect();
+        assert_eq!(seen[79], [7, 0, 0]);
+        // The disk that was slow has nothing to sync: nothing is known of it.
+        let idle: Vec<_> = (0..40).map(|_| look(0.1, 0.01, 0, 100)).collect();
+        assert_eq!(idle[39], [0, 0, 0], "no window was judged");
+        let mut history = History::default();
+        for second in 0..80 {
+            let sample = |name: &str, seconds: f64| ServerSample {
+                syncs: Some(Syncs {
+                    count: second,
+                    seconds: seconds * second as f64,
+                }),
+                ..server(name)
+            };
+            let servers = vec![sample("s1", 0.002), sample("s2", 0.0001)];
+            let sample = Sample {
+                servers,
+                ..Sample::default()
+            };
+            let records = history.add(sample, &Rules::built_in(), second * 1000);
+            assert_eq!(records.servers[0].slow_sync_windows, 0, "2 ms are not slow");
+        }
     }
 
     #[test]

@@ -98,12 +98,9 @@ impl SlowWindows {
         self.mean.value()
     }
 
-    /// Judges the mean against the median of the peers. A window is slow if the mean was in each of its judgements.
-    pub fn judge(&mut self, median: f64, ratio: f64, now_ms: u64) {
-        let is_slow = self
-            .mean
-            .value()
-            .is_some_and(|mean| median > 0.0 && mean >= ratio * median);
+    /// Judges the mean by the value from which it is slow. A window is slow if the mean was in each of its judgements.
+    pub fn judge(&mut self, slow_from: f64, now_ms: u64) {
+        let is_slow = self.mean.value().is_some_and(|mean| mean >= slow_from);
         let window = now_ms / SlowWindows::WINDOW_MS;
         self.window = match self.window {
             Some((current, slow)) if current == window => Some((current, slow && is_slow)),
@@ -116,9 +113,11 @@ impl SlowWindows {
         };
     }
 
-    /// Slow windows that ended, in a row.
-    pub fn slow(&self) -> u32 {
-        self.slow
+    /// Slow windows that ended, in a row up to now; 0 where the window before this one was not judged.
+    pub fn slow(&self, now_ms: u64) -> u32 {
+        let window = now_ms / SlowWindows::WINDOW_MS;
+        let is_of_now = self.window.is_some_and(|(last, _)| last + 1 >= window);
+        if is_of_now { self.slow } else { 0 }
     }
 }
 
@@ -215,18 +214,24 @@ mod tests {
         let mut windows = SlowWindows::default();
         windows.add(40.0);
         for second in 0..70 {
-            windows.judge(10.0, 4.0, second * 1000);
+            windows.judge(40.0, second * 1000);
         }
-        assert_eq!(windows.slow(), 6);
-        windows.judge(11.0, 4.0, 70_500);
-        windows.judge(10.0, 4.0, 80_000);
-        assert_eq!(windows.slow(), 0, "one judgement of the window was fast");
+        assert_eq!(windows.slow(69_000), 6);
+        assert_eq!(windows.slow(79_999), 6, "the window may still be judged");
+        assert_eq!(windows.slow(80_000), 0, "no window is judged any more");
+        windows.judge(44.0, 70_500);
+        windows.judge(40.0, 80_000);
+        assert_eq!(
+            windows.slow(80_000),
+            0,
+            "one judgement of the window was fast"
+        );
         let mut gap = SlowWindows::default();
         gap.add(40.0);
         for at_ms in [0, 10_000, 30_000] {
-            gap.judge(10.0, 4.0, at_ms);
+            gap.judge(40.0, at_ms);
         }
-        assert_eq!(gap.slow(), 0, "a window was not judged");
+        assert_eq!(gap.slow(30_000), 0, "a window was not judged");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::exit::Outcome;
 use crate::session::failure;
 use areo_client::{Client, ClusterStatus, DomainInfo, ROOT_DOMAIN, ServerHealth};
 use areo_steward::records::{DomainRecord, Observer};
-use areo_steward::signal::{Sample, ServerSample, ViewSample};
+use areo_steward::signal::{Sample, ServerSample, Syncs, ViewSample};
 use areo_telemetry::admin;
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
@@ -16,6 +16,19 @@ struct Shown {
     /// Other servers, and true for those that are connected. An idle one is not shown.
     peers: BTreeMap<String, bool>,
     corrupted: Option<u64>,
+    syncs: Syncs,
+    /// The age of a sync that has not ended.
+    sync_running_ms: u64,
+    /// Bytes of its file system, and those that are left; 0: not known.
+    disk_bytes: u64,
+    free_bytes: u64,
+}
+
+impl Shown {
+    /// Bytes in use on its disk.
+    fn used_bytes(&self) -> Option<u64> {
+        (self.disk_bytes > 0).then(|| self.disk_bytes.saturating_sub(self.free_bytes))
+    }
 }
 
 /// The cluster as of now, within about this time. A server whose admin port does not answer has no view.
@@ -61,16 +74,29 @@ pub(super) async fn sample(client: &Client, patience: Duration) -> Outcome<Sampl
             name: health.server.name.clone(),
             serves: answered.is_some_and(|it| it.serving),
             leaving: health.server.leaving,
-            corrupted: shown.and_then(|it| it.corrupted),
-            used_bytes: answered.map(|it| it.stored_bytes),
-            // A server without room is as large as what it holds; the size of a disk with room is not known.
-            capacity_bytes: answered
-                .filter(|_| health.is_full())
-                .map_or(0, |it| it.stored_bytes),
+            corrupted: shown.as_ref().and_then(|it| it.corrupted),
+            syncs: shown.as_ref().map(|it| it.syncs),
+            sync_running_ms: shown.as_ref().map_or(0, |it| it.sync_running_ms),
+            used_bytes: used(health, shown.as_ref()),
+            capacity_bytes: capacity(health, shown.as_ref()),
             ..ServerSample::default()
         });
     }
     Ok(sample)
+}
+
+/// Bytes in use on the disk of a server; where it does not show them, those of its store.
+fn used(health: &ServerHealth, shown: Option<&Shown>) -> Option<u64> {
+    let stored = health.status.answered().map(|it| it.stored_bytes);
+    shown.and_then(Shown::used_bytes).or(stored)
+}
+
+/// Bytes that the disk of a server holds, 0 where they are not known. A server without room holds no more than now: a quota may be smaller than the disk.
+fn capacity(health: &ServerHealth, shown: Option<&Shown>) -> u64 {
+    if health.is_full() {
+        return used(health, shown).unwrap_or(0);
+    }
+    shown.map_or(0, |it| it.disk_bytes)
 }
 
 fn domain(status: &ClusterStatus, domain: &DomainInfo) -> DomainRecord {
@@ -109,6 +135,14 @@ fn parse(metrics: &str) -> Shown {
     for sample in admin::samples(metrics) {
         match sample.name {
             "areo_store_corrupted_elements_total" => shown.corrupted = sample.value.parse().ok(),
+            "areo_store_sync_seconds_count" => shown.syncs.count = number(sample.value),
+            "areo_store_sync_seconds_sum" => shown.syncs.seconds = fraction(sample.value),
+            "areo_store_sync_running_seconds" => {
+                let age = Duration::try_from_secs_f64(fraction(sample.value));
+                shown.sync_running_ms = age.map_or(0, |it| it.as_millis() as u64);
+            }
+            "areo_server_disk_bytes" => shown.disk_bytes = number(sample.value),
+            "areo_server_disk_free_bytes" => shown.free_bytes = number(sample.value),
             "areo_server_peers" if sample.value != "0" => {
                 if let (Some(server), Some(state)) = (sample.label("server"), sample.label("state"))
                 {
@@ -119,6 +153,16 @@ fn parse(metrics: &str) -> Shown {
         }
     }
     shown
+}
+
+/// A count; what is none counts as 0.
+fn number(text: &str) -> u64 {
+    text.parse().unwrap_or(0)
+}
+
+/// A number with fractions; what is none counts as 0.
+fn fraction(text: &str) -> f64 {
+    text.parse().unwrap_or(0.0)
 }
 
 #[cfg(test)]
@@ -136,10 +180,22 @@ areo_server_peers{server=\"s2\",state=\"connecting\"} 1
 areo_server_peers{server=\"s3\",state=\"connected\"} 0
 areo_server_peers{server=\"a\\\"b\\\\\",state=\"connected\"} 1
 areo_store_corrupted_elements_total 3
+areo_store_sync_seconds_sum 1.5
+areo_store_sync_seconds_count 30
+areo_store_sync_running_seconds 21.25
+areo_server_disk_bytes 1000
+areo_server_disk_free_bytes 150
 areo_server_serving 1
 ";
         let shown = parse(text);
         assert_eq!(shown.corrupted, Some(3));
+        let syncs = Syncs {
+            count: 30,
+            seconds: 1.5,
+        };
+        assert_eq!((shown.syncs, shown.sync_running_ms), (syncs, 21_250));
+        assert_eq!((shown.disk_bytes, shown.used_bytes()), (1000, Some(850)));
+        assert_eq!(Shown::default().used_bytes(), None);
         let peers: Vec<_> = shown
             .peers
             .iter()
