@@ -139,7 +139,7 @@ impl Browser {
     /// The token of the forms of this session.
     #[track_caller]
     pub(crate) fn token(&mut self) -> String {
-        token_in(&self.page("/cluster"))
+        token_in(&self.page("/objects"))
     }
 
     /// Sends a form with these fields, and with the token of the session.
@@ -227,7 +227,7 @@ impl<'a> Request<'a> {
     pub(crate) fn form(self, fields: &[(&str, &str)]) -> Request<'a> {
         let encoded =
             |text: &str| -> String { text.bytes().map(|it| format!("%{it:02x}")).collect() };
-        let pair = |(name, value): &(_, _)| format!("{}={}", encoded(name), encoded(value));
+        let pair = |(name, value): &(&str, &str)| format!("{}={}", encoded(name), encoded(value));
         let pairs: Vec<String> = fields.iter().map(pair).collect();
         let mut form = self.header("content-type", "application/x-www-form-urlencoded");
         form.body = pairs.join("&").into_bytes();

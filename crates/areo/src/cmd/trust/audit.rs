@@ -5,9 +5,9 @@ use crate::args;
 use crate::exit::Outcome;
 use crate::output::columns;
 use crate::session::{self, Session};
+use areo_client::trust::AuditInfo;
 use areo_trust::protocol::KeyRow;
 use areo_trust::registry::{Actor, AuditRecord};
-use serde_json::json;
 use std::time::Duration;
 
 pub(in crate::cmd) fn run(session: &Session, command: &args::Audit) -> Outcome {
@@ -22,16 +22,8 @@ async fn ls(session: &Session, since: Option<Duration>) -> Outcome {
     let keys = client.trust().keys().await.map_err(failure)?;
     let out = session.out;
     if out.json {
-        changes.iter().try_for_each(|change| {
-            out.object(&json!({
-                "change": change.generation,
-                "seconds": change.origin.now_seconds,
-                "what": change.what.word(),
-                "about": change.about,
-                "by": change.origin.by.to_string(),
-                "address": change.origin.address,
-            }))
-        })?;
+        let mut changes = changes.iter().map(AuditInfo::from);
+        changes.try_for_each(|change| out.object(&change))?;
     } else {
         let row = |change: &AuditRecord| {
             vec![

@@ -8,11 +8,10 @@ use crate::exit::{Code, Failure, Outcome};
 use crate::output::columns;
 use crate::session::{self, Session, Target};
 use areo_client::cluster_file::{ClusterFile, Server};
-use areo_client::trust::ANONYMOUS_NAME;
+use areo_client::trust::{ANONYMOUS_NAME, KeyInfo};
 use areo_client::{Access, Client, limits};
 use areo_trust::id::KeyId;
 use areo_trust::key::AccessKey;
-use areo_trust::protocol::KeyRow;
 use serde_json::json;
 use std::path::Path;
 
@@ -229,23 +228,16 @@ fn report(name: &str, file: &ClusterFile, path: Option<&Path>) -> serde_json::Va
 async fn ls(session: &Session, client: &Client) -> Outcome {
     let mut keys = client.trust().keys().await.map_err(failure)?;
     keys.sort_by(|one, other| (&one.name, one.id).cmp(&(&other.name, other.id)));
+    let keys: Vec<KeyInfo> = keys.iter().map(KeyInfo::from).collect();
     if session.out.json {
-        return keys.iter().try_for_each(|key| {
-            session.out.object(&json!({
-                "name": key.name,
-                "id": key.id.to_string(),
-                "state": state(key),
-                "grants": grants(key),
-                "revoked_seconds": key.revoked_seconds,
-            }))
-        });
+        return keys.iter().try_for_each(|key| session.out.object(key));
     }
-    let row = |key: &KeyRow| {
+    let row = |key: &KeyInfo| {
         vec![
             key.name.clone(),
-            key.id.to_string(),
-            state(key).to_owned(),
-            grants(key).join(" "),
+            key.id.clone(),
+            key.state.to_owned(),
+            key.grants.join(" "),
         ]
     };
     let rows: Vec<_> = keys.iter().map(row).collect();
@@ -253,17 +245,4 @@ async fn ls(session: &Session, client: &Client) -> Outcome {
     session
         .out
         .short_table(&columns, &["key", "state", "grants"], &rows)
-}
-
-fn grants(key: &KeyRow) -> Vec<String> {
-    key.grants.all().iter().map(ToString::to_string).collect()
-}
-
-/// The word for the state of a key.
-fn state(key: &KeyRow) -> &'static str {
-    match (key.revoked_seconds, key.is_rotating) {
-        (Some(_), _) => "revoked",
-        (None, true) => "rotating",
-        (None, false) => "good",
-    }
 }
