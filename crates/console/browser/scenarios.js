@@ -37,7 +37,7 @@ const STILL = 2000;
 
 async function findSlowPut({ browser, cluster }, { choice, suffix }) {
   const domain = `slow-${suffix}`;
-  await cluster.text(["domain", "create", domain, "--dap", "ec", "--k", "2", "--servers", "s1,s5", "--allow-f0"]);
+  await cluster.text(["domain", "create", domain, "--dap", "ec", "--k", "2", "--servers", "s1,s2,s5", "--allow-f0"]);
   await cluster.text(["put", "--domain", domain, "first", "-"], "the domain is known now");
   cluster.signal("s5", "SIGSTOP");
   const put = cluster.text(["put", "--domain", domain, "slow", "-"], "a value that waits");
@@ -56,8 +56,12 @@ async function findSlowPut({ browser, cluster }, { choice, suffix }) {
   await page.getByRole("heading", { level: 2, name: /areo\.write, .* s$/ }).waitFor();
   await page.getByText(/The longest step is .* s5/).waitFor();
   await page.getByRole("img", { name: /spans of areo\.write/ }).waitFor();
-  await page.getByText("All spans as a table").click();
-  await page.getByRole("table", { name: "Spans" }).getByRole("row", { name: /net\.quorum/ }).first().waitFor();
+  const row = page.getByRole("table", { name: "Spans" }).getByRole("row", { name: /net\.quorum/ }).first();
+  await until("the table of spans is open", async () => {
+    // The page may show newer operations meanwhile, which closes the table.
+    if (!(await row.isVisible())) await page.getByText("All spans as a table").click();
+    return row.isVisible();
+  });
   await window.inspect();
   const id = new URL(page.url()).searchParams.get("id");
   await window.close();
