@@ -31,7 +31,7 @@ mod values;
 
 pub(crate) use file::File;
 pub use global::Common;
-pub(crate) use global::Global;
+pub(crate) use global::{Global, Stats};
 pub(crate) use reconfig::{ChangeArgs, ExperimentalArgs, Reconfig, Start};
 pub use refusal::parse;
 pub(crate) use refusal::{asked_for_json, sentence};
@@ -362,14 +362,6 @@ pub(crate) struct Put {
     pub(crate) keep_replaced: bool,
     #[command(flatten)]
     pub(crate) stats: Stats,
-}
-
-/// Whether to say what an operation cost.
-#[derive(Args, Debug, Clone, Copy, Default)]
-pub(crate) struct Stats {
-    /// Print the cost of the operation: rounds, configurations, bytes sent and received
-    #[arg(long)]
-    pub(crate) stats: bool,
 }
 
 #[derive(Args, Debug, Clone)]

@@ -3,9 +3,10 @@
 //! A session is 16 random bytes in a cookie that scripts cannot read and other sites do not send. It ends by age, without use, by *sign out*, and with
 //! the process.
 
+use crate::forms::equal;
 use crate::html::Frame;
 use crate::trouble::Trouble;
-use crate::{Console, action, html};
+use crate::{Console, forms, html};
 use areo_client::journal::JournalObjects;
 use areo_client::trust::AccessKey;
 use areo_client::{Access, Client, ConnectOptions};
@@ -21,7 +22,6 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
-use subtle::ConstantTimeEq;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
@@ -83,11 +83,6 @@ fn random() -> String {
         write!(text, "{byte:02x}").expect("a text takes all letters");
         text
     })
-}
-
-/// True if the texts are equal, in a time that does not tell where they differ.
-pub(crate) fn equal(a: &str, b: &str) -> bool {
-    a.as_bytes().ct_eq(b.as_bytes()).into()
 }
 
 impl Door {
@@ -199,7 +194,7 @@ impl FromRequestParts<Console> for Visit {
         let path = parts.uri.path();
         let sentence = "there is no session, or it has ended";
         let trouble = Trouble::new(StatusCode::UNAUTHORIZED, sentence);
-        if path.ends_with(".json") {
+        if path.strip_suffix(".json").is_some() {
             return Err(trouble.json());
         }
         if parts.method != http::Method::GET || path.ends_with("/live") {
@@ -285,7 +280,7 @@ struct Leaving {
 pub(crate) fn router() -> Router<Console> {
     Router::new()
         .route(LOGIN, get(knock).post(sign_in))
-        .merge(action::route_to("/logout", post(sign_out)))
+        .merge(forms::route_to("/logout", post(sign_out)))
 }
 
 async fn knock(State(console): State<Console>, RawQuery(query): RawQuery) -> Response {
@@ -356,7 +351,7 @@ async fn sign_out(
 ) -> Response {
     let leaving = serde_html_form::from_bytes::<Leaving>(&bytes);
     if !leaving.is_ok_and(|it| equal(&it.token, &visit.session.form_token)) {
-        return action::forged().into_response();
+        return forms::forged().into_response();
     }
     if let Some(id) = cookie(&headers, &console.cookie_name()) {
         console.0.door.close(&id);
@@ -390,8 +385,7 @@ mod tests {
     #[test]
     fn a_session_ends_by_age_and_without_use() {
         let life = Duration::from_hours(8);
-        let second = Duration::from_secs(1);
-        assert!(!has_ended(life - second, life / 4 - second, life));
+        assert!(!has_ended(life / 2, life / 8, life));
         assert!(has_ended(life, Duration::ZERO, life), "it is used");
         assert!(has_ended(life / 4, life / 4, life), "it is not used");
     }

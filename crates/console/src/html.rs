@@ -1,6 +1,6 @@
 //! The frame of every page, and the parts that pages are made of.
 
-use crate::jobs::{JobState, JobView};
+use crate::job::{JobState, JobView};
 use axum::response::Html;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};

@@ -10,8 +10,10 @@
 
 mod action;
 mod door;
+mod forms;
 mod guard;
 mod html;
+mod job;
 mod jobs;
 mod page;
 mod pages;
@@ -96,5 +98,5 @@ fn routes() -> Router<Console> {
 /// The paths of all changes, to which forms are sent.
 pub fn action_paths() -> Vec<&'static str> {
     drop(routes());
-    action::paths()
+    forms::paths()
 }

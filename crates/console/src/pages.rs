@@ -12,7 +12,7 @@ mod tests;
 mod traces;
 
 use crate::trouble::Trouble;
-use crate::{Console, action, page};
+use crate::{Console, page};
 use axum::Router;
 use axum::http::header;
 use axum::response::{IntoResponse, Redirect};
@@ -27,13 +27,7 @@ pub(crate) fn router() -> Router<Console> {
         .merge(objects::router())
         .merge(keys::router())
         .merge(page::route::<traces::Traces>())
-        .merge(page::route::<health::Health>())
-        .merge(action::route::<health::Approve>())
-        .merge(action::route::<health::Decline>())
-        .merge(action::route::<health::Retry>())
-        .merge(action::route::<health::Pause>())
-        .merge(action::route::<health::Look>())
-        .merge(action::route::<health::Repair>())
+        .merge(health::router())
         .merge(assets())
         .fallback(async || Trouble::not_found("there is no page at this address"))
 }

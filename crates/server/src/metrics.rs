@@ -398,10 +398,6 @@ mod tests {
                 sent_bytes: 12,
             },
             exported,
-            disk: DiskLook {
-                bytes: Some((1000, 300)),
-                syncing: Some(Duration::from_millis(2500)),
-            },
             ..ExternalMetrics::default()
         };
         // Looking again counts nothing twice.
@@ -412,9 +408,6 @@ mod tests {
             "areo_store_objects 7",
             "areo_store_tombstones 13",
             "areo_server_disk_full 1",
-            "areo_server_disk_bytes 1000",
-            "areo_server_disk_free_bytes 300",
-            "areo_store_sync_running_seconds 2.5",
             "areo_server_waiting_requests 2",
             "areo_server_connections{class=\"admin\"} 4",
             "areo_server_received_bytes_total 11",

@@ -333,7 +333,7 @@ async fn accept(listener: Rc<Listener<NodeService>>) {
     listener.run().await;
 }
 
-/// The longest wait for the thread that serves, and for the file system, before metrics are told without their answer.
+/// The longest wait for the thread that serves, and for the file system, before metrics are shown without their answer.
 const STATUS_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Answers those who look at the metrics. While the disk has stopped no request is answered, and they see what was before, and for how long it has.

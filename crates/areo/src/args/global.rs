@@ -53,3 +53,11 @@ pub struct Common {
     #[arg(long, global = true, value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub config: Option<PathBuf>,
 }
+
+/// Whether to say what an operation cost.
+#[derive(Args, Debug, Clone, Copy, Default)]
+pub(crate) struct Stats {
+    /// Print the cost of the operation: rounds, configurations, bytes sent and received
+    #[arg(long)]
+    pub(crate) stats: bool,
+}

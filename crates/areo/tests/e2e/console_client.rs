@@ -56,7 +56,8 @@ impl Console {
         };
         let url = console.one_time_url();
         let (_, rest) = url.split_once("://").unwrap();
-        console.address = rest.split_once('/').unwrap().0.to_owned();
+        let (address, _) = rest.split_once('/').unwrap();
+        address.clone_into(&mut console.address);
         console.first = Some(url);
         console
     }
@@ -154,7 +155,7 @@ impl Browser {
     pub(crate) fn submit(&mut self, path: &str, fields: &[(&str, &str)]) -> String {
         let answer = self.post(path, fields);
         match answer.header("location") {
-            Some(next) => self.page(&next.to_owned()),
+            Some(next) => self.page(next),
             None if answer.status == 200 => answer.text().to_owned(),
             None => panic!("{path}: {}: {}", answer.status, answer.text()),
         }
@@ -225,8 +226,13 @@ impl<'a> Request<'a> {
 
     /// Sets a form as the body.
     pub(crate) fn form(self, fields: &[(&str, &str)]) -> Request<'a> {
-        let encoded =
-            |text: &str| -> String { text.bytes().map(|it| format!("%{it:02x}")).collect() };
+        let encoded = |text: &str| {
+            let digits = |mut all: String, byte| {
+                write!(all, "%{byte:02x}").unwrap();
+                all
+            };
+            text.bytes().fold(String::new(), digits)
+        };
         let pair = |(name, value): &(&str, &str)| format!("{}={}", encoded(name), encoded(value));
         let pairs: Vec<String> = fields.iter().map(pair).collect();
         let mut form = self.header("content-type", "application/x-www-form-urlencoded");
@@ -282,7 +288,7 @@ impl<'a> Request<'a> {
         usual.retain(|(name, _)| !given(name));
         let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
         for (name, value) in usual.iter().chain(&self.headers) {
-            head.push_str(&format!("{name}: {value}\r\n"));
+            head.extend([name, ": ", value, "\r\n"]);
         }
         head + "\r\n"
     }

@@ -6,7 +6,7 @@ mod replace;
 
 use crate::door::Visit;
 use crate::html::{badge, query, table};
-use crate::jobs::JobView;
+use crate::job::JobView;
 use crate::page::{self, Page};
 use crate::trouble::Trouble;
 use crate::{Console, action, html};
@@ -141,7 +141,7 @@ impl Page for Cluster {
 /// The changes of the session: all that go on, and some that ended.
 pub(super) fn jobs(jobs: &[JobView]) -> Markup {
     const ENDED: usize = 4;
-    let is_running = |it: &JobView| it.progress.state == crate::jobs::JobState::Running;
+    let is_running = |it: &JobView| it.progress.state == crate::job::JobState::Running;
     let shown = jobs.iter().enumerate();
     let shown = shown.filter(|(place, it)| *place < ENDED || is_running(it));
     let shown: Vec<&JobView> = shown.map(|(_, it)| it).collect();

@@ -6,21 +6,33 @@ mod redundancy;
 
 use crate::door::Visit;
 use crate::html::{badge, job};
-use crate::jobs::JobView;
-use crate::page::Page;
+use crate::job::JobView;
+use crate::page::{self, Page};
 use crate::trouble::Trouble;
+use crate::{Console, action};
 use areo_client::{ClusterStatus, Problem};
+use axum::Router;
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 
-pub(super) use actions::{Approve, Decline, Look, Pause, Repair, Retry};
+use actions::{Approve, Decline, Look, Pause, Repair, Retry};
+
+pub(super) fn router() -> Router<Console> {
+    page::route::<Health>()
+        .merge(action::route::<Approve>())
+        .merge(action::route::<Decline>())
+        .merge(action::route::<Retry>())
+        .merge(action::route::<Pause>())
+        .merge(action::route::<Look>())
+        .merge(action::route::<Repair>())
+}
 
 #[derive(Deserialize)]
-pub(super) struct Health {}
+struct Health {}
 
 /// The health of the cluster, and what is done about it.
 #[derive(Serialize)]
-pub(super) struct View {
+struct View {
     problems: Vec<ProblemView>,
     /// The state of an upgrade; none: all servers are of one version, and it is final.
     upgrade: Option<String>,

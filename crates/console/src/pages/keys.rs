@@ -34,6 +34,11 @@ pub(super) fn router() -> Router<Console> {
         .merge(action::route::<change::Revoke>())
 }
 
+/// The page that shows a key after a change.
+fn after(id: &str) -> crate::action::Done {
+    crate::action::Done::See(key_path(id))
+}
+
 /// The address of the page of a key.
 fn key_path(id: &str) -> String {
     format!("{}{}", key::KeyPage::PATH, query(&[("id", id)]))

@@ -1,6 +1,6 @@
 //! The steps of a change of a domain, as its job shows them.
 
-use crate::jobs::Job;
+use crate::job::Job;
 use areo_client::units::{show_count, show_size};
 use areo_client::{Client, ConfigurationInfo, Domain, Error, Progress, ROOT_DOMAIN, Transferred};
 use std::sync::{Arc, Mutex};

@@ -63,13 +63,13 @@ fn slash() -> String {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum View {
-    Domains(Domains),
+    Domains(DomainList),
     Listing(Listing),
 }
 
 /// The domains that `areo domain ls --json` prints, a page of them.
 #[derive(Serialize)]
-struct Domains {
+struct DomainList {
     domains: Vec<DomainInfo>,
     /// The reason why the key of the session sees none.
     refused: Option<String>,
@@ -118,16 +118,18 @@ impl Page for Objects {
         let View::Listing(listing) = view else {
             return vec!["domain ls".into()];
         };
-        let mut command = format!("ls --domain {} --long", quoted(&listing.domain));
-        for (option, value) in [("--delimiter", &self.delimiter), ("--after", &self.after)] {
-            if !value.is_empty() {
-                command += &format!(" {option} {}", quoted(value));
-            }
-        }
-        if !self.prefix.is_empty() {
-            command += &format!(" {}", quoted(&self.prefix));
-        }
-        vec![command]
+        let options = [
+            ("--delimiter ", &self.delimiter),
+            ("--after ", &self.after),
+            ("", &self.prefix),
+        ];
+        let given = options.iter().filter(|(_, value)| !value.is_empty());
+        let words = given.map(|(option, value)| format!("{option}{}", quoted(value)));
+        let all: Vec<String> = [format!("ls --domain {} --long", quoted(&listing.domain))]
+            .into_iter()
+            .chain(words)
+            .collect();
+        vec![all.join(" ")]
     }
 
     fn draw(&self, view: &View) -> Markup {
@@ -159,7 +161,7 @@ impl Page for Objects {
 }
 
 impl Objects {
-    async fn domains(&self, visit: &Visit) -> Result<Domains, Trouble> {
+    async fn domains(&self, visit: &Visit) -> Result<DomainList, Trouble> {
         let all = visit.client().domains().await.map_err(Trouble::from);
         let (all, refused) = match all {
             Ok(all) => (all, None),
@@ -173,7 +175,7 @@ impl Objects {
         let domains: Vec<DomainInfo> = rest.by_ref().take(ROWS).collect();
         let has_more = rest.next().is_some();
         let last = domains.last().filter(|_| has_more);
-        Ok(Domains {
+        Ok(DomainList {
             next: last.map(|it| it.name.clone()),
             domains,
             refused,
@@ -203,7 +205,7 @@ impl Objects {
         })
     }
 
-    fn draw_domains(&self, view: &Domains) -> Markup {
+    fn draw_domains(&self, view: &DomainList) -> Markup {
         let row = |it: &DomainInfo| {
             let shape = &it.configuration.shape;
             vec![

@@ -9,7 +9,7 @@ use super::cluster::{jobs, status};
 use super::moving::{self, called, quoted};
 use crate::door::Visit;
 use crate::html::{badge, query, table, token};
-use crate::jobs::JobView;
+use crate::job::JobView;
 use crate::page::{self, Page};
 use crate::trouble::Trouble;
 use crate::{Console, action};

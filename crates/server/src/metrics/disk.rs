@@ -68,6 +68,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_look_is_shown_and_what_is_not_known_is_0() {
+        let disk = Disk::new(&Adding(&prometheus::Registry::new()));
+        let shown = || (disk.bytes.get(), disk.free.get(), disk.syncing.get());
+        disk.set(&DiskLook {
+            bytes: Some((1000, 300)),
+            syncing: Some(Duration::from_millis(2500)),
+        });
+        assert_eq!(shown(), (1000, 300, 2.5));
+        disk.set(&DiskLook::default());
+        assert_eq!(shown(), (0, 0, 0.0));
+    }
+
+    #[test]
     fn a_file_system_has_bytes_and_at_most_those_are_left() {
         let found = DiskLook::bytes_at(Path::new("/"));
         let (all, free) = found.expect("every machine has a root");

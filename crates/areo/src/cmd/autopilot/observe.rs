@@ -135,8 +135,6 @@ fn parse(metrics: &str) -> Shown {
     for sample in admin::samples(metrics) {
         match sample.name {
             "areo_store_corrupted_elements_total" => shown.corrupted = sample.value.parse().ok(),
-            "areo_store_sync_seconds_count" => shown.syncs.count = number(sample.value),
-            "areo_store_sync_seconds_sum" => shown.syncs.seconds = fraction(sample.value),
             "areo_store_sync_running_seconds" => {
                 let age = Duration::try_from_secs_f64(fraction(sample.value));
                 shown.sync_running_ms = age.map_or(0, |it| it.as_millis() as u64);
@@ -149,7 +147,11 @@ fn parse(metrics: &str) -> Shown {
                     shown.peers.insert(server, state == "connected");
                 }
             }
-            _ => {}
+            name => match name.strip_prefix("areo_store_sync_seconds") {
+                Some("_count") => shown.syncs.count = number(sample.value),
+                Some("_sum") => shown.syncs.seconds = fraction(sample.value),
+                _ => {}
+            },
         }
     }
     shown

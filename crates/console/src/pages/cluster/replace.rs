@@ -4,7 +4,7 @@ use super::status;
 use crate::action::{Action, Done};
 use crate::door::Visit;
 use crate::html::{badge, query, table, token};
-use crate::jobs::Job;
+use crate::job::Job;
 use crate::page::Page;
 use crate::pages::moving::{Moving, called, members, quoted};
 use crate::trouble::Trouble;

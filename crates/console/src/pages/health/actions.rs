@@ -3,7 +3,7 @@
 use super::redundancy;
 use crate::action::{Action, Done};
 use crate::door::Visit;
-use crate::jobs::Job;
+use crate::job::Job;
 use crate::trouble::Trouble;
 use areo_client::journal::JournalObjects;
 use areo_client::units::show_count;
@@ -15,8 +15,8 @@ use std::sync::Arc;
 /// Objects that a job names.
 const NAMED: usize = 100;
 
-fn back(part: &str) -> Result<Done, Trouble> {
-    Ok(Done::See(format!("/health#{part}")))
+fn back(part: &str) -> Done {
+    Done::See(format!("/health#{part}"))
 }
 
 /// The journal, to be written.
@@ -29,7 +29,7 @@ async fn journal(visit: &Visit) -> Result<JournalObjects, Trouble> {
 
 /// Has the change of an intent carried out.
 #[derive(Deserialize)]
-pub(in crate::pages) struct Approve {
+pub(super) struct Approve {
     number: u64,
 }
 
@@ -38,13 +38,13 @@ impl Action for Approve {
 
     async fn act(self, visit: &Visit) -> Result<Done, Trouble> {
         journal(visit).await?.approve(self.number).await?;
-        back("autopilot")
+        Ok(back("autopilot"))
     }
 }
 
 /// Gives an intent up for as long as its reason lasts.
 #[derive(Deserialize)]
-pub(in crate::pages) struct Decline {
+pub(super) struct Decline {
     number: u64,
 }
 
@@ -53,13 +53,13 @@ impl Action for Decline {
 
     async fn act(self, visit: &Visit) -> Result<Done, Trouble> {
         journal(visit).await?.decline(self.number).await?;
-        back("autopilot")
+        Ok(back("autopilot"))
     }
 }
 
 /// Has a change that failed tried again.
 #[derive(Deserialize)]
-pub(in crate::pages) struct Retry {
+pub(super) struct Retry {
     number: u64,
 }
 
@@ -68,13 +68,13 @@ impl Action for Retry {
 
     async fn act(self, visit: &Visit) -> Result<Done, Trouble> {
         journal(visit).await?.retry(self.number).await?;
-        back("autopilot")
+        Ok(back("autopilot"))
     }
 }
 
 /// Pauses the autopilot, or ends that.
 #[derive(Deserialize)]
-pub(in crate::pages) struct Pause {
+pub(super) struct Pause {
     pause: Switch,
 }
 
@@ -91,13 +91,13 @@ impl Action for Pause {
     async fn act(self, visit: &Visit) -> Result<Done, Trouble> {
         let is_paused = self.pause == Switch::On;
         journal(visit).await?.pause(is_paused).await?;
-        back("autopilot")
+        Ok(back("autopilot"))
     }
 }
 
 /// Looks at all objects of a domain, and names those that are not at all of its servers.
 #[derive(Deserialize)]
-pub(in crate::pages) struct Look {
+pub(super) struct Look {
     domain: String,
 }
 
@@ -112,13 +112,13 @@ impl Action for Look {
             let looked = domain.redundancy(progress(&job)).await?;
             Ok(report(&job, &domain, &looked).unwrap_or_else(|refusal| refusal))
         })?;
-        back("redundancy")
+        Ok(back("redundancy"))
     }
 }
 
 /// Brings the objects of a domain, or one of them, to all of its servers.
 #[derive(Deserialize)]
-pub(in crate::pages) struct Repair {
+pub(super) struct Repair {
     domain: String,
     /// The object; empty: all.
     #[serde(default)]
@@ -146,7 +146,7 @@ impl Action for Repair {
             let refused = |sentence| Trouble::new(StatusCode::SERVICE_UNAVAILABLE, sentence);
             report(&job, &domain, &repaired).map_err(refused)
         })?;
-        back("redundancy")
+        Ok(back("redundancy"))
     }
 }
 

@@ -86,6 +86,7 @@ pub(super) fn sentence(object: &BelowRedundancy) -> String {
         [] => String::new(),
         servers => format!(", {word} {}", servers.join(", ")),
     };
+    let error = object.error.as_ref();
     let sound: Vec<String> = object
         .versions
         .iter()
@@ -106,10 +107,6 @@ pub(super) fn sentence(object: &BelowRedundancy) -> String {
         listed("damaged at", &object.damaged),
         listed("not listed by", &object.silent),
         sound.concat(),
-        object
-            .error
-            .iter()
-            .map(|it| format!(": {it}"))
-            .collect::<String>(),
+        error.map_or_else(String::new, |it| format!(": {it}")),
     )
 }

@@ -1,7 +1,6 @@
 //! The changes of a key that exists.
 
-use super::key::after;
-use super::{parse_grants, secret};
+use super::{after, parse_grants, secret};
 use crate::action::{Action, Done};
 use crate::door::Visit;
 use crate::trouble::Trouble;

@@ -1,6 +1,6 @@
 //! One key: its grants, and everything that can be done about it.
 
-use super::{about_grants, change, grants_field, key_path};
+use super::{about_grants, change, grants_field};
 use crate::action::Action;
 use crate::door::Visit;
 use crate::html::{badge, token};
@@ -102,9 +102,4 @@ fn secrets(key: &KeyInfo, named: &Markup) -> Markup {
             }
         }
     }
-}
-
-/// The path of the page that shows a key after a change.
-pub(super) fn after(id: &str) -> crate::action::Done {
-    crate::action::Done::See(key_path(id))
 }

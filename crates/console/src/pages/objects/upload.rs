@@ -4,7 +4,7 @@ use super::{object, object_path};
 use crate::door::Visit;
 use crate::page::Page;
 use crate::trouble::Trouble;
-use crate::{Console, action, html};
+use crate::{Console, action, forms, html};
 use areo_client::{PutOptions, StreamError, limits};
 use axum::Router;
 use axum::extract::multipart::{Field, MultipartError};
@@ -24,7 +24,7 @@ const FIELD_BYTES: usize = 4096;
 
 pub(super) fn router() -> Router<Console> {
     let form = post(upload).layer(DefaultBodyLimit::disable());
-    action::route_to(PATH, form)
+    forms::route_to(PATH, form)
 }
 
 pub(super) fn form(form_token: &str, domain: &str, prefix: &str) -> Markup {
@@ -70,6 +70,7 @@ impl Parts {
     }
 }
 
+#[allow(clippy::needless_pass_by_value)] // For `map_err`.
 fn broken(error: MultipartError) -> Trouble {
     let sentence = format!("the file did not come as a whole, and nothing was written: {error}");
     Trouble::new(error.status(), sentence)
@@ -87,7 +88,7 @@ async fn write(visit: Visit, mut parts: Parts) -> Result<String, Trouble> {
     let given = parts.text("token").await.map_err(|trouble| {
         // A form of another kind has no token where this one has it.
         let is_usage = trouble.status == StatusCode::BAD_REQUEST;
-        if is_usage { action::forged() } else { trouble }
+        if is_usage { forms::forged() } else { trouble }
     })?;
     action::check(&visit, Some(&given))?;
     let domain = parts.text("domain").await?;

@@ -5,7 +5,7 @@ use super::{Reconfigure, picture};
 use crate::action::{Action, Done};
 use crate::door::Visit;
 use crate::html::{badge, query, table, token};
-use crate::jobs::Job;
+use crate::job::Job;
 use crate::page::Page;
 use crate::pages::moving::{self, Moving, called, members, quoted, show_moved};
 use crate::trouble::Trouble;

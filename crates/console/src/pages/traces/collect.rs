@@ -3,6 +3,7 @@
 use crate::door::Visit;
 use crate::trouble::Trouble;
 use areo_client::ServerInfo;
+use areo_client::trust::AccessKey;
 use areo_telemetry::SpanRecord;
 use areo_telemetry::admin::{self, AdminError};
 use axum::http::StatusCode;
@@ -65,7 +66,7 @@ async fn ask(
     paths: &[String],
 ) -> Result<Vec<SpanRecord>, AdminError> {
     let key = visit.session.access_key.as_ref();
-    let bearer = key.map(|key| key.expose_text());
+    let bearer = key.map(AccessKey::expose_text);
     let mut records = Vec::new();
     for path in paths {
         let lines = match &bearer {
