@@ -6,6 +6,7 @@ use crate::command::{command, secrets};
 use crate::s3_client::{Response, read};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdout, Stdio};
