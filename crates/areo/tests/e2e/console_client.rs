@@ -106,7 +106,7 @@ impl Console {
         let status = format!("/proc/{}/status", self.child.id());
         let status = std::fs::read_to_string(status).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix(field));
-        let number = line.and_then(|it| it.split_whitespace().nth(1));
+        let number = line.and_then(|it| it.split_whitespace().next());
         1024 * number.expect(field).parse::<u64>().unwrap()
     }
 }
@@ -184,6 +184,7 @@ impl Browser {
             headers: Vec::new(),
             body: Vec::new(),
             more: 0,
+            kept_back: 0,
         }
     }
 
@@ -217,6 +218,8 @@ pub(crate) struct Request<'a> {
     body: Vec<u8>,
     /// Bytes that follow the body: zeroes, which are not in memory.
     more: usize,
+    /// Bytes that are counted and never sent.
+    kept_back: usize,
 }
 
 impl<'a> Request<'a> {
@@ -265,6 +268,13 @@ impl<'a> Request<'a> {
         form
     }
 
+    /// Keeps so many bytes back of the end of the body, which its length counts.
+    pub(crate) fn cut_off(mut self, bytes: usize) -> Request<'a> {
+        self.body.truncate(self.body.len() - bytes);
+        self.kept_back = bytes;
+        self
+    }
+
     /// Has so many bytes follow the body.
     pub(crate) fn and_more(mut self, bytes: usize) -> Request<'a> {
         self.more = bytes;
@@ -283,7 +293,10 @@ impl<'a> Request<'a> {
         }
         if self.method != "GET" {
             usual.push(("origin", format!("http://{}", self.browser.address)));
-            usual.push(("content-length", (self.body.len() + self.more).to_string()));
+            usual.push((
+                "content-length",
+                (self.body.len() + self.more + self.kept_back).to_string(),
+            ));
         }
         let given = |name: &str| self.headers.iter().any(|(it, _)| *it == name);
         usual.retain(|(name, _)| !given(name));

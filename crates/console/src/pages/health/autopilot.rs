@@ -164,7 +164,7 @@ fn journal(intents: &[IntentView]) -> Markup {
             badge(colour(&intent.state), intent.state.word()),
             html! { (show_time(intent.since_ms)) },
             html! { @match change { Some(change) => (change), None => "advice" } },
-            html! { (intent.reasons[0].sentence) },
+            html! { (intent.reasons[0].sentence) @if let State::Done { proof } = &intent.state { "; " (proof) } },
         ]
     };
     let rows: Vec<_> = intents.iter().rev().take(LAST).map(row).collect();
