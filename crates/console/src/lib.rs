@@ -1,11 +1,11 @@
 //! The console of a cluster: pages in a browser that show it and change it.
 //!
-//! A console is a client like any other. A person opens it by a URL that counts once, or by an access key; each browser then has a [session](door)
+//! A console is a client like any other. A person opens it by a URL that counts once, or by an access key; each browser then has a session (`door`)
 //! with a client of its own, and the servers judge every request by the grants of that session's key. The console itself refuses nothing that the
 //! grants allow, and has no way to the servers that the command line has not: each page names the command that does what it does, and has a twin as
 //! JSON at the same path with `.json`.
 //!
-//! A page is a type that implements [`page::Page`], and a change one that implements [`action::Action`]; the router is made of them alone. Pages are
+//! A page is a type that implements `page::Page`, and a change one that implements `action::Action`; the router is made of them alone. Pages are
 //! drawn by the server and work without JavaScript. With it, the live part of a page is replaced whenever it has changed.
 
 mod action;

@@ -12,6 +12,20 @@ fn wait_for_autopilot(browser: &mut Browser) {
     wait_until(|| !browser.json("/health.json")["autopilot"]["instance"].is_null());
 }
 
+/// A write of which each part is remembered, from the client to a disk: the id of its trace.
+fn whole_write(browser: &mut Browser) -> Option<String> {
+    let listed = browser.json("/traces.json?operation=areo.write");
+    let traces = listed["traces"].as_array().unwrap().iter();
+    let mut ids = traces.map(|it| it["trace"].as_str().unwrap().to_owned());
+    ids.find(|id| {
+        let one = browser.json(&format!("/traces.json?id={id}"));
+        let records = one["shown"]["records"].as_array().unwrap();
+        let parts = ["areo.write", "net.quorum", "server.access", "store.sync"];
+        let is_there = |name: &&str| records.iter().any(|it| it["name"] == *name);
+        parts.iter().all(is_there)
+    })
+}
+
 #[test]
 fn a_write_of_the_console_is_found_drawn_and_explained() {
     let (cluster, autopilot) = watched("advise");
@@ -27,15 +41,9 @@ fn a_write_of_the_console_is_found_drawn_and_explained() {
     assert!(page.contains("Pause the autopilot"), "{page}");
     end(autopilot);
 
-    let listed = browser.json("/traces.json?operation=areo.write");
-    let traces = listed["traces"].as_array().unwrap();
-    assert!(!traces.is_empty(), "{listed}");
-    let id = traces[0]["trace"].as_str().unwrap();
-    let one = browser.json(&format!("/traces.json?id={id}"));
-    let records = one["shown"]["records"].as_array().unwrap();
-    for name in ["areo.write", "net.quorum", "server.access", "store.sync"] {
-        assert!(records.iter().any(|it| it["name"] == name), "{name}: {one}");
-    }
+    // A server may end its part after the client has its answer.
+    wait_until(|| whole_write(&mut browser).is_some());
+    let id = whole_write(&mut browser).unwrap();
     let page = browser.page(&format!("/traces?operation=areo.write&id={id}"));
     for part in [
         "<svg role=\"img\"",
