@@ -134,8 +134,7 @@ impl<E: Env> Root<E> {
         first: &Arc<Configuration>,
     ) -> Result<Arc<Configuration>, DomainError> {
         let domain = self.domain.client.domain(first);
-        // Members that the handle was made with may be gone for good.
-        Ok(domain.latest(&self.domain.start()).await?)
+        Ok(domain.latest(&self.domain.known).await?)
     }
 
     /// The domain of this name: a final configuration of it, the latest that the directory knows. `None` if there is none.
