@@ -54,7 +54,7 @@ pub struct Common {
     pub config: Option<PathBuf>,
 }
 
-/// Whether to say what an operation cost.
+/// The option that prints the cost of an operation.
 #[derive(Args, Debug, Clone, Copy, Default)]
 pub(crate) struct Stats {
     /// Print the cost of the operation: rounds, configurations, bytes sent and received
