@@ -6,7 +6,7 @@
 use crate::forms::equal;
 use crate::html::Frame;
 use crate::trouble::Trouble;
-use crate::{Console, forms, html};
+use crate::{Console, forms, html, locked};
 use areo_client::journal::JournalObjects;
 use areo_client::trust::AccessKey;
 use areo_client::{Access, Client, ConnectOptions};
@@ -20,7 +20,7 @@ use maud::html;
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::fmt::Write;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -69,10 +69,6 @@ impl Session {
 /// True for a session of this age that was not used for so long.
 fn has_ended(age: Duration, idle: Duration, life: Duration) -> bool {
     age >= life || idle >= life / 4
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().expect("no holder of the lock panics")
 }
 
 /// 16 random bytes as hexadecimal digits.

@@ -1,12 +1,13 @@
 //! A change that takes longer than a request, and how far it is.
 
+use crate::locked;
 use serde::Serialize;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 use std::time::Instant;
 
 /// One change, and its progress.
 pub(crate) struct Job {
-    number: u64,
+    pub(crate) number: u64,
     title: String,
     command: String,
     /// The key of the session that began it.
@@ -48,10 +49,6 @@ pub(crate) struct JobView {
     pub(crate) seconds: u64,
     #[serde(flatten)]
     pub(crate) progress: Progress,
-}
-
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().expect("no holder of the lock panics")
 }
 
 impl Job {

@@ -1,7 +1,8 @@
 //! Changes that take longer than a request: they go on when the browser is closed, and pages show how far they are.
 
 use crate::door::Visit;
-use crate::job::{Job, JobView, locked};
+use crate::job::{Job, JobView};
+use crate::locked;
 use crate::trouble::Trouble;
 use std::collections::VecDeque;
 use std::future::Future;
@@ -55,10 +56,15 @@ impl Visit {
             }
             job
         };
-        let (number, work) = (job.view().number, work(Arc::clone(&job)));
+        let (number, working) = (job.number, tokio::spawn(work(Arc::clone(&job))));
         tokio::spawn(async move {
-            let ended = work.await;
-            job.end(ended.map_err(|trouble| trouble.sentence));
+            job.end(match working.await {
+                Ok(ended) => ended.map_err(|trouble| trouble.sentence),
+                // It would hold a place for ever.
+                Err(_) => {
+                    Err("the console has failed in it: the log of the console says where".into())
+                }
+            });
         });
         Ok(number)
     }

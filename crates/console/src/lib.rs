@@ -24,7 +24,7 @@ use areo_client::{Client, ConnectOptions};
 use areo_telemetry::SpanRecord;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 pub use door::ONCE_LIFE;
@@ -89,6 +89,10 @@ impl Console {
         let router = routes().layer(DefaultBodyLimit::max(FORM_BYTES));
         guard::protect(router, self).with_state(self.clone())
     }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("no holder of the lock panics")
 }
 
 fn routes() -> Router<Console> {
