@@ -3,26 +3,23 @@
 use std::cell::OnceCell;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use areo_core::config::{Configuration, ServerId};
 use areo_core::manager;
-use areo_core::message::{ServerRecord, ServerStatus};
+use areo_core::message::ServerRecord;
 use areo_core::server;
 use areo_core::shard::Shard;
 use areo_net::{Identity as WireIdentity, Listener, ListenerConfig, Places, Pool, Tls, pool};
 use areo_store::records::{MemoryRecords, Records};
 use areo_store::{Directory, LogOptions};
-use areo_telemetry::Recorder;
 use axum::Router;
 use tokio::net::TcpListener;
 use tokio::runtime;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::{LocalSet, spawn_blocking, spawn_local};
-use tokio::time::timeout;
+use tokio::task::{LocalSet, spawn_local};
 
 use crate::address;
 use crate::admin::{self, Door, Guard, Health};
@@ -31,7 +28,7 @@ use crate::cluster::ClusterHealth;
 use crate::descriptors::{self, Budget};
 use crate::error::ServeError;
 use crate::identity::{self, Identity};
-use crate::metrics::{DiskLook, ExternalMetrics, Metrics};
+use crate::metrics::Metrics;
 use crate::registration::{Registrar, Seeds, place};
 use crate::scrubbing;
 use crate::service::NodeService;
@@ -44,6 +41,7 @@ use directory::{Reach, Taken, named, take_directory, with_extent};
 pub use options::{Durability, KeepAdministrator, Options, Start};
 
 mod directory;
+mod look;
 mod opening;
 mod options;
 
@@ -69,7 +67,8 @@ pub fn run(options: &Options) -> Result<(), ServeError> {
 fn run_once(options: &Options) -> Result<Ended, ServeError> {
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(2)
+        // One writes a commit, one reads or writes other files, and one may hang in a look at the room on the disk.
+        .max_blocking_threads(3)
         // Threads stay: another one might not be had when it is needed.
         .thread_keep_alive(Duration::from_hours(24 * 365))
         .build()
@@ -190,7 +189,7 @@ impl Listening {
         spawn_local(accept(Rc::clone(&listener)));
         spawn_local(Rc::clone(&worker).upkeep());
         spawn_local(scrubbing::keep(directory.clone(), worker.clone()));
-        spawn_local(tell(
+        spawn_local(look::answer(
             admin.asked,
             (metrics.clone(), options.recorder.clone()),
             (Rc::clone(&worker), directory.path().to_owned()),
@@ -331,48 +330,6 @@ fn known_before(shard: &Shard<Caller>) -> (Vec<ServerRecord>, Arc<Configuration>
 
 async fn accept(listener: Rc<Listener<NodeService>>) {
     listener.run().await;
-}
-
-/// The longest wait for the thread that serves, and for the file system, before metrics are shown without their answer.
-const STATUS_PATIENCE: Duration = Duration::from_secs(1);
-
-/// Answers those who look at the metrics. While the disk has stopped no request is answered, and they see what was before, and for how long it has.
-async fn tell(
-    mut asked: mpsc::Receiver<oneshot::Sender<String>>,
-    (metrics, recorder): (Arc<Metrics>, Recorder),
-    (worker, directory): (Rc<Worker>, PathBuf),
-    (listener, door, tls): (Rc<Listener<NodeService>>, Rc<Door>, Option<Tls>),
-) {
-    let (mut status, mut waiting) = (ServerStatus::default(), 0);
-    while let Some(answer) = asked.recv().await {
-        match timeout(STATUS_PATIENCE, worker.status()).await {
-            Ok(Some(found)) => (status, waiting) = found,
-            Ok(None) => continue,
-            Err(_) => {}
-        }
-        let path = directory.clone();
-        let bytes = timeout(
-            STATUS_PATIENCE,
-            spawn_blocking(move || DiskLook::bytes_at(&path)),
-        );
-        let bytes = bytes.await.ok().and_then(Result::ok).flatten();
-        let text = metrics.text(&ExternalMetrics {
-            status: status.clone(),
-            waiting,
-            disk: DiskLook {
-                bytes,
-                syncing: worker.syncing(),
-            },
-            scrubbed: worker.scrubbed(),
-            callers: listener.counts(),
-            administrators: (door.open(), door.displaced()),
-            traffic: listener.traffic(),
-            exported: recorder.exported(),
-            certificate: tls.as_ref().and_then(Tls::expires_seconds),
-        });
-        // The caller may be gone.
-        let _ = answer.send(text);
-    }
 }
 
 /// Has the start confirmed, then serves, and repairs itself, until the caller stops waiting, or another server takes its place.
