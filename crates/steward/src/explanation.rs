@@ -6,18 +6,17 @@ use crate::rules::Rules;
 impl Intent {
     /// The intent for people, a line each: what and why, what was seen, what it waits for. Lines about a line before are indented.
     pub fn explain(&self) -> Vec<String> {
-        let intent = self;
         let rules = Rules::built_in();
-        let what = match &intent.change {
+        let what = match &self.change {
             Some(change) => change.to_string(),
-            None => format!("advice: {}", intent.remedy),
+            None => format!("advice: {}", self.remedy),
         };
         let mut lines = vec![format!(
             "intent {}, {}: {what}",
-            intent.number,
-            intent.state.word()
+            self.number,
+            self.state.word()
         )];
-        for reason in &intent.reasons {
+        for reason in &self.reasons {
             lines.push(format!(
                 "  because {} (rule {})",
                 reason.sentence,
@@ -31,7 +30,7 @@ impl Intent {
                 )
             }));
         }
-        if let Some(change) = &intent.change {
+        if let Some(change) = &self.change {
             lines.extend(change.domains.iter().map(|it| {
                 let (domain, now, after) = (&it.domain, it.survivable.before, it.survivable.after);
                 format!(
@@ -40,7 +39,7 @@ impl Intent {
                 )
             }));
         }
-        match &intent.state {
+        match &self.state {
             State::Waiting { waits_for } => {
                 lines.extend(waits_for.iter().map(|it| format!("  waits for: {it}")));
             }
@@ -58,7 +57,7 @@ impl Intent {
                 if next_ms.is_none() {
                     lines.push(format!(
                         "  `areo autopilot retry {}` tries again",
-                        intent.number
+                        self.number
                     ));
                 }
             }

@@ -81,7 +81,7 @@ pub enum Hold {
 
 /// The domain of this change that another open change touches, and the number of that one.
 pub(crate) fn busy(change: &Change, journal: &Journal, but: Option<u64>) -> Option<Hold> {
-    let mut others = journal.open().filter(|it| Some(it.number) != but);
+    let mut others = journal.wanted().filter(|it| Some(it.number) != but);
     others.find_map(|other| {
         let domain = other
             .domains()

@@ -76,12 +76,12 @@ pub trait Cluster {
 
 /// The findings of one look.
 pub struct Seen<'a> {
-    /// The journal, as it was before this look; without intents at level `observe`.
-    pub journal: &'a Journal,
+    /// The journal, as it was before this look; `None`: it was not read yet.
+    pub journal: Option<&'a Journal>,
     /// This instance is the one that acts.
     pub holds_lease: bool,
     /// The crashes that each domain survives now.
-    pub spare_crashes: BTreeMap<String, isize>,
+    pub spare_crashes: &'a BTreeMap<String, isize>,
 }
 
 /// The journal of a cluster with the versions that one instance has read: of two writers on one version, one wins.
@@ -151,20 +151,21 @@ impl<C: Cluster> Instance<C> {
         let sample = self.cluster.sample().await?;
         let now_ms = self.cluster.now_ms();
         let records = self.history.add(sample, &self.rules, now_ms);
-        let spare_crashes = rule::spare_crashes(&self.rules, &records, now_ms);
+        let spare_crashes = &rule::spare_crashes(&self.rules, &records, now_ms);
+        // Noted at once: the journal may be out of reach.
+        self.cluster.note(&Seen {
+            journal: None,
+            holds_lease: self.actor().holds_lease,
+            spare_crashes,
+        });
         if self.level == Level::Observe {
-            self.cluster.note(&Seen {
-                journal: &Journal::default(),
-                holds_lease: false,
-                spare_crashes,
-            });
             return self.show_only(&records, now_ms);
         }
         let mut store = self.cluster.open().await?;
         let journal = store.read().await?;
         beat(&self.cluster, &mut self.watch, &mut store).await?;
         self.cluster.note(&Seen {
-            journal: &journal,
+            journal: Some(&journal),
             holds_lease: self.actor().holds_lease,
             spare_crashes,
         });

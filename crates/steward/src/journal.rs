@@ -21,6 +21,11 @@ impl Journal {
         self.intents.iter().filter(|it| !it.state.is_final())
     }
 
+    /// Open intents that were begun, or whose reason the last evaluation found. Of others nothing is known: they hold no server and no domain.
+    pub fn wanted(&self) -> impl Iterator<Item = &Intent> {
+        self.open().filter(|it| it.state.is_begun() || it.found > 0)
+    }
+
     /// Intents that an operator declined, and whose reasons last.
     pub fn declined(&self) -> impl Iterator<Item = &Intent> {
         let declined = self.intents.iter();

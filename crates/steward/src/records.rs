@@ -42,7 +42,11 @@ pub struct ServerRecord {
     pub corrupted: u64,
     /// The report of its disk on itself; `None`: there is none.
     pub smart: Option<Smart>,
-    /// Bytes in use on its disk.
+    /// Bytes that its store takes.
+    pub stored_bytes: u64,
+    /// It refuses writes for want of room: its disk, or its part of the disk, is full.
+    pub is_full: bool,
+    /// Bytes in use on its disk, by others too.
     pub used_bytes: u64,
     /// Bytes that its disk holds; 0: not known.
     pub capacity_bytes: u64,

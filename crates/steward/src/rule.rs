@@ -11,7 +11,8 @@ use crate::guard::{self, Actor, Level};
 use crate::intent::{Change, Intent, State};
 use crate::journal::Journal;
 use crate::records::Records;
-use crate::rules::Rules;
+use crate::rules::{RuleName, Rules};
+use crate::signal;
 use std::collections::BTreeSet;
 use triggers::{Trigger, Wanted};
 
@@ -37,14 +38,15 @@ pub fn evaluate(rules: &Rules, records: &Records, journal: &Journal, now_ms: u64
     let mut triggers = triggers::all(rules, records, now_ms);
     triggers.sort_by(|a, b| (a.reason.rule, &a.subject).cmp(&(b.reason.rule, &b.subject)));
     let mut found = BTreeSet::new();
+    let doubt = work.doubt(&triggers);
     for trigger in triggers {
         let proposal = work.plan(trigger);
         if let Some(number) = work.note(proposal, &found) {
             found.insert(number);
         }
     }
-    work.supersede(&found);
-    work.end_declined();
+    work.supersede(&found, &doubt);
+    work.end_declined(&doubt);
     let known = |it: &Intent| journal.intents.iter().any(|known| known == it);
     work.journal.intents.retain(|it| !known(it));
     work.journal.intents
@@ -112,7 +114,7 @@ impl Evaluation<'_> {
             }
             Wanted::Replace => &trigger.subject,
         };
-        let open = || self.journal.open().filter_map(|it| it.change.as_ref());
+        let open = || self.journal.wanted().filter_map(|it| it.change.as_ref());
         let before = open().find(|change| change.server == *server);
         let taken: BTreeSet<&str> = open()
             .filter(|change| change.server != *server)
@@ -170,6 +172,13 @@ impl Evaluation<'_> {
         let mut intent = known.clone();
         if intent.state.is_begun() {
             return Some(intent.number);
+        }
+        // Nothing was known of it, and another change has taken its place meanwhile.
+        if intent.found == 0
+            && let Some(change) = &change
+            && guard::busy(change, &self.journal, Some(intent.number)).is_some()
+        {
+            return None;
         }
         let is_first = !found.contains(&intent.number);
         if is_first {
@@ -230,13 +239,16 @@ impl Evaluation<'_> {
         Some(number)
     }
 
-    /// Counts the evaluations that found no reason for an intent, and supersedes it.
-    fn supersede(&mut self, found: &BTreeSet<u64>) {
+    /// Counts the evaluations that found no reason for an intent, and supersedes it. One of which nothing is known stays, and is not carried out.
+    fn supersede(&mut self, found: &BTreeSet<u64>, doubt: &Doubt) {
         let is_missing = |it: &&Intent| !found.contains(&it.number) && !it.state.is_begun();
         let missing: Vec<Intent> = self.journal.open().filter(is_missing).cloned().collect();
         for mut intent in missing {
-            intent.missing += 1;
             intent.found = 0;
+            intent.missing = match doubt.is_unjudged(&intent) {
+                true => 0,
+                false => intent.missing + 1,
+            };
             if intent.missing >= self.rules.guards.hysteresis {
                 let other = self.journal.open().find(|it| {
                     it.subject == intent.subject
@@ -245,6 +257,9 @@ impl Evaluation<'_> {
                 });
                 let by = match other {
                     Some(other) => format!("intent {}", other.number),
+                    None if doubt.is_there(&intent) => {
+                        "another change, or the decision of an operator, goes first".into()
+                    }
                     None => "its reason is gone".into(),
                 };
                 let superseded = State::Superseded { by };
@@ -256,18 +271,11 @@ impl Evaluation<'_> {
         }
     }
 
-    /// Ends declined intents whose reasons are gone: what is like them is proposed again once there is a new one. A reason that has not lasted for long is
-    /// there, because another instance may have watched it for longer; and of a server that looks bad nothing is known.
-    fn end_declined(&mut self) {
-        if self.is_blind() {
-            return;
-        }
-        let bad = triggers::bad_servers(self.rules, self.records, self.now_ms);
-        let triggers = triggers::all(&self.rules.at_once(), self.records, self.now_ms);
+    /// Ends declined intents whose reasons are gone: what is like them is proposed again once there is a new one.
+    fn end_declined(&mut self, doubt: &Doubt) {
         let declined: Vec<Intent> = self.journal.declined().cloned().collect();
         for mut intent in declined {
-            let is_there = triggers.iter().any(|it| is_reason(&intent, it));
-            intent.missing = match is_there || bad.contains(&intent.subject) {
+            intent.missing = match doubt.may_be_there(&intent) {
                 true => 0,
                 false => intent.missing + 1,
             };
@@ -279,6 +287,61 @@ impl Evaluation<'_> {
             }
             self.journal.put(intent);
         }
+    }
+
+    fn doubt(&self, there: &[Trigger]) -> Doubt {
+        let key = |it: &Trigger| (it.subject.clone(), it.reason.rule);
+        let at_once = triggers::all(&self.rules.at_once(), self.records, self.now_ms);
+        Doubt {
+            is_blind: self.is_blind(),
+            observed_ms: self.records.observed_ms,
+            bad: triggers::bad_servers(self.rules, self.records, self.now_ms),
+            at_once: at_once.iter().map(key).collect(),
+            there: there.iter().map(key).collect(),
+        }
+    }
+}
+
+/// The time for which an instance has watched before it can tell that a reason of this rule is gone: the rule judges what has happened in such a time.
+fn memory_ms(rule: RuleName) -> u64 {
+    match rule {
+        RuleName::Disk | RuleName::Unbalanced => signal::DAY_MS,
+        RuleName::Filling => signal::GROWTH_MS,
+        _ => 0,
+    }
+}
+
+/// The reasons that may be there although this instance does not find them: another one may have watched for longer.
+struct Doubt {
+    /// The instance sees too little, or has watched for too short a time.
+    is_blind: bool,
+    observed_ms: u64,
+    /// Servers that look bad: nothing else is known of them.
+    bad: BTreeSet<String>,
+    /// Subjects and rules of the reasons that are there if they need not have lasted, and of those that are there.
+    at_once: BTreeSet<(String, RuleName)>,
+    there: BTreeSet<(String, RuleName)>,
+}
+
+impl Doubt {
+    fn may_be_there(&self, intent: &Intent) -> bool {
+        let is_young = |rule| self.observed_ms < memory_ms(rule);
+        let mut reasons = intent.reasons.iter().map(|it| it.rule);
+        self.is_blind
+            || self.bad.contains(&intent.subject)
+            || reasons
+                .any(|it| is_young(it) || self.at_once.contains(&(intent.subject.clone(), it)))
+    }
+
+    /// A reason is there. Of an intent that was not found it belongs to another one.
+    fn is_there(&self, intent: &Intent) -> bool {
+        let mut reasons = intent.reasons.iter().map(|it| it.rule);
+        reasons.any(|it| self.there.contains(&(intent.subject.clone(), it)))
+    }
+
+    /// A reason may be there, and none is found.
+    fn is_unjudged(&self, intent: &Intent) -> bool {
+        self.may_be_there(intent) && !self.is_there(intent)
     }
 }
 

@@ -140,7 +140,7 @@ section!(
 );
 section!(
     /// Thresholds of the rule *unbalanced*.
-    Unbalanced { ratio: f64 }
+    Unbalanced { ratio: f64, gibibytes: u64 }
 );
 
 /// Thresholds of the guards, and of what holds for all rules.
@@ -200,6 +200,7 @@ impl Rules {
         rules.dead.unreachable_seconds = 0;
         rules.link.unreachable_seconds = 0;
         rules.redundancy.below_seconds = 0;
+        rules.slow.windows = 1;
         rules
     }
 

@@ -3,6 +3,7 @@
 mod history;
 mod smoothing;
 
+pub(crate) use history::{DAY_MS, GROWTH_MS};
 pub use history::{History, Sample, ServerSample, Syncs, ViewSample};
 pub use smoothing::{Ewma, PhiAccrual, Recent, SlowWindows};
 
@@ -38,7 +39,7 @@ pub enum Smoothing {
 pub const REACHABLE: Signal = Signal {
     name: "reachable",
     unit: "seconds",
-    source: "areo_server_peers of each other server",
+    source: "views of each other server",
     smoothing: Smoothing::PhiAccrual,
 };
 /// Windows in a row in which a server answers slowly.
@@ -90,6 +91,13 @@ pub const ROOM: Signal = Signal {
     source: "bytes in use and bytes of the disk",
     smoothing: Smoothing::Last,
 };
+/// The server refuses writes for want of room.
+pub const FULL: Signal = Signal {
+    name: "full",
+    unit: "1 if it refuses writes",
+    source: "the server's status",
+    smoothing: Smoothing::Last,
+};
 /// The time until the disk is full.
 pub const HOURS_LEFT: Signal = Signal {
     name: "hours-left",
@@ -129,12 +137,12 @@ pub const SIZE: Signal = Signal {
 pub const BALANCE: Signal = Signal {
     name: "balance",
     unit: "fullest / mean",
-    source: "bytes in use of all servers",
+    source: "bytes that the stores of all servers take",
     smoothing: Smoothing::Last,
 };
 
 /// Every signal of the registry.
-pub const SIGNALS: [Signal; 14] = [
+pub const SIGNALS: [Signal; 15] = [
     REACHABLE,
     SLOW,
     SLOW_SYNC,
@@ -143,6 +151,7 @@ pub const SIGNALS: [Signal; 14] = [
     ROT,
     DISK_HEALTH,
     ROOM,
+    FULL,
     HOURS_LEFT,
     REDUNDANCY,
     ZONE,

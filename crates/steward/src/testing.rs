@@ -19,6 +19,7 @@ pub(crate) fn cluster_of(servers: usize, members: &[&str]) -> Records {
     let server = |name: &String| ServerRecord {
         name: name.clone(),
         serving_since_ms: Some(NOW_MS - 3_600_000),
+        stored_bytes: 10 << 30,
         used_bytes: 10 << 30,
         capacity_bytes: 100 << 30,
         ..ServerRecord::default()

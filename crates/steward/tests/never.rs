@@ -238,7 +238,7 @@ proptest! {
                 journal.put(intent);
             }
             let mut domains = BTreeSet::new();
-            for intent in journal.open() {
+            for intent in journal.wanted() {
                 for domain in intent.domains() {
                     prop_assert!(domains.insert(domain.to_owned()), "two changes of {domain}: {journal:#?}");
                 }

@@ -69,6 +69,9 @@ impl Choice<'_> {
         if record.io_errors >= self.rules.disk.io_errors {
             return no("has errors of its disk");
         }
+        if record.is_full {
+            return no("has no room for writes");
+        }
         let mut bytes = 0;
         for domain in self.records.domains.iter().filter(|it| it.has(server)) {
             // The root domain, when it grows, goes on without.

@@ -128,6 +128,7 @@ fn dead_a_spare_fits_if_it_is_stable_and_free_and_has_room() {
     for spoil in [
         |it: &mut Records| it.edit("s6").leaving = true,
         |it: &mut Records| it.edit("s6").io_errors = 1,
+        |it: &mut Records| it.edit("s6").is_full = true,
         |it: &mut Records| it.edit("s6").serving_since_ms = None,
         |it: &mut Records| it.domain_mut("d").members.push("s6".into()),
     ] {
@@ -329,6 +330,25 @@ fn filling_names_the_bytes_that_are_to_go() {
     assert_advice(&records, RuleName::Filling, "s2", "areo server --join");
 }
 
+/// Its part of the disk may be smaller than the disk, and the size of the disk may not be known.
+#[test]
+fn filling_a_server_that_refuses_writes_is_full_whatever_its_disk_says() {
+    for capacity_bytes in [0, 100 << 30] {
+        let mut records = cluster();
+        records.edit("s2").capacity_bytes = capacity_bytes;
+        records.edit("s2").growth_bytes_per_hour = 1e12;
+        if capacity_bytes == 0 {
+            assert_none(&records);
+        }
+        records.edit("s2").is_full = true;
+        assert_advice(&records, RuleName::Filling, "s2", "areo server --join");
+        assert_eq!(
+            one(&records).reasons[0].sentence,
+            "s2 is full: it refuses writes"
+        );
+    }
+}
+
 #[test]
 fn redundancy_below_for_an_hour_although_all_answer() {
     let mut records = cluster();
@@ -390,15 +410,31 @@ fn grow_a_large_domain_of_copies_may_become_fragments() {
 #[test]
 fn unbalanced_only_after_servers_came_and_while_all_is_whole() {
     let mut records = cluster();
-    records.edit("s2").used_bytes = 13 << 30;
+    records.edit("s2").stored_bytes = 13 << 30;
     assert_none(&records);
     records.servers_changed = true;
     assert_advice(&records, RuleName::Unbalanced, "s2", "moves a domain");
     records.domain_mut("d").below = 1;
     assert_none(&records);
     records.domain_mut("d").below = 0;
-    records.edit("s2").used_bytes = 11 << 30;
+    records.edit("s2").stored_bytes = 11 << 30;
     assert_none(&records);
+}
+
+/// Others may use the disk as well, and what is nothing beside nothing is no load.
+#[test]
+fn unbalanced_compares_the_stores_and_their_difference_has_a_least_size() {
+    let mut records = cluster();
+    records.servers_changed = true;
+    records.edit("s2").used_bytes = 79 << 30;
+    assert_none(&records);
+    for server in ["s1", "s2", "s3", "s4"] {
+        records.edit(server).stored_bytes = 0;
+    }
+    records.edit("s2").stored_bytes = (1 << 30) * 4 / 3;
+    assert_none(&records);
+    records.edit("s2").stored_bytes += 1;
+    assert_advice(&records, RuleName::Unbalanced, "s2", "moves a domain");
 }
 
 #[test]

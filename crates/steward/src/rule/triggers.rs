@@ -324,16 +324,20 @@ impl Look<'_> {
 
     fn filling(&self, server: &ServerRecord) -> Option<Trigger> {
         let (name, rule) = (&server.name, &self.rules.filling);
-        if server.capacity_bytes == 0 {
-            return None;
-        }
-        let percent = u128::from(server.used_bytes) * 100 / u128::from(server.capacity_bytes);
+        // A server whose disk has no known size says at least that it is full.
+        let capacity = u128::from(server.capacity_bytes);
+        let percent = (u128::from(server.used_bytes) * 100)
+            .checked_div(capacity)
+            .unwrap_or(0);
         let free = server.capacity_bytes.saturating_sub(server.used_bytes);
-        let hours = match server.growth_bytes_per_hour > 0.0 {
+        let hours = match capacity > 0 && server.growth_bytes_per_hour > 0.0 {
             true => free as f64 / server.growth_bytes_per_hour,
             false => f64::INFINITY,
         };
         let mut seen = Vec::new();
+        if server.is_full {
+            seen.push(evidence(signal::FULL, name, 1.0, 1.0));
+        }
         if percent >= rule.used_percent.into() {
             seen.push(evidence(
                 signal::ROOM,
@@ -353,9 +357,17 @@ impl Look<'_> {
         if seen.is_empty() {
             return None;
         }
-        let allowed = u128::from(server.capacity_bytes) * u128::from(rule.used_percent) / 100;
-        let missing = u128::from(server.used_bytes).saturating_sub(allowed);
-        let sentence = format!("the disk of {name} is filling: {percent} % used");
+        let allowed = capacity * u128::from(rule.used_percent) / 100;
+        let (sentence, missing) = match server.is_full {
+            // Its part of the disk may be smaller than the disk.
+            true => (format!("{name} is full: it refuses writes"), "some".into()),
+            false => (
+                format!("the disk of {name} is filling: {percent} % used"),
+                u128::from(server.used_bytes)
+                    .saturating_sub(allowed)
+                    .to_string(),
+            ),
+        };
         let trigger = Trigger::new(RuleName::Filling, name, sentence, seen);
         Some(trigger.advice(format!(
             "{missing} bytes are to go from {name}: areo server --join ADDR starts another server, areo reconfig start DOMAIN --add S --remove {name} moves a domain"

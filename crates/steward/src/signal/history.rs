@@ -6,8 +6,10 @@ use crate::rules::Rules;
 use std::collections::{BTreeMap, BTreeSet};
 
 const HOUR_MS: u64 = 3_600_000;
-const DAY_MS: u64 = 24 * HOUR_MS;
-const GROWTH_MS: u64 = 6 * HOUR_MS;
+/// The time over which counters of disks are added up, and for which it is known that servers came or went.
+pub(crate) const DAY_MS: u64 = 24 * HOUR_MS;
+/// The time over which the growth of the bytes in use is taken.
+pub(crate) const GROWTH_MS: u64 = 6 * HOUR_MS;
 
 /// One look at a cluster.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -22,6 +24,10 @@ pub struct Sample {
 
 /// A server in a sample. Counters count from the start of the server.
 #[derive(Clone, PartialEq, Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an observation of its own"
+)]
 pub struct ServerSample {
     /// The name of the server.
     pub name: String,
@@ -43,7 +49,11 @@ pub struct ServerSample {
     pub corrupted: Option<u64>,
     /// The report of its disk on itself.
     pub smart: Option<Smart>,
-    /// Bytes in use; `None`: it did not say.
+    /// Bytes that its store takes; `None`: it did not say.
+    pub stored_bytes: Option<u64>,
+    /// It refuses writes for want of room.
+    pub is_full: bool,
+    /// Bytes in use on its disk, by others too; `None`: it did not say.
     pub used_bytes: Option<u64>,
     /// Bytes that its disk holds; 0: not known.
     pub capacity_bytes: u64,
@@ -56,6 +66,21 @@ pub struct Syncs {
     pub count: u64,
     /// The seconds that all of them took.
     pub seconds: f64,
+}
+
+impl Syncs {
+    /// The mean time of a sync since this earlier sample, in milliseconds; `None`: there was none. The first sample of a server says nothing of the time
+    /// since its start. Counts that fell are those of another start, which count from 0.
+    fn mean_ms_since(self, before: Syncs) -> Option<f64> {
+        let has_started = before.count > self.count || before.seconds > self.seconds;
+        let before = if has_started {
+            Syncs::default()
+        } else {
+            before
+        };
+        let count = self.count - before.count;
+        (count > 0).then(|| (self.seconds - before.seconds) * 1000.0 / count as f64)
+    }
 }
 
 /// The view that one observer has of a server, in one sample.
@@ -78,10 +103,12 @@ struct ServerHistory {
     syncs: Option<Syncs>,
     /// It has synced since the sample before: the mean is one of now.
     has_synced: bool,
+    sync_running_ms: u64,
     io_errors: Recent,
     corrupted: Recent,
     used: Recent,
     used_bytes: u64,
+    stored_bytes: u64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -148,8 +175,8 @@ impl History {
                 .note(sample, now_ms);
         }
         let slow_from = slow_from(self.servers.values().filter_map(|it| it.sync.mean()), rules);
-        for server in self.servers.values_mut().filter(|it| it.has_synced) {
-            server.sync.judge(slow_from, now_ms);
+        for server in self.servers.values_mut() {
+            server.judge(slow_from, now_ms);
         }
     }
 
@@ -169,7 +196,9 @@ impl History {
         }
         let slow_from = slow_from(self.views.values().filter_map(|it| it.speed.mean()), rules);
         for view in self.views.values_mut() {
-            view.speed.judge(slow_from, now_ms);
+            let mean = view.speed.mean();
+            view.speed
+                .judge(mean.is_some_and(|mean| mean >= slow_from), now_ms);
         }
     }
 
@@ -195,16 +224,14 @@ impl ServerHistory {
             true => Some(self.serving_since_ms.unwrap_or(now_ms)),
             false => None,
         };
+        self.sync_running_ms = sample.sync_running_ms;
         self.has_synced = false;
-        if let Some(syncs) = sample.syncs {
-            // The first sample says nothing of the time since the start; a start counts from 0.
-            let before = self.syncs.replace(syncs);
-            if let Some(before) = before.filter(|it| it.count < syncs.count) {
-                let count = (syncs.count - before.count) as f64;
-                self.sync
-                    .add((syncs.seconds - before.seconds).max(0.0) * 1000.0 / count);
-                self.has_synced = true;
-            }
+        if let Some(syncs) = sample.syncs
+            && let Some(before) = self.syncs.replace(syncs)
+            && let Some(mean_ms) = syncs.mean_ms_since(before)
+        {
+            self.sync.add(mean_ms);
+            self.has_synced = true;
         }
         for (recent, counter) in [
             (&mut self.io_errors, sample.io_errors),
@@ -217,6 +244,19 @@ impl ServerHistory {
         if let Some(bytes) = sample.used_bytes {
             self.used.add(bytes as f64, now_ms, GROWTH_MS);
             self.used_bytes = bytes;
+        }
+        self.stored_bytes = sample.stored_bytes.unwrap_or(self.stored_bytes);
+    }
+
+    /// A sync that has been running for so long is slow already. A server that has not synced is not judged.
+    fn judge(&mut self, slow_from: f64, now_ms: u64) {
+        let is_running = self.sync_running_ms as f64 >= slow_from;
+        let mean = self.sync.mean().filter(|_| self.has_synced);
+        if is_running || mean.is_some() {
+            let is_slow = mean.is_some_and(|mean| mean >= slow_from);
+            self.sync.judge(is_running || is_slow, now_ms);
+        } else {
+            self.sync.pass(now_ms);
         }
     }
 
@@ -232,6 +272,8 @@ impl ServerHistory {
             io_errors: count(self.io_errors.rise()),
             corrupted: count(self.corrupted.rise()),
             smart: sample.smart,
+            stored_bytes: self.stored_bytes,
+            is_full: sample.is_full,
             used_bytes: self.used_bytes,
             capacity_bytes: sample.capacity_bytes,
             growth_bytes_per_hour: self.used.per_hour(),
@@ -258,11 +300,15 @@ impl ViewHistory {
     }
 }
 
-/// The milliseconds from which a mean is slow among these ones. Of two that differ by less than a person would notice neither is slow.
+/// The milliseconds from which a mean is slow among these ones. Of two that differ by less than a person would notice neither is slow. Of an even number the lower
+/// one in the middle counts: one of two that is slow does not judge itself.
 fn slow_from(means: impl Iterator<Item = f64>, rules: &Rules) -> f64 {
     let mut means: Vec<f64> = means.collect();
     means.sort_by(f64::total_cmp);
-    let median = means.get(means.len() / 2).copied().unwrap_or(0.0);
+    let median = means
+        .get(means.len().saturating_sub(1) / 2)
+        .copied()
+        .unwrap_or(0.0);
     (median * rules.slow.ratio).max(rules.slow.least_ms)
 }
 
@@ -272,176 +318,4 @@ fn count(rise: f64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn server(name: &str) -> ServerSample {
-        ServerSample {
-            name: name.into(),
-            serves: true,
-            ..ServerSample::default()
-        }
-    }
-
-    fn view(observer: &str, server: &str, is_reachable: bool) -> ViewSample {
-        ViewSample {
-            observer: Observer::Server(observer.into()),
-            server: server.into(),
-            is_reachable,
-            answer_ms: None,
-        }
-    }
-
-    fn add(
-        history: &mut History,
-        servers: &[&str],
-        views: Vec<ViewSample>,
-        now_ms: u64,
-    ) -> Records {
-        let servers = servers.iter().map(|it| server(it)).collect();
-        let sample = Sample {
-            servers,
-            views,
-            domains: Vec::new(),
-        };
-        history.add(sample, &Rules::built_in(), now_ms)
-    }
-
-    #[test]
-    fn silence_counts_only_while_it_is_looked_at() {
-        let mut history = History::default();
-        for second in 0..20 {
-            add(
-                &mut history,
-                &["s1", "s2"],
-                vec![view("s1", "s2", true)],
-                second * 1000,
-            );
-        }
-        let gone = || vec![view("s1", "s2", false)];
-        let records = add(&mut history, &["s1", "s2"], gone(), 21_000);
-        assert_eq!(records.views[0].unreachable_since_ms, Some(21_000));
-        let records = add(&mut history, &["s1", "s2"], gone(), 60_000);
-        assert_eq!(records.views[0].unreachable_since_ms, Some(21_000));
-        assert!(records.views[0].suspicion.unwrap() > 8.0);
-        let records = add(&mut history, &["s1", "s2"], gone(), 200_000);
-        assert_eq!(records.views[0].unreachable_since_ms, Some(200_000));
-        let back = vec![view("s1", "s2", true)];
-        let records = add(&mut history, &["s1", "s2"], back, 201_000);
-        assert_eq!(records.views[0].unreachable_since_ms, None);
-        assert_eq!(records.observed_ms, 201_000);
-    }
-
-    #[test]
-    fn a_server_that_left_takes_its_views_along() {
-        let mut history = History::default();
-        let views = || vec![view("s1", "s2", true), view("s2", "s1", true)];
-        assert_eq!(add(&mut history, &["s1", "s2"], views(), 0).views.len(), 2);
-        let records = add(&mut history, &["s1"], Vec::new(), 1);
-        assert!(records.views.is_empty() && records.servers_changed);
-        let records = add(&mut history, &["s1"], Vec::new(), 2 + DAY_MS);
-        assert!(!records.servers_changed);
-    }
-
-    #[test]
-    fn a_stop_ends_the_time_for_which_a_server_is_stable() {
-        let mut history = History::default();
-        add(&mut history, &["s1"], Vec::new(), 0);
-        let records = add(&mut history, &["s1"], Vec::new(), 10);
-        assert_eq!(records.servers[0].serving_since_ms, Some(0));
-        let stopped = Sample {
-            servers: vec![ServerSample {
-                serves: false,
-                ..server("s1")
-            }],
-            ..Sample::default()
-        };
-        let records = history.add(stopped, &Rules::built_in(), 20);
-        assert_eq!(records.servers[0].serving_since_ms, None);
-        let records = add(&mut history, &["s1"], Vec::new(), 30);
-        assert_eq!(records.servers[0].serving_since_ms, Some(30));
-    }
-
-    #[test]
-    fn objects_are_below_redundancy_since_the_first_sample_that_says_so() {
-        let mut history = History::default();
-        let mut look = |below, now_ms| {
-            let domain = DomainRecord {
-                name: "d".into(),
-                below,
-                ..DomainRecord::default()
-            };
-            let sample = Sample {
-                domains: vec![domain],
-                ..Sample::default()
-            };
-            let records = history.add(sample, &Rules::built_in(), now_ms);
-            records.domains[0].below_since_ms
-        };
-        let seen = [look(0, 1), look(2, 5), look(1, 9), look(0, 11), look(3, 12)];
-        assert_eq!(seen, [None, Some(5), Some(5), None, Some(12)]);
-    }
-
-    #[test]
-    fn a_disk_is_slow_where_its_syncs_stand_out_and_it_still_syncs() {
-        let mut history = History::default();
-        // The seconds that a sync takes at s1 and at each other server, and those syncs since the sample before.
-        let mut look = |slow: f64, usual: f64, count: u64, second: u64| {
-            let sample = |name: &str, seconds: f64| ServerSample {
-                syncs: Some(Syncs {
-                    count: count * second,
-                    seconds: seconds * (count * second) as f64,
-                }),
-                ..server(name)
-            };
-            let servers = vec![sample("s1", slow), sample("s2", usual), sample("s3", usual)];
-            let sample = Sample {
-                servers,
-                ..Sample::default()
-            };
-            let records = history.add(sample, &Rules::built_in(), second * 1000);
-            let windows = records.servers.iter().map(|it| it.slow_sync_windows);
-            windows.collect::<Vec<u32>>()
-        };
-        let seen: Vec<_> = (0..80).map(|second| look(0.1, 0.01, 5, second)).collect();
-        assert_eq!(seen[79], [7, 0, 0]);
-        // The disk that was slow has nothing to sync: nothing is known of it.
-        let idle: Vec<_> = (0..40).map(|_| look(0.1, 0.01, 0, 100)).collect();
-        assert_eq!(idle[39], [0, 0, 0], "no window was judged");
-        let mut history = History::default();
-        for second in 0..80 {
-            let sample = |name: &str, seconds: f64| ServerSample {
-                syncs: Some(Syncs {
-                    count: second,
-                    seconds: seconds * second as f64,
-                }),
-                ..server(name)
-            };
-            let servers = vec![sample("s1", 0.002), sample("s2", 0.0001)];
-            let sample = Sample {
-                servers,
-                ..Sample::default()
-            };
-            let records = history.add(sample, &Rules::built_in(), second * 1000);
-            assert_eq!(records.servers[0].slow_sync_windows, 0, "2 ms are not slow");
-        }
-    }
-
-    #[test]
-    fn a_disk_is_judged_by_a_day_of_its_counters() {
-        let mut history = History::default();
-        let mut look = |corrupted, now_ms| {
-            let server = ServerSample {
-                corrupted: Some(corrupted),
-                ..server("s1")
-            };
-            let sample = Sample {
-                servers: vec![server],
-                ..Sample::default()
-            };
-            history.add(sample, &Rules::built_in(), now_ms).servers[0].corrupted
-        };
-        assert_eq!([look(5, 0), look(7, 1000), look(8, DAY_MS - 1)], [0, 2, 3]);
-        assert_eq!(look(8, DAY_MS + 2000), 1);
-    }
-}
+mod tests;

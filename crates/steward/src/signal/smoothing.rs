@@ -76,17 +76,29 @@ impl PhiAccrual {
     }
 }
 
-/// Windows of 10 s in a row in which a value stood far above the median of its peers.
+/// Windows of 10 s in a row in which a value stood far above the median of its peers. They are counted by time: a row does not depend on how often an instance
+/// looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SlowWindows {
     mean: Ewma,
-    /// The window that is counted now, and whether it is slow so far.
-    window: Option<(u64, bool)>,
+    judged: Option<JudgedWindow>,
+    /// The first window since then that had nothing to judge.
+    empty: Option<u64>,
     slow: u32,
+}
+
+/// The last window that was judged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct JudgedWindow {
+    number: u64,
+    /// It was slow in each judgement.
+    is_slow: bool,
 }
 
 impl SlowWindows {
     const WINDOW_MS: u64 = 10_000;
+    /// Windows that looks may fail in: a judgement that is older says nothing of the time since.
+    const LONGEST_GAP: u64 = 6;
 
     /// Adds a sample to the mean.
     pub fn add(&mut self, sample: f64) {
@@ -98,26 +110,42 @@ impl SlowWindows {
         self.mean.value()
     }
 
-    /// Judges the mean by the value from which it is slow. A window is slow if the mean was in each of its judgements.
-    pub fn judge(&mut self, slow_from: f64, now_ms: u64) {
-        let is_slow = self.mean.value().is_some_and(|mean| mean >= slow_from);
-        let window = now_ms / SlowWindows::WINDOW_MS;
-        self.window = match self.window {
-            Some((current, slow)) if current == window => Some((current, slow && is_slow)),
-            before => {
-                // A window without a judgement ends the row.
-                let is_next = before.is_some_and(|(last, slow)| slow && last + 1 == window);
-                self.slow = if is_next { self.slow + 1 } else { 0 };
-                Some((window, is_slow))
-            }
-        };
+    /// Judges the window as of now. Windows since the judgement before are like that one: looks have failed, or are rare.
+    pub fn judge(&mut self, is_slow: bool, now_ms: u64) {
+        let number = now_ms / SlowWindows::WINDOW_MS;
+        let is_known = self.empty.is_none_or(|empty| empty >= number);
+        self.empty = None;
+        let same = self.judged.filter(|it| it.number == number);
+        let is_slow = is_slow && same.is_none_or(|it| it.is_slow);
+        if same.is_none() {
+            let before = self.judged.filter(|it| it.is_slow && is_known);
+            let passed = before.map_or(0, |it| number.saturating_sub(it.number));
+            self.slow = match passed {
+                1..=SlowWindows::LONGEST_GAP => self.slow + passed as u32,
+                _ => 0,
+            };
+        }
+        self.judged = Some(JudgedWindow { number, is_slow });
     }
 
-    /// Slow windows that ended, in a row up to now; 0 where the window before this one was not judged.
+    /// There is nothing to judge as of now. A window without a judgement ends the row.
+    pub fn pass(&mut self, now_ms: u64) {
+        let number = now_ms / SlowWindows::WINDOW_MS;
+        if self.judged.is_some_and(|it| it.number < number) {
+            self.empty.get_or_insert(number);
+        }
+    }
+
+    /// Slow windows that ended, in a row up to now.
     pub fn slow(&self, now_ms: u64) -> u32 {
-        let window = now_ms / SlowWindows::WINDOW_MS;
-        let is_of_now = self.window.is_some_and(|(last, _)| last + 1 >= window);
-        if is_of_now { self.slow } else { 0 }
+        let number = now_ms / SlowWindows::WINDOW_MS;
+        let is_old = |it: JudgedWindow| it.number + SlowWindows::LONGEST_GAP < number;
+        let is_over = self.empty.is_some_and(|empty| empty < number);
+        if is_over || self.judged.is_none_or(is_old) {
+            0
+        } else {
+            self.slow
+        }
     }
 }
 
@@ -210,28 +238,46 @@ mod tests {
     }
 
     #[test]
-    fn slow_windows_count_in_a_row() {
+    fn slow_windows_count_by_time_and_in_a_row() {
+        for every_ms in [1000, 5000, 9000, 20_000, 30_000] {
+            let mut windows = SlowWindows::default();
+            for look in 0..=60_000 / every_ms {
+                windows.judge(true, look * every_ms);
+            }
+            let ended = 60_000 / every_ms * every_ms / 10_000;
+            assert_eq!(u64::from(windows.slow(60_000)), ended, "{every_ms}");
+        }
         let mut windows = SlowWindows::default();
-        windows.add(40.0);
         for second in 0..70 {
-            windows.judge(40.0, second * 1000);
+            // Looks of half a minute fail.
+            if !(20..50).contains(&second) {
+                windows.judge(true, second * 1000);
+            }
         }
         assert_eq!(windows.slow(69_000), 6);
-        assert_eq!(windows.slow(79_999), 6, "the window may still be judged");
-        assert_eq!(windows.slow(80_000), 0, "no window is judged any more");
-        windows.judge(44.0, 70_500);
-        windows.judge(40.0, 80_000);
-        assert_eq!(
-            windows.slow(80_000),
-            0,
-            "one judgement of the window was fast"
-        );
-        let mut gap = SlowWindows::default();
-        gap.add(40.0);
-        for at_ms in [0, 10_000, 30_000] {
-            gap.judge(40.0, at_ms);
+        assert_eq!(windows.slow(129_000), 6, "looks may fail");
+        assert_eq!(windows.slow(130_000), 0, "it is too long ago");
+        windows.judge(false, 69_500);
+        windows.judge(true, 70_000);
+        assert_eq!(windows.slow(70_000), 0, "one judgement was fast");
+    }
+
+    #[test]
+    fn a_window_without_anything_to_judge_ends_a_row() {
+        let mut windows = SlowWindows::default();
+        for second in 0..30 {
+            // One look of each window has something to judge.
+            match second % 10 {
+                7 => windows.judge(true, second * 1000),
+                _ => windows.pass(second * 1000),
+            }
         }
-        assert_eq!(gap.slow(30_000), 0, "a window was not judged");
+        assert_eq!(windows.slow(29_000), 2);
+        windows.pass(30_000);
+        assert_eq!(windows.slow(39_000), 2, "it may still be judged");
+        assert_eq!(windows.slow(40_000), 0);
+        windows.judge(true, 40_000);
+        assert_eq!(windows.slow(40_000), 0, "the row begins anew");
     }
 
     #[test]

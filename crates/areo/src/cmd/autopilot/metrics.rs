@@ -21,7 +21,7 @@ pub(super) struct Counts(Arc<Mutex<Counted>>);
 
 #[derive(Clone, Default)]
 struct Counted {
-    intents: BTreeMap<String, u64>,
+    intents: BTreeMap<&'static str, u64>,
     is_paused: bool,
     holds_lease: bool,
     acts: u64,
@@ -45,18 +45,18 @@ impl Counts {
         self.0.lock().expect("no holder of the lock panics")
     }
 
-    /// An instance has looked, and has read the journal unless it only observes.
+    /// An instance has looked. What the journal says stays as it was until the journal is read.
     pub(super) fn seen(&self, seen: &Seen) {
         let mut counted = self.locked();
-        counted.intents = OPEN.map(|state| (state.to_owned(), 0)).into();
-        for intent in seen.journal.open() {
-            *counted
-                .intents
-                .entry(intent.state.word().into())
-                .or_default() += 1;
+        counted.spare.clone_from(seen.spare_crashes);
+        counted.holds_lease = seen.holds_lease;
+        if let Some(journal) = seen.journal {
+            counted.is_paused = journal.paused;
+            counted.intents.clear();
+            for intent in journal.open() {
+                *counted.intents.entry(intent.state.word()).or_default() += 1;
+            }
         }
-        (counted.is_paused, counted.holds_lease) = (seen.journal.paused, seen.holds_lease);
-        counted.spare.clone_from(&seen.spare_crashes);
     }
 
     /// A look has ended.
@@ -81,7 +81,8 @@ impl Counts {
             "gauge",
             "Open intents of the journal, by their state.",
         );
-        for (state, count) in &it.intents {
+        for state in OPEN {
+            let count = it.intents.get(state).unwrap_or(&0);
             text.labelled("areo_autopilot_intents", ("state", state), count);
         }
         text.head(
@@ -158,12 +159,18 @@ mod tests {
     fn an_instance_shows_what_it_has_seen_and_done() {
         let counts = Counts::default();
         counts.seen(&Seen {
-            journal: &Journal {
+            journal: Some(&Journal {
                 paused: true,
                 ..Journal::default()
-            },
+            }),
             holds_lease: true,
-            spare_crashes: [("a\"b".to_owned(), -1)].into(),
+            spare_crashes: &[("a\"b".to_owned(), -1)].into(),
+        });
+        // The journal is out of reach at the next look, and one server less.
+        counts.seen(&Seen {
+            journal: None,
+            holds_lease: true,
+            spare_crashes: &[("a\"b".to_owned(), -2)].into(),
         });
         counts.looked(true);
         counts.acts();
@@ -175,7 +182,7 @@ mod tests {
             "areo_autopilot_holds_lease 1",
             "areo_autopilot_acts_total 1",
             "areo_autopilot_looks_total{outcome=\"failed\"} 1",
-            "areo_domain_spare_crashes{domain=\"a\\\"b\"} -1",
+            "areo_domain_spare_crashes{domain=\"a\\\"b\"} -2",
         ] {
             assert!(text.lines().any(|it| it == line), "{line}: {text}");
         }

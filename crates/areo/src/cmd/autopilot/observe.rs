@@ -77,26 +77,14 @@ pub(super) async fn sample(client: &Client, patience: Duration) -> Outcome<Sampl
             corrupted: shown.as_ref().and_then(|it| it.corrupted),
             syncs: shown.as_ref().map(|it| it.syncs),
             sync_running_ms: shown.as_ref().map_or(0, |it| it.sync_running_ms),
-            used_bytes: used(health, shown.as_ref()),
-            capacity_bytes: capacity(health, shown.as_ref()),
+            stored_bytes: answered.map(|it| it.stored_bytes),
+            is_full: health.is_full(),
+            used_bytes: shown.as_ref().and_then(Shown::used_bytes),
+            capacity_bytes: shown.as_ref().map_or(0, |it| it.disk_bytes),
             ..ServerSample::default()
         });
     }
     Ok(sample)
-}
-
-/// Bytes in use on the disk of a server; where it does not show them, those of its store.
-fn used(health: &ServerHealth, shown: Option<&Shown>) -> Option<u64> {
-    let stored = health.status.answered().map(|it| it.stored_bytes);
-    shown.and_then(Shown::used_bytes).or(stored)
-}
-
-/// Bytes that the disk of a server holds, 0 where they are not known. A server without room holds no more than now: a quota may be smaller than the disk.
-fn capacity(health: &ServerHealth, shown: Option<&Shown>) -> u64 {
-    if health.is_full() {
-        return used(health, shown).unwrap_or(0);
-    }
-    shown.map_or(0, |it| it.disk_bytes)
 }
 
 fn domain(status: &ClusterStatus, domain: &DomainInfo) -> DomainRecord {

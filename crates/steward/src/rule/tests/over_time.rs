@@ -165,6 +165,63 @@ fn a_reason_that_is_gone_twice_supersedes_its_intent() {
     );
 }
 
+/// The intent stays, and nothing is done by it: neither while the next instance is young, nor before it has seen for long enough that a server is gone.
+#[test]
+fn an_open_intent_stays_when_another_instance_takes_over() {
+    let mut records = cluster();
+    records.kill("s2", 1000);
+    let mut steward = Steward::of(records.clone());
+    assert_eq!([steward.decide(), steward.decide()], [None, Some(1)]);
+    let mut looked = |gone, observed_ms| {
+        steward.records = cluster();
+        steward.records.kill("s2", gone);
+        steward.records.observed_ms = observed_ms;
+        let acts = [steward.decide(), steward.decide(), steward.decide()];
+        assert_eq!(acts, [None; 3]);
+        assert!(!steward.intent(1).state.is_final(), "{gone} s");
+    };
+    looked(0, 0);
+    looked(601, 601_000);
+    steward.records = records;
+    assert_eq!([steward.decide(), steward.decide()], [None, Some(1)]);
+    assert_eq!(steward.journal.intents.len(), 1);
+}
+
+/// An error of a disk counts for a day: an instance that has watched for an hour cannot tell that there was none.
+#[test]
+fn a_reason_of_the_last_day_is_not_gone_before_a_day_was_watched() {
+    let mut records = cluster();
+    records.edit("s2").io_errors = 1;
+    let mut steward = Steward::of(records);
+    steward.decide();
+    steward.records = cluster();
+    assert_eq!([steward.decide(), steward.decide()], [None; 2]);
+    assert!(!steward.intent(1).state.is_final());
+    steward.records.observed_ms = 24 * 3_600_000;
+    assert_eq!([steward.decide(), steward.decide()], [None; 2]);
+    let by = "its reason is gone".into();
+    assert_eq!(steward.intent(1).state, State::Superseded { by });
+}
+
+#[test]
+fn an_intent_of_which_nothing_is_known_holds_no_domain_and_no_spare() {
+    let mut records = cluster();
+    records.edit("s2").io_errors = 1;
+    let mut steward = Steward::of(records);
+    steward.decide();
+    steward.records = cluster();
+    steward.records.kill("s3", 1000);
+    let acts = [steward.decide(), steward.decide(), steward.decide()];
+    assert_eq!(acts, [None, None, Some(3)]);
+    let change = steward.intent(3).change.as_ref().unwrap();
+    assert_eq!(change.to_string(), "replace s3 by s4");
+    assert!(!steward.intent(1).state.is_final());
+    // Its reason is found again: the other change goes first, and this one is proposed anew.
+    steward.records.edit("s2").io_errors = 1;
+    assert_eq!([steward.decide(), steward.decide()], [Some(3); 2]);
+    assert!(steward.intent(1).state.is_final());
+}
+
 #[test]
 fn advice_becomes_a_change_when_a_spare_comes() {
     let mut records = cluster();

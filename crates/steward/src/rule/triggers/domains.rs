@@ -124,13 +124,13 @@ impl Look<'_> {
                 .filter(|it| it.serving_since_ms.is_some())
         };
         let is_below = self.records.domains.iter().any(|it| it.below > 0);
-        let fullest = used().max_by_key(|it| it.used_bytes)?;
-        let mean = used().map(|it| it.used_bytes as f64).sum::<f64>() / used().count() as f64;
-        let (value, limit) = (
-            fullest.used_bytes as f64 / mean.max(1.0),
-            self.rules.unbalanced.ratio,
-        );
-        if is_below || !self.records.servers_changed || value <= limit {
+        let rule = &self.rules.unbalanced;
+        let fullest = used().max_by_key(|it| it.stored_bytes)?;
+        let most = fullest.stored_bytes as f64;
+        let mean = used().map(|it| it.stored_bytes as f64).sum::<f64>() / used().count() as f64;
+        let (value, limit) = (most / mean.max(1.0), rule.ratio);
+        let is_small = most - mean < rule.gibibytes as f64 * GIB as f64;
+        if is_below || is_small || !self.records.servers_changed || value <= limit {
             return None;
         }
         let sentence = format!(
