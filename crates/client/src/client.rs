@@ -13,11 +13,13 @@ use crate::reconfig::{
 };
 use crate::session::{Context, Deadline, KnownDomain, STATUS_PATIENCE, Session};
 use crate::trust::Trust;
-use areo_core::config::Configuration;
+use areo_core::config::{Configuration, Members, ServerId};
 use areo_core::manager;
+use areo_core::message::ServerView;
 use areo_net::Traffic;
 use areo_trust::id::KeyId;
 use futures_util::future::BoxFuture;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -392,6 +394,26 @@ impl Client {
         Box::pin(async move {
             let patience = self.timeout().min(patience);
             let ask = move |context| async move { status::status(&context, patience).await };
+            self.run(Operation::ListDomains, ask).await
+        })
+    }
+
+    /// The views of the known servers, by id: which others each of them reaches, and its disk. Takes no longer than `patience`. A server that does not
+    /// answer has none. Needs the grant `status`.
+    pub fn views_within(
+        &self,
+        patience: Duration,
+    ) -> BoxFuture<'_, BTreeMap<ServerId, ServerView>> {
+        Box::pin(async move {
+            let patience = self.timeout().min(patience);
+            let ask = move |context: Context| async move {
+                let servers = context.cluster().names().sorted();
+                let servers: Members = servers.iter().map(|it| it.id).collect();
+                match servers.is_empty() {
+                    true => BTreeMap::new(),
+                    false => context.views(&servers, patience).await,
+                }
+            };
             self.run(Operation::ListDomains, ask).await
         })
     }

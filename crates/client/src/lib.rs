@@ -69,7 +69,7 @@ pub use areo_core::dsm::conditional::Condition;
 pub use areo_core::error::{DeciderError, Response};
 pub use areo_core::limits;
 pub use areo_core::manager::InvalidDomainName;
-pub use areo_core::message::Refusal;
+pub use areo_core::message::{PeerView, Refusal, ServerView};
 pub use areo_core::object::{InvalidKey, InvalidMetadata};
 pub use areo_core::tag::{InvalidVersion, Tag as Version};
 pub use areo_net::outside::{DecideOutside, Decision, Question};

@@ -15,6 +15,7 @@ pub use ranked::{Ancestor, ChosenVersion, Lineage, Proposal, RankedVersion, Rank
 pub use refusal::Refusal;
 pub use restart::{ObjectReport, Phase, RestartNote, Stance, digest};
 pub use status::{DomainStanding, LeaderStanding, ServerStatus, Transferred};
+pub use view::{PeerView, ServerView};
 
 mod bounds;
 mod enrolment;
@@ -25,6 +26,7 @@ mod ranked;
 mod refusal;
 mod restart;
 mod status;
+mod view;
 
 /// A request of a client to one server.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,6 +47,8 @@ pub enum Request {
     Know(ServerRecord),
     /// Asks for the status of this server.
     Status,
+    /// Asks for the view of this server. The process around the algorithms has it, and answers at once: also while the disk has stopped.
+    View,
     /// Asks for the latest configuration of the domain: its highest final configuration, as far as this server knows (3.6, `[X-21 directory-join]`).
     Latest {
         domain: DomainId,
@@ -247,6 +251,8 @@ pub enum Reply {
     },
     /// The status of the server.
     Status(Box<ServerStatus>),
+    /// The view of the server.
+    View(Box<ServerView>),
     /// The highest final configuration of the domain that this server knows.
     Latest(Option<Arc<Configuration>>),
     /// The envelope of an answer by a server that knows successors: answer and successors are one snapshot

@@ -225,6 +225,8 @@ impl Server {
                 known
             }
             Request::Status => Ok(Reply::Status(Box::new(self.status(now)))),
+            // Its process answers it, where there is one.
+            Request::View => Err(Refusal::UnknownRequest),
             Request::Latest {
                 domain,
                 partition,

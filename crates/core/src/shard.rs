@@ -387,7 +387,7 @@ fn lose(answer: &mut Answer, read: &Read, lost: Option<Tag>) {
 pub fn writes(request: &Request) -> bool {
     match request {
         Request::Know(_) => true,
-        Request::Directory | Request::Status => false,
+        Request::Directory | Request::Status | Request::View => false,
         Request::Latest { known, .. } => known.is_some(),
         Request::Configured {
             descriptor,

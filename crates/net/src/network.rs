@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use areo_core::config::ServerId;
 use areo_core::instant::Instant as CoreInstant;
-use areo_core::message::{Directory, Note, Reply, Request, ServerRecord};
+use areo_core::message::{Directory, Note, PeerView, Reply, Request, ServerRecord};
 use areo_wire::codec;
 use areo_wire::frame::{Refusal, TraceContext};
 use areo_wire::hello::Role;
@@ -312,6 +312,19 @@ impl Network {
         let known = !self.is_stranger(server);
         let peer = self.peer(server).filter(|_| known);
         peer.map(|peer| peer.state())
+    }
+
+    /// The servers that were asked something, by id, and whether each is connected.
+    pub fn views(&self) -> Vec<PeerView> {
+        let peers = self.shared.peers.borrow();
+        let asked = peers
+            .iter()
+            .filter(|(_, peer)| peer.status() != Status::Idle);
+        let view = |(server, peer): (&ServerId, &Peer)| PeerView {
+            server: *server,
+            is_connected: peer.status() == Status::Connected,
+        };
+        asked.map(view).collect()
     }
 
     /// The servers that have owed an answer for this time or longer, by id: to tell a person what an operation waits

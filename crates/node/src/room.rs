@@ -57,7 +57,7 @@ pub(crate) fn of_renamed((name_bytes, bytes): (usize, u64)) -> u64 {
 pub(crate) fn of_request(request: &Request, announced_limit: u64) -> u64 {
     match request {
         Request::Know(record) => of_record(record),
-        Request::Directory | Request::Status => 0,
+        Request::Directory | Request::Status | Request::View => 0,
         Request::Latest { known, .. } => of_descriptor(known.as_deref()),
         Request::Configured {
             descriptor,

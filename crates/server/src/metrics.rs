@@ -18,7 +18,7 @@ use domains::Domains;
 use process::Process;
 use repair::{Repair, Scrub};
 
-pub(crate) use disk::DiskLook;
+pub(crate) use disk::{DiskLook, DiskWatch};
 pub(crate) use kind::Kind;
 
 use crate::cluster::DomainView;
@@ -202,6 +202,18 @@ impl Metrics {
     pub(crate) fn committed(&self, requests: usize, after: Duration) {
         self.sync_seconds.observe(after.as_secs_f64());
         self.commit_requests.observe(requests as f64);
+    }
+
+    /// The number of commits since the start, and the time that all of them took.
+    pub(crate) fn syncs(&self) -> (u64, Duration) {
+        let (count, seconds) = (
+            self.sync_seconds.get_sample_count(),
+            self.sync_seconds.get_sample_sum(),
+        );
+        (
+            count,
+            Duration::try_from_secs_f64(seconds).unwrap_or_default(),
+        )
     }
 
     /// Everything, as Prometheus reads it.

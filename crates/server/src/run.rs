@@ -28,7 +28,7 @@ use crate::cluster::ClusterHealth;
 use crate::descriptors::{self, Budget};
 use crate::error::ServeError;
 use crate::identity::{self, Identity};
-use crate::metrics::Metrics;
+use crate::metrics::{DiskWatch, Metrics};
 use crate::registration::{Registrar, Seeds, place};
 use crate::scrubbing;
 use crate::service::NodeService;
@@ -183,6 +183,8 @@ impl Listening {
         let metrics = Arc::new(Metrics::new());
         let scrub = (options.scrub_bytes_per_s, scrubbing::read(&directory));
         let worker = Worker::new(shard, keep, metrics.clone(), scrub);
+        let disk = DiskWatch::new(directory.path().to_owned());
+        worker.watch(Rc::clone(&disk));
         let own = (&identity, record.incarnation);
         let listener = bind(listen, own, (&worker, trusted.as_ref()), budget.places).await;
         let listener = listener.map_err(|source| cannot_listen(&options.listen, source))?;
@@ -192,7 +194,7 @@ impl Listening {
         spawn_local(look::answer(
             admin.asked,
             (metrics.clone(), options.recorder.clone()),
-            (Rc::clone(&worker), directory.path().to_owned()),
+            (Rc::clone(&worker), disk),
             (Rc::clone(&listener), door, tls),
         ));
         Ok(Listening {

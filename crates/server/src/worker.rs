@@ -26,7 +26,7 @@ use tracing::Span;
 
 use crate::caller::{Caller, WatchedSpans};
 use crate::identity::Identity;
-use crate::metrics::Metrics;
+use crate::metrics::{DiskWatch, Metrics};
 
 /// The records of a server, on a disk.
 pub(crate) type Durable = areo_node::Durable<FileDisk>;
@@ -140,6 +140,7 @@ pub(crate) struct Worker {
     metrics: Arc<Metrics>,
     /// The cluster, this server, and the connections to the others, whose addresses follow the records of the node.
     others: OnceCell<(u128, ServerId, Network)>,
+    disk: OnceCell<Rc<DiskWatch>>,
     /// The arrival of the first request since the last turn.
     arrived: Cell<Option<Instant>>,
     started: Instant,
@@ -182,6 +183,7 @@ impl Worker {
             batch: RefCell::default(),
             metrics,
             others: OnceCell::new(),
+            disk: OnceCell::new(),
             arrived: Cell::new(None),
             started: Instant::now(),
             worked: Cell::new((Duration::ZERO, Instant::now())),
@@ -466,3 +468,4 @@ mod heard;
 mod pulse;
 #[cfg(test)]
 pub(crate) mod tests;
+mod view;

@@ -12,7 +12,7 @@
 //! |---|---|
 //! | `writer`, `reader` | numbers, lengths, lists, with all bounds checks |
 //! | `parts` | tags, ids, names, elements, records of servers |
-//! | `request`, `reply`, `note`, `status` | the messages |
+//! | `request`, `reply`, `note`, `status`, `view` | the messages |
 //! | [`trust`] | messages that another crate reads |
 //! | `refusal` | refusals of the algorithms and of frames |
 
@@ -31,6 +31,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 pub mod trust;
+mod view;
 pub(crate) mod writer;
 
 pub use error::DecodeError;

@@ -44,6 +44,7 @@ pub fn request_name(request: &Request) -> &'static str {
         Request::Directory => "directory",
         Request::Know(_) => "know",
         Request::Status => "status",
+        Request::View => "view",
         Request::Latest { .. } => "latest",
     }
 }
@@ -118,6 +119,7 @@ pub fn reply_name(reply: &Reply) -> &'static str {
         Reply::Admissible(_) => "admissible",
         Reply::Outdated { .. } => "outdated",
         Reply::Status(_) => "status",
+        Reply::View(_) => "view",
         Reply::Config => "config",
         Reply::Latest(_) => "latest",
         Reply::Next { reply: Some(_), .. } => "next",

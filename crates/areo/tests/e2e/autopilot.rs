@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::process::Child;
 
 /// Thresholds of seconds in place of minutes. The disk of this machine may be as full as it is.
-const RULES: &str = "\
+pub(crate) const RULES: &str = "\
 [filling]
 used_percent = 101
 hours_left = 0

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+use crate::autopilot::RULES;
 use crate::cluster::wait_until;
 use crate::command;
 use areo_fuzzing::not_run;
@@ -220,4 +221,71 @@ fn a_server_whose_cable_is_cut_is_unreachable_and_comes_back() {
     );
     machines.set_cable("m2", "up");
     wait_until(|| machines.sees("m1", "s2", "connected"));
+}
+
+impl Machines {
+    /// The output of a command about the cluster, on a machine that has its file.
+    fn ask(&self, machine: &str, words: &[&str]) -> String {
+        let words = [&["--cluster", "cluster.toml"], words].concat();
+        String::from_utf8(self.of_areo(machine, &words)).unwrap()
+    }
+}
+
+/// The admin port of each server listens on its own machine alone, and the instance runs on another one.
+#[test]
+fn a_server_that_is_killed_is_found_dead_from_a_machine_that_sees_no_admin_port() {
+    let Some(mut machines) = Machines::new() else {
+        not_run("network namespaces cannot be made here: that needs root and the program `ip`");
+        return;
+    };
+    for (machine, line) in [
+        (
+            "m1",
+            "areo server --init --data ./data --listen 10.0.0.1:7400",
+        ),
+        (
+            "m1",
+            "areo --cluster data/cluster.toml token create > token-2",
+        ),
+        (
+            "m1",
+            "areo --cluster data/cluster.toml token create > token-3",
+        ),
+        ("m1", "scp token-3 m2:"),
+        (
+            "m1",
+            "areo server --data ./data-2 --listen 10.0.0.1:7401 --join 10.0.0.1:7400 --token token-2",
+        ),
+        (
+            "m2",
+            "areo server --data ./data --listen 10.0.0.2:7400 --join 10.0.0.1:7400 --token token-3",
+        ),
+    ] {
+        machines.run(machine, line);
+    }
+    let file = machines.folder("m1").join("data/cluster.toml");
+    fs::copy(file, machines.folder("m3").join("cluster.toml")).unwrap();
+    fs::write(machines.folder("m3").join("rules.toml"), RULES).unwrap();
+    wait_until(|| {
+        let root = machines.ask("m3", &["reconfig", "status", "@root", "--json"]);
+        root.contains("\"s3\"")
+    });
+    let mut instance = machines.on("m3");
+    instance
+        .arg(crate::program())
+        .args(["--cluster", "cluster.toml", "autopilot", "--every", "300ms"])
+        .args(["--rules", "rules.toml"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    machines.servers.push(instance.spawn().unwrap());
+    wait_until(|| {
+        let status = machines.ask("m3", &["autopilot", "status", "--json"]);
+        status.contains("\"instance\":\"")
+    });
+    machines.servers[2].kill().unwrap();
+    let finding = "2 of 2 other servers have not reached s3 for 2 s";
+    wait_until(|| {
+        let journal = machines.ask("m3", &["autopilot", "journal", "--json"]);
+        journal.contains(finding)
+    });
 }

@@ -14,13 +14,14 @@ use areo_core::dsm::large;
 use areo_core::error::{DeciderError, Unavailable, WriteError};
 use areo_core::fragment::FragmentedObject;
 use areo_core::manager::Root;
-use areo_core::message::{Reply, Request};
+use areo_core::message::{Reply, Request, ServerView};
 use areo_core::object::{Kind, Name};
 use areo_core::reconfig::ReconfigError;
 use areo_core::{dsm, gather};
 use areo_net::env::NetEnv;
 use areo_net::{PeerState, Status};
 use areo_trust::grant::{Need, Verb};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -187,6 +188,24 @@ impl Context {
             _ => Health::unreachable(self.describe(*server).1),
         };
         servers.iter().zip(replies).map(health).collect()
+    }
+}
+
+/// Views that servers have of others, and of their disks.
+impl Context {
+    /// The views of these servers, by id; waits no longer than `patience` for those that are silent. One that does not know the request has none.
+    pub(crate) async fn views(
+        &self,
+        servers: &Members,
+        patience: Duration,
+    ) -> BTreeMap<ServerId, ServerView> {
+        let env = self.within(patience).env;
+        let replies = gather::survey(&env, servers, Request::View).await;
+        let view = |(server, reply): (&ServerId, Option<Reply>)| match reply {
+            Some(Reply::View(view)) => Some((*server, *view)),
+            _ => None,
+        };
+        servers.iter().zip(replies).filter_map(view).collect()
     }
 }
 

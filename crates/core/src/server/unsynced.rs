@@ -90,7 +90,7 @@ impl Server {
                     && self.is_durable(&Part::final_of(id))
                     && self.reads_durable(id, body)
             }
-            Request::Latest { .. } | Request::Know(_) | Request::Status => false,
+            Request::Latest { .. } | Request::Know(_) | Request::Status | Request::View => false,
         }
     }
 

@@ -1,10 +1,14 @@
 //! The room on the server's disk, and a sync that has not ended.
 
-use std::path::Path;
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use areo_net::metrics::Adding;
 use prometheus::{Gauge, IntGauge};
+use tokio::sync::Notify;
+use tokio::task::{spawn_blocking, spawn_local};
 
 use super::whole;
 
@@ -26,6 +30,55 @@ impl DiskLook {
         let kept = found.f_bfree.saturating_sub(found.f_bavail);
         let all = found.f_blocks.saturating_sub(kept);
         Some((bytes(all), bytes(found.f_bavail)))
+    }
+}
+
+/// The room on the disk, of which one look at a time may hang.
+pub(crate) struct DiskWatch {
+    directory: PathBuf,
+    last: Cell<Option<(u64, u64)>>,
+    is_looking: Cell<bool>,
+    looked: Notify,
+}
+
+impl DiskWatch {
+    pub(crate) fn new(directory: PathBuf) -> Rc<DiskWatch> {
+        let watch = Rc::new(DiskWatch {
+            directory,
+            last: Cell::default(),
+            is_looking: Cell::default(),
+            looked: Notify::new(),
+        });
+        watch.begin();
+        watch
+    }
+
+    /// The bytes of the last look, and another look for the next caller. Waits for nothing.
+    pub(crate) fn last(self: &Rc<Self>) -> Option<(u64, u64)> {
+        self.begin();
+        self.last.get()
+    }
+
+    /// The bytes as of now. Waits for a disk that has stopped.
+    pub(crate) async fn look(self: &Rc<Self>) -> Option<(u64, u64)> {
+        let looked = self.looked.notified();
+        self.begin();
+        looked.await;
+        self.last.get()
+    }
+
+    fn begin(self: &Rc<Self>) {
+        if self.is_looking.replace(true) {
+            return;
+        }
+        let watch = Rc::clone(self);
+        spawn_local(async move {
+            let path = watch.directory.clone();
+            let found = spawn_blocking(move || DiskLook::bytes_at(&path)).await;
+            watch.last.set(found.ok().flatten());
+            watch.is_looking.set(false);
+            watch.looked.notify_waiters();
+        });
     }
 }
 
@@ -78,6 +131,19 @@ mod tests {
         assert_eq!(shown(), (1000, 300, 2.5));
         disk.set(&DiskLook::default());
         assert_eq!(shown(), (0, 0, 0.0));
+    }
+
+    #[test]
+    fn the_last_look_is_there_without_a_wait() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let runtime = runtime.expect("a runtime");
+        tokio::task::LocalSet::new().block_on(&runtime, async {
+            let watch = DiskWatch::new("/".into());
+            assert_eq!(watch.last(), None, "the first look is under way");
+            let found = watch.look().await;
+            assert!(found.is_some());
+            assert_eq!(watch.last(), found);
+        });
     }
 
     #[test]

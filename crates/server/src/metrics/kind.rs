@@ -36,9 +36,11 @@ impl Kind {
                 Body::ReadConfig => Kind::Config,
                 Body::Register { .. } | Body::Servers => Kind::Other,
             },
-            Request::Know(_) | Request::Directory | Request::Status | Request::Latest { .. } => {
-                Kind::Other
-            }
+            Request::Know(_)
+            | Request::Directory
+            | Request::Status
+            | Request::View
+            | Request::Latest { .. } => Kind::Other,
         }
     }
 

@@ -1,6 +1,5 @@
 //! Answers for callers of the metrics.
 
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +9,10 @@ use areo_net::Tls;
 use areo_net::listener::Listener;
 use areo_telemetry::Recorder;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::admin::Door;
-use crate::metrics::{DiskLook, ExternalMetrics, Metrics};
+use crate::metrics::{DiskLook, DiskWatch, ExternalMetrics, Metrics};
 use crate::service::NodeService;
 use crate::worker::Worker;
 
@@ -26,35 +24,27 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(super) async fn answer(
     mut callers: mpsc::Receiver<oneshot::Sender<String>>,
     (metrics, recorder): (Arc<Metrics>, Recorder),
-    (worker, directory): (Rc<Worker>, PathBuf),
+    (worker, disk): (Rc<Worker>, Rc<DiskWatch>),
     (listener, door, tls): (Rc<Listener<NodeService>>, Rc<Door>, Option<Tls>),
 ) {
     let (mut status, mut waiting) = (ServerStatus::default(), 0);
-    let (mut asking, mut looking) = (None, None);
+    let mut asking = None;
     while let Some(caller) = callers.recv().await {
         if caller.is_closed() {
             continue;
         }
         let node = asking.get_or_insert_with(|| Box::pin(worker.status()));
-        let disk = looking.get_or_insert_with(|| {
-            let path = directory.clone();
-            spawn_blocking(move || DiskLook::bytes_at(&path))
-        });
-        let (found, room) = tokio::join!(timeout(PATIENCE, node), timeout(PATIENCE, disk));
+        let (found, room) = tokio::join!(timeout(PATIENCE, node), timeout(PATIENCE, disk.look()));
         if let Ok(found) = found {
             asking = None;
             let Some(found) = found else { continue };
             (status, waiting) = found;
         }
-        let bytes = room.ok().and_then(|room| {
-            looking = None;
-            room.ok().flatten()
-        });
         let text = metrics.text(&ExternalMetrics {
             status: status.clone(),
             waiting,
             disk: DiskLook {
-                bytes,
+                bytes: room.ok().flatten(),
                 syncing: worker.syncing(),
             },
             scrubbed: worker.scrubbed(),

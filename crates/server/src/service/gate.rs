@@ -114,6 +114,10 @@ impl Gate {
     }
 
     fn pass(&self, asked: Asked) {
+        if asked.request == Request::View {
+            let view = Reply::View(Box::new(self.worker.view()));
+            return answer(asked.responder, &view);
+        }
         let Asked {
             request,
             responder,
@@ -163,10 +167,7 @@ impl Gate {
                 remaining,
                 ..asked
             }),
-            Ending::Answer(reply) => {
-                let encoded = codec::encode_reply(&reply);
-                asked.responder.reply(&encoded.body, &[]);
-            }
+            Ending::Answer(reply) => answer(asked.responder, &reply),
             Ending::Refuse(lacking) => self.refuse_for(asked.responder, lacking),
             Ending::Later => self.refuse(asked.responder, Refusal::Starting),
         }
@@ -288,6 +289,11 @@ impl Gate {
             });
         }
     }
+}
+
+/// Answers with a reply without elements.
+fn answer(responder: Responder, reply: &Reply) {
+    responder.reply(&codec::encode_reply(reply).body, &[]);
 }
 
 /// This server's knowledge, for judging.

@@ -120,7 +120,7 @@ impl Table {
             } => self.each_need_of_body(configuration.domain, body, visit),
             Request::Directory => visit(Need::Nothing),
             Request::Latest { .. } => visit(Need::AnyKey),
-            Request::Status => visit(Need::Cluster(Verb::Status)),
+            Request::Status | Request::View => visit(Need::Cluster(Verb::Status)),
             // What a server knows of others comes from the registry and from themselves: decision record 0033.
             Request::Know(_) => visit(Need::NoCaller),
         }
@@ -396,7 +396,7 @@ pub(crate) fn hearsay(request: &Request) -> Option<Hearsay<'_>> {
             descriptor: Some(known),
             successors: None,
         }),
-        Request::Directory | Request::Know(_) | Request::Status => None,
+        Request::Directory | Request::Know(_) | Request::Status | Request::View => None,
     }
 }
 

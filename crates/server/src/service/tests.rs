@@ -9,7 +9,7 @@ use areo_core::dsm::Client;
 use areo_core::element::{Element, Form, Value};
 use areo_core::gather::survey;
 use areo_core::manager::{Creation, Registration};
-use areo_core::message::{Access, Answer, Body, Enrolment, Reply, Request, ServerRecord};
+use areo_core::message::{Access, Answer, Body, Enrolment, PeerView, Reply, Request, ServerRecord};
 use areo_core::object::Name;
 use areo_core::pointer::{Pointer, Successors};
 use areo_core::starts::Starts;
@@ -313,6 +313,29 @@ fn each_key_does_what_its_grants_say_and_hears_what_it_lacks() {
         let made_up = all.domain(&configuration(DomainId(77), 0));
         let written = made_up.write(&name(), &value("z")).await;
         refused(&all, &written, "no domain of this cluster");
+    });
+}
+
+/// The process answers with its view, to callers with the grant `status`.
+#[test]
+fn a_view_names_the_servers_that_are_connected() {
+    run(async {
+        let cluster = Cluster::start(3).await;
+        let others = cluster.servers[0].worker.network();
+        let own = Client::new(others.expect("it reaches others").env(ATTEMPT));
+        assert!(cluster.ask(&own, 1, Request::Directory).await.is_some());
+        let operator = cluster.client(Some(&["status"]));
+        let Some(Reply::View(view)) = cluster.ask(&operator, 0, Request::View).await else {
+            panic!("it has a view");
+        };
+        let peer = PeerView {
+            server: cluster.servers[1].id,
+            is_connected: true,
+        };
+        assert!(view.peers.contains(&peer), "{view:?}");
+        for caller in [cluster.client(None), cluster.client(Some(&["read:photos"]))] {
+            assert_eq!(cluster.ask(&caller, 0, Request::View).await, None);
+        }
     });
 }
 

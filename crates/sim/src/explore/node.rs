@@ -280,7 +280,7 @@ pub(super) fn is_question(message: &Message) -> bool {
         return false;
     };
     match request {
-        Request::Directory | Request::Status => true,
+        Request::Directory | Request::Status | Request::View => true,
         Request::Know(_) => false,
         Request::Latest { known, .. } => known.is_none(),
         Request::Configured {

@@ -145,7 +145,7 @@ fn handling(request: &Request) -> Handling {
             Asked::List(_) | Asked::Cells { .. } | Asked::Register { .. } => false,
         },
         Request::Directory | Request::Latest { .. } => true,
-        Request::Status | Request::Know(_) => false,
+        Request::Status | Request::View | Request::Know(_) => false,
     };
     match may_send {
         true => Handling::Answer,

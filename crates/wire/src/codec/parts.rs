@@ -419,6 +419,15 @@ pub(crate) fn number<const N: usize>(kind: u16, value: &[u8]) -> Result<[u8; N],
     tlv::number(kind, value).map_err(DecodeError::Fields)
 }
 
+/// The content of a field that is true or false.
+pub(crate) fn truth(kind: u16, value: &[u8]) -> Result<bool, DecodeError> {
+    match number(kind, value)? {
+        [0] => Ok(false),
+        [1] => Ok(true),
+        [_] => Err(DecodeError::Fields(TlvError::Invalid { kind })),
+    }
+}
+
 fn server_text(what: &'static str, kind: u16, value: &[u8]) -> Result<String, DecodeError> {
     match value.len() {
         bytes if bytes > RECORD_TEXT_BYTES => Err(DecodeError::TooLong {

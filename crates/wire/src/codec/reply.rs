@@ -5,6 +5,7 @@ use super::error::DecodeError;
 use super::parts::{self, Part, TAG_BYTES};
 use super::reader::Reader;
 use super::status;
+use super::view;
 use super::writer::{Encode, Sink};
 use crate::frame;
 use areo_core::element::{Element, ReplyElement};
@@ -33,6 +34,8 @@ const CELL_CLOSED: u8 = 14;
 const LATEST: u8 = 15;
 const SERVERS: u8 = 16;
 const ADMISSIBLE: u8 = 17;
+// 18 is that of answers about trust.
+const VIEW: u8 = 19;
 
 /// Flag of any answer for a configuration: its successors follow the flags.
 pub(super) const FLAG_SUCCESSORS: u8 = 0x80;
@@ -112,6 +115,10 @@ fn put_reply<S: Sink>(out: &mut S, reply: &Reply, next: Option<&Successors>) {
         Reply::Status(status) => {
             out.put(&[STATUS, 0]);
             out.put(&status::fields(status));
+        }
+        Reply::View(view) => {
+            out.put(&[VIEW, 0]);
+            out.put(&view::fields(view));
         }
         Reply::Latest(known) => {
             out.put(&[LATEST, known.as_ref().map_or(0, |_| FLAG_KNOWN)]);
@@ -289,7 +296,7 @@ pub(super) fn reply(reader: &mut Reader<'_>) -> Result<Reply, DecodeError> {
         ACCESS | CONFIG | WITHHELD | CELL_ACCEPTED | CELL_REJECTED | CELL_DECIDED | SERVERS
         | REGISTERED | OUTDATED | ADMISSIBLE => FLAG_SUCCESSORS,
         LATEST => FLAG_KNOWN,
-        DIRECTORY | STATUS => 0,
+        DIRECTORY | STATUS | VIEW => 0,
         kind => return Err(unknown("kind of reply", kind.into())),
     };
     let flags = reader.flags("reply", known_flags)?;
@@ -340,6 +347,7 @@ fn answered(reader: &mut Reader<'_>, kind: u8, flags: u8) -> Result<Reply, Decod
             registered: reader.u64()?,
         },
         STATUS => Reply::Status(Box::new(status::status(&reader.rest())?)),
+        VIEW => Reply::View(Box::new(view::view(&reader.rest())?)),
         CONFIG => Reply::Config,
         LATEST => Reply::Latest(match flags & FLAG_KNOWN {
             0 => None,

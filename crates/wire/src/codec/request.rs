@@ -31,6 +31,8 @@ const SERVERS: u8 = 13;
 const ASK_TO_REGISTER: u8 = 14;
 const HAND_ON: u8 = 15;
 const CELL_JOIN: u8 = 16;
+// 17 and 18 are those of messages about trust.
+const VIEW: u8 = 19;
 
 /// The descriptor of the configuration follows its id.
 const FLAG_DESCRIPTOR: u8 = 1;
@@ -98,6 +100,7 @@ impl Encode for Request {
                 out.put(&parts::server_fields(server));
             }
             Request::Status => out.put(&[STATUS, 0]),
+            Request::View => out.put(&[VIEW, 0]),
             Request::Latest {
                 domain,
                 partition,
@@ -287,7 +290,7 @@ pub(super) fn request(reader: &mut Reader<'_>) -> Result<Request, DecodeError> {
             FLAG_DESCRIPTOR | FLAG_SUCCESSORS
         }
         LATEST => FLAG_KNOWN,
-        DIRECTORY | KNOW | STATUS => 0,
+        DIRECTORY | KNOW | STATUS | VIEW => 0,
         kind => return Err(unknown("kind of request", kind)),
     };
     let flags = reader.flags("request", known_flags)?;
@@ -295,6 +298,7 @@ pub(super) fn request(reader: &mut Reader<'_>) -> Result<Request, DecodeError> {
         DIRECTORY => Request::Directory,
         KNOW => Request::Know(parts::server(&reader.rest())?),
         STATUS => Request::Status,
+        VIEW => Request::View,
         LATEST => latest(reader, flags)?,
         configured => {
             let (configuration, descriptor) = configuration(reader, flags)?;

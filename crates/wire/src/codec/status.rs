@@ -1,7 +1,7 @@
 //! The status of a server, as fields: a later version can say more.
 
 use super::error::DecodeError;
-use super::parts::number;
+use super::parts::{number, truth};
 use areo_core::config::ServerId;
 use areo_core::limits;
 use areo_core::message::{DomainStanding, LeaderStanding, ServerStatus, Transferred};
@@ -223,13 +223,5 @@ fn leads(bytes: [u8; LEADS_BYTES]) -> LeaderStanding {
     LeaderStanding {
         domain: DomainId(u128::from_le_bytes(*id)),
         transferred: Transferred { objects, bytes },
-    }
-}
-
-fn truth(kind: u16, value: &[u8]) -> Result<bool, DecodeError> {
-    match number(kind, value)? {
-        [0] => Ok(false),
-        [1] => Ok(true),
-        [_] => Err(DecodeError::Fields(TlvError::Invalid { kind })),
     }
 }

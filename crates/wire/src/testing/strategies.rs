@@ -11,7 +11,8 @@ use areo_core::element::{Element, ReplyElement};
 use areo_core::message::{
     Access, Announcement, Answer, Body, CellReply, CellRequest, CellSummary, Directory,
     DomainStanding, Gossip, GossipMarks, HeldVersions, LeaderStanding, ListEntry, ListPage,
-    ListRequest, Note, Refusal, Reply, Request, ServerStatus, Transferred, Want,
+    ListRequest, Note, PeerView, Refusal, Reply, Request, ServerStatus, ServerView, Transferred,
+    Want,
 };
 use areo_core::object::{DomainId, Etag};
 use areo_core::server::record::{ElementHeader, Header};
@@ -43,6 +44,7 @@ pub fn request() -> impl Strategy<Value = Request> {
         1 => Just(Request::Directory),
         1 => server().prop_map(Request::Know),
         1 => Just(Request::Status),
+        1 => Just(Request::View),
     ]
 }
 
@@ -152,7 +154,28 @@ fn reply_for_servers() -> impl Strategy<Value = Reply> {
     prop_oneof![
         1 => directory.prop_map(|(root, servers)| Reply::Directory(Directory { root, servers })),
         1 => status().prop_map(|it| Reply::Status(Box::new(it))),
+        1 => view().prop_map(|it| Reply::View(Box::new(it))),
     ]
+}
+
+fn view() -> impl Strategy<Value = ServerView> {
+    let peer = (any::<u128>(), any::<bool>()).prop_map(|(server, is_connected)| PeerView {
+        server: ServerId(server),
+        is_connected,
+    });
+    let numbers = (any::<[u64; 5]>(), option::of(any::<u64>()));
+    (vec(peer, 0..5), numbers).prop_map(|(peers, (numbers, sync_running_ms))| {
+        let [syncs, sync_us, disk_bytes, disk_free_bytes, corrupted] = numbers;
+        ServerView {
+            peers,
+            syncs,
+            sync_us,
+            sync_running_ms,
+            disk_bytes,
+            disk_free_bytes,
+            corrupted,
+        }
+    })
 }
 
 fn answer() -> impl Strategy<Value = Answer> {

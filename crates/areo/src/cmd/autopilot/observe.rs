@@ -1,90 +1,86 @@
-//! One look at a cluster: the status of its servers and domains, and the views that servers have of each other.
+//! One look at a cluster: the status of its servers and domains, and the views that servers have of each other and of their disks.
 
 use crate::exit::Outcome;
 use crate::session::failure;
-use areo_client::{Client, ClusterStatus, DomainInfo, ROOT_DOMAIN, ServerHealth};
+use areo_client::{
+    Client, ClusterStatus, DomainInfo, ROOT_DOMAIN, ServerHealth, ServerId, ServerView,
+};
 use areo_steward::records::{DomainRecord, Observer};
 use areo_steward::signal::{Sample, ServerSample, Syncs, ViewSample};
-use areo_telemetry::admin;
-use futures_util::future::join_all;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The numbers that the admin port of a server shows.
-#[derive(Debug, Default, PartialEq)]
-struct Shown {
-    /// Other servers, and true for those that are connected. An idle one is not shown.
-    peers: BTreeMap<String, bool>,
-    corrupted: Option<u64>,
-    syncs: Syncs,
-    /// The age of a sync that has not ended.
-    sync_running_ms: u64,
-    /// Bytes of its file system, and those that are left; 0: not known.
-    disk_bytes: u64,
-    free_bytes: u64,
-}
-
-impl Shown {
-    /// Bytes in use on its disk.
-    fn used_bytes(&self) -> Option<u64> {
-        (self.disk_bytes > 0).then(|| self.disk_bytes.saturating_sub(self.free_bytes))
-    }
-}
-
-/// The cluster as of now, within about this time. A server whose admin port does not answer has no view.
+/// The cluster as of now, within about this time. A server that does not answer has no view.
 ///
 /// # Errors
 /// The domains cannot be listed: a change would be judged by some of them, and made in all.
 pub(super) async fn sample(client: &Client, patience: Duration) -> Outcome<Sample> {
-    let status = client.status_within(patience).await;
+    let (status, views) = tokio::join!(
+        client.status_within(patience),
+        client.views_within(patience)
+    );
     if let Err(error) = &status.domains {
         return Err(failure(error.clone()));
     }
-    let ask = status.servers.iter().map(async |it| {
-        let text = admin::get(&it.server.admin, "/metrics", patience).await;
-        text.map(|text| parse(&text)).ok()
-    });
-    let shown = join_all(ask).await;
-    let mut sample = Sample {
-        domains: status
-            .all_domains()
-            .iter()
-            .map(|it| domain(&status, it))
-            .collect(),
-        ..Sample::default()
-    };
-    for (health, shown) in status.servers.iter().zip(shown) {
-        let answered = health.status.answered();
+    let domains = status.all_domains();
+    Ok(Sample {
+        domains: domains.iter().map(|it| domain(&status, it)).collect(),
+        ..servers(&status.servers, &views)
+    })
+}
+
+/// The servers and their views. Servers that the cluster does not know are left out of a view.
+fn servers(servers: &[ServerHealth], views: &BTreeMap<ServerId, ServerView>) -> Sample {
+    let mut sample = Sample::default();
+    let name_of = |id: ServerId| servers.iter().find(|it| it.server.id == id);
+    for health in servers {
+        let (server, answered) = (&health.server, health.status.answered());
+        let view = views.get(&server.id);
         sample.views.push(ViewSample {
             observer: Observer::Instance,
-            server: health.server.name.clone(),
+            server: server.name.clone(),
             is_reachable: answered.is_some(),
             answer_ms: None,
         });
-        let peers = shown.iter().flat_map(|it| &it.peers);
-        sample
-            .views
-            .extend(peers.map(|(server, is_reachable)| ViewSample {
-                observer: Observer::Server(health.server.name.clone()),
-                server: server.clone(),
-                is_reachable: *is_reachable,
-                answer_ms: None,
-            }));
+        for peer in view.iter().flat_map(|it| &it.peers) {
+            if let Some(seen) = name_of(peer.server) {
+                sample.views.push(ViewSample {
+                    observer: Observer::Server(server.name.clone()),
+                    server: seen.server.name.clone(),
+                    is_reachable: peer.is_connected,
+                    answer_ms: None,
+                });
+            }
+        }
         sample.servers.push(ServerSample {
-            name: health.server.name.clone(),
+            name: server.name.clone(),
             serves: answered.is_some_and(|it| it.serving),
-            leaving: health.server.leaving,
-            corrupted: shown.as_ref().and_then(|it| it.corrupted),
-            syncs: shown.as_ref().map(|it| it.syncs),
-            sync_running_ms: shown.as_ref().map_or(0, |it| it.sync_running_ms),
+            leaving: server.leaving,
             stored_bytes: answered.map(|it| it.stored_bytes),
             is_full: health.is_full(),
-            used_bytes: shown.as_ref().and_then(Shown::used_bytes),
-            capacity_bytes: shown.as_ref().map_or(0, |it| it.disk_bytes),
-            ..ServerSample::default()
+            ..seen_by_itself(view)
         });
     }
-    Ok(sample)
+    sample
+}
+
+/// The part of a sample that is the view of a server itself.
+fn seen_by_itself(view: Option<&ServerView>) -> ServerSample {
+    let Some(view) = view else {
+        return ServerSample::default();
+    };
+    let used = view.disk_bytes.saturating_sub(view.disk_free_bytes);
+    ServerSample {
+        corrupted: Some(view.corrupted),
+        syncs: Some(Syncs {
+            count: view.syncs,
+            seconds: Duration::from_micros(view.sync_us).as_secs_f64(),
+        }),
+        sync_running_ms: view.sync_running_ms.unwrap_or(0),
+        used_bytes: (view.disk_bytes > 0).then_some(used),
+        capacity_bytes: view.disk_bytes,
+        ..ServerSample::default()
+    }
 }
 
 fn domain(status: &ClusterStatus, domain: &DomainInfo) -> DomainRecord {
@@ -118,80 +114,95 @@ fn share(member: &ServerHealth, objects: u64) -> Option<u64> {
     u64::try_from(part / u128::from(status.objects.max(1))).ok()
 }
 
-fn parse(metrics: &str) -> Shown {
-    let mut shown = Shown::default();
-    for sample in admin::samples(metrics) {
-        match sample.name {
-            "areo_store_corrupted_elements_total" => shown.corrupted = sample.value.parse().ok(),
-            "areo_store_sync_running_seconds" => {
-                let age = Duration::try_from_secs_f64(fraction(sample.value));
-                shown.sync_running_ms = age.map_or(0, |it| it.as_millis() as u64);
-            }
-            "areo_server_disk_bytes" => shown.disk_bytes = number(sample.value),
-            "areo_server_disk_free_bytes" => shown.free_bytes = number(sample.value),
-            "areo_server_peers" if sample.value != "0" => {
-                if let (Some(server), Some(state)) = (sample.label("server"), sample.label("state"))
-                {
-                    shown.peers.insert(server, state == "connected");
-                }
-            }
-            name => match name.strip_prefix("areo_store_sync_seconds") {
-                Some("_count") => shown.syncs.count = number(sample.value),
-                Some("_sum") => shown.syncs.seconds = fraction(sample.value),
-                _ => {}
-            },
-        }
-    }
-    shown
-}
-
-/// A count; what is none counts as 0.
-fn number(text: &str) -> u64 {
-    text.parse().unwrap_or(0)
-}
-
-/// A number with fractions; what is none counts as 0.
-fn fraction(text: &str) -> f64 {
-    text.parse().unwrap_or(0.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use areo_client::{Health, PeerView, ServerInfo, ServerStatus};
+
+    fn server(name: &str, id: u128) -> ServerHealth {
+        ServerHealth {
+            server: ServerInfo {
+                name: name.into(),
+                id: ServerId(id),
+                address: String::new(),
+                admin: String::new(),
+                incarnation: 1,
+                leaving: false,
+                version: String::new(),
+                level: 0,
+            },
+            status: Health::Unreachable {
+                reason: "timed out".into(),
+            },
+            domains: None,
+        }
+    }
 
     #[test]
-    fn the_views_of_a_server_are_read_from_its_metrics() {
-        let text = "\
-# TYPE areo_server_peers gauge
-areo_server_peers{server=\"s1\",state=\"connected\"} 1
-areo_server_peers{server=\"s1\",state=\"unreachable\"} 0
-areo_server_peers{server=\"s2\",state=\"connected\"} 0
-areo_server_peers{server=\"s2\",state=\"connecting\"} 1
-areo_server_peers{server=\"s3\",state=\"connected\"} 0
-areo_server_peers{server=\"a\\\"b\\\\\",state=\"connected\"} 1
-areo_store_corrupted_elements_total 3
-areo_store_sync_seconds_sum 1.5
-areo_store_sync_seconds_count 30
-areo_store_sync_running_seconds 21.25
-areo_server_disk_bytes 1000
-areo_server_disk_free_bytes 150
-areo_server_serving 1
-";
-        let shown = parse(text);
-        assert_eq!(shown.corrupted, Some(3));
-        let syncs = Syncs {
-            count: 30,
-            seconds: 1.5,
+    fn the_views_of_servers_are_read_by_their_names() {
+        let mut full = server("s1", 1);
+        full.status = Health::Answered(ServerStatus {
+            serving: true,
+            stored_bytes: 70,
+            full: true,
+            ..ServerStatus::default()
+        });
+        let peer = |id, is_connected| PeerView {
+            server: ServerId(id),
+            is_connected,
         };
-        assert_eq!((shown.syncs, shown.sync_running_ms), (syncs, 21_250));
-        assert_eq!((shown.disk_bytes, shown.used_bytes()), (1000, Some(850)));
-        assert_eq!(Shown::default().used_bytes(), None);
-        let peers: Vec<_> = shown
-            .peers
-            .iter()
-            .map(|(name, it)| (name.as_str(), *it))
-            .collect();
-        assert_eq!(peers, [("a\"b\\", true), ("s1", true), ("s2", false)]);
-        assert_eq!(parse("no metrics"), Shown::default());
+        let view = ServerView {
+            peers: vec![peer(2, false), peer(3, true), peer(4, true)],
+            syncs: 30,
+            sync_us: 1_500_000,
+            sync_running_ms: Some(21_250),
+            disk_bytes: 1000,
+            disk_free_bytes: 150,
+            corrupted: 3,
+        };
+        let known = [full, server("s2", 2), server("s3", 3)];
+        let sample = servers(&known, &[(ServerId(1), view)].into());
+        let expected = ServerSample {
+            name: "s1".into(),
+            serves: true,
+            corrupted: Some(3),
+            syncs: Some(Syncs {
+                count: 30,
+                seconds: 1.5,
+            }),
+            sync_running_ms: 21_250,
+            stored_bytes: Some(70),
+            is_full: true,
+            used_bytes: Some(850),
+            capacity_bytes: 1000,
+            ..ServerSample::default()
+        };
+        assert_eq!(sample.servers[0], expected);
+        let silent = ServerSample {
+            name: "s2".into(),
+            ..ServerSample::default()
+        };
+        assert_eq!(sample.servers[1], silent);
+        let by = |observer: &Observer| {
+            let views = sample.views.iter().filter(|it| it.observer == *observer);
+            let views = views.map(|it| (it.server.clone(), it.is_reachable));
+            views.collect::<Vec<_>>()
+        };
+        let seen = |name: &str, is_reachable| (name.to_owned(), is_reachable);
+        assert_eq!(
+            by(&Observer::Server("s1".into())),
+            [seen("s2", false), seen("s3", true)],
+            "4 is no server of the cluster"
+        );
+        assert_eq!(
+            by(&Observer::Instance),
+            [seen("s1", true), seen("s2", false), seen("s3", false)]
+        );
+    }
+
+    #[test]
+    fn a_disk_of_unknown_size_is_not_used() {
+        let sample = seen_by_itself(Some(&ServerView::default()));
+        assert_eq!((sample.used_bytes, sample.capacity_bytes), (None, 0));
     }
 }

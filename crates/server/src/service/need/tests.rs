@@ -347,6 +347,7 @@ fn of_servers() -> Vec<Row> {
     vec![
         row(Request::Directory, &[Need::Nothing]),
         row(Request::Status, &[Need::Cluster(Verb::Status)]),
+        row(Request::View, &[Need::Cluster(Verb::Status)]),
         row(
             Request::Latest {
                 domain: PHOTOS,

@@ -8,10 +8,11 @@ use super::{
     ballot, cell, copy, fragment, id, manifest, metadata_only, positioned, server, tag, tombstone,
     value,
 };
+use areo_core::config::ServerId;
 use areo_core::element::{Form, ReplyElement};
 use areo_core::message::{
     Answer, CellReply, CellSummary, Directory, DomainStanding, HeldVersions, LeaderStanding,
-    ListEntry, ListPage, Refusal, Reply, ServerStatus, Transferred,
+    ListEntry, ListPage, PeerView, Refusal, Reply, ServerStatus, ServerView, Transferred,
 };
 use areo_core::object::{DomainId, Etag};
 use areo_core::pointer::{Pointer, Successors};
@@ -34,6 +35,7 @@ pub fn replies() -> Vec<Reply> {
             successors,
         }]));
     }
+    replies.extend([viewing(), Reply::View(Box::default())]);
     replies
 }
 
@@ -103,6 +105,22 @@ fn replies_of_sequences() -> Vec<Reply> {
         incomplete(),
     ]);
     replies
+}
+
+fn viewing() -> Reply {
+    let peer = |number, is_connected| PeerView {
+        server: ServerId(number),
+        is_connected,
+    };
+    Reply::View(Box::new(ServerView {
+        peers: vec![peer(0xe0, true), peer(0xe1, false)],
+        syncs: 21,
+        sync_us: 22,
+        sync_running_ms: Some(23),
+        disk_bytes: 24,
+        disk_free_bytes: 25,
+        corrupted: 26,
+    }))
 }
 
 fn counting() -> Reply {

@@ -77,7 +77,7 @@ fn page_of_blocks() -> ListRequest {
 /// One request of every variant.
 pub fn requests() -> Vec<Request> {
     let mut requests = requests_of_sequences();
-    requests.push(several_announced());
+    requests.extend([several_announced(), Request::View]);
     requests
 }
 
