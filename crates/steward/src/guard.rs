@@ -67,6 +67,10 @@ pub enum Hold {
     Leaving { server: String },
     #[error("intent {number} changes '{domain}', too")]
     Busy { domain: String, number: u64 },
+    #[error(
+        "{server} is in maintenance until {until}: `areo server maintain {server} --end` ends that"
+    )]
+    Maintenance { server: String, until: String },
     #[error("the last change was less than {seconds} s ago")]
     Soon { seconds: u64 },
     #[error("a slow server was replaced less than {seconds} s ago")]
@@ -94,12 +98,13 @@ pub(crate) fn busy(change: &Change, journal: &Journal, but: Option<u64>) -> Opti
 }
 
 impl World<'_> {
-    /// More than a third of the servers look bad.
+    /// More than a third of the servers look bad. Of one in maintenance people know why it does.
     pub(crate) fn is_broken(&self) -> bool {
         let bad = bad_servers(self.rules, self.records, self.now_ms);
-        let all = self.records.within().count();
         let within = self.records.within();
-        within.filter(|it| bad.contains(&it.name)).count() * 3 > all
+        let counted: Vec<_> = within.filter(|it| it.maintenance.is_none()).collect();
+        let bad = counted.iter().filter(|it| bad.contains(&it.name));
+        bad.count() * 3 > counted.len()
     }
 
     /// All reasons why this intent is not to be carried out now. A change that was begun is finished: only the lease, the switch and a network that is
@@ -119,11 +124,12 @@ impl World<'_> {
             self.young(),
             self.hysteresis(intent),
             self.leaving(change),
+            self.maintained(change),
             busy_before(change, intent, self.journal),
             self.soon(intent),
             self.again(intent),
-            self.lowered(change),
-            self.fit(change),
+            self.lowered(intent, change),
+            self.fit(intent, change),
             self.budget(intent, change),
         ];
         holds.extend(planned.into_iter().flatten());
@@ -178,6 +184,14 @@ impl World<'_> {
         })
     }
 
+    fn maintained(&self, change: &Change) -> Option<Hold> {
+        let record = self.records.server(&change.server)?;
+        record.maintenance.as_ref().map(|until| Hold::Maintenance {
+            server: change.server.clone(),
+            until: until.clone(),
+        })
+    }
+
     fn soon(&self, intent: &Intent) -> Option<Hold> {
         let seconds = self.rules.guards.between_changes_seconds;
         let others = self.others(intent);
@@ -207,25 +221,30 @@ impl World<'_> {
         self.now_ms.saturating_sub(ms) < seconds.saturating_mul(1000)
     }
 
-    fn choice(&self) -> Choice<'_> {
+    fn choice(&self, rule: RuleName) -> Choice<'_> {
         Choice {
             rules: self.rules,
             records: self.records,
             now_ms: self.now_ms,
+            rule,
         }
     }
 
     /// The effect of the change is computed again: members may have died since it was planned.
-    fn lowered(&self, change: &Change) -> Option<Hold> {
-        let now = self.choice().change(&change.server, &change.with);
+    fn lowered(&self, intent: &Intent, change: &Change) -> Option<Hold> {
+        let now = self
+            .choice(intent.rule())
+            .change(&change.server, &change.with);
         let lowered = now.domains.iter().find(|it| lowers(it))?;
         Some(Hold::Lowers {
             domain: lowered.domain.clone(),
         })
     }
 
-    fn fit(&self, change: &Change) -> Option<Hold> {
-        let why = self.choice().unfit(&change.server, &change.with)?;
+    fn fit(&self, intent: &Intent, change: &Change) -> Option<Hold> {
+        let why = self
+            .choice(intent.rule())
+            .unfit(&change.server, &change.with)?;
         Some(Hold::Unfit { why })
     }
 

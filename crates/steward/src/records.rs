@@ -26,8 +26,12 @@ pub struct ServerRecord {
     pub name: String,
     /// The label that says where it stands.
     pub zone: Option<String>,
+    /// The label that says which machine or disk it has.
+    pub class: Option<String>,
     /// An operator labelled it to be emptied.
     pub to_empty: bool,
+    /// It is in maintenance until this time, as people read it; `None`: it is not.
+    pub maintenance: Option<String>,
     /// An operator takes it out: `server drain` or `server replace` has marked it.
     pub leaving: bool,
     /// It serves without a pause since then, as this instance sees it.

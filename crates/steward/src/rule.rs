@@ -124,6 +124,7 @@ impl Evaluation<'_> {
             rules: self.rules,
             records: self.records,
             now_ms: self.now_ms,
+            rule: trigger.reason.rule,
         };
         let planned = choice.replacement(server, before.map(|it| it.with.as_str()), &taken);
         match planned {

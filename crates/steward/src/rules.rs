@@ -84,7 +84,7 @@ pub struct Rules {
     pub disk: Disk,
     pub filling: Filling,
     pub redundancy: Redundancy,
-    pub class: Plain,
+    pub class: Class,
     pub zone: Plain,
     pub grow: Grow,
     pub unbalanced: Unbalanced,
@@ -131,8 +131,12 @@ section!(
     Redundancy { below_seconds: u64 }
 );
 section!(
-    /// A rule without thresholds: *class*, *zone*.
+    /// The rule *zone*, which has no thresholds.
     Plain {}
+);
+section!(
+    /// Classes of the rule *class*, whose servers are emptied as if each had the label.
+    Class { empty: Vec<String> }
 );
 section!(
     /// Thresholds of the rule *grow*.
@@ -202,6 +206,13 @@ impl Rules {
         rules.redundancy.below_seconds = 0;
         rules.slow.windows = 1;
         rules
+    }
+
+    /// The class of a server, if all servers of it are to be emptied.
+    pub(crate) fn emptied_class<'a>(&self, class: Option<&'a str>) -> Option<&'a str> {
+        let class = class?;
+        let mut emptied = self.class.empty.iter();
+        emptied.any(|it| it == class).then_some(class)
     }
 
     fn check(self) -> Result<Rules, InvalidRules> {
@@ -324,6 +335,7 @@ mod tests {
             ("[slow]\npeers = 0\n", "slow.peers"),
             ("[slow]\nleast_ms = 0.0\n", "slow.least_ms"),
             ("[disk]\nio_errors = 0\n", "disk.io_errors"),
+            ("[class]\nempty = \"hdd\"\n", "empty"),
             ("[dead\n", "dead"),
         ] {
             let refused = Rules::overridden(file).unwrap_err();

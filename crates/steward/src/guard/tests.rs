@@ -249,6 +249,7 @@ fn no_domain_tolerates_fewer_crashes_by_our_own_doing() {
         rules: &Rules::built_in(),
         records: &records,
         now_ms: NOW_MS,
+        rule: RuleName::Class,
     };
     let planned = choice.replacement("s2", None, &std::collections::BTreeSet::new());
     let refused = planned.unwrap_err();
@@ -256,6 +257,32 @@ fn no_domain_tolerates_fewer_crashes_by_our_own_doing() {
         refused.contains("'@root' would survive 1 crashes"),
         "{refused}"
     );
+}
+
+#[test]
+fn a_server_in_maintenance_stays() {
+    let mut case = Case::dead();
+    case.records.edit("s2").maintenance = Some("noon".into());
+    let [hold] = &case.holds()[..] else {
+        unreachable!()
+    };
+    assert_eq!(
+        hold.to_string(),
+        "s2 is in maintenance until noon: `areo server maintain s2 --end` ends that"
+    );
+    case.begin();
+    assert_eq!(case.holds(), Vec::new(), "what was begun is finished");
+}
+
+#[test]
+fn servers_in_maintenance_are_no_sign_of_a_broken_network() {
+    let mut case = Case::dead();
+    for server in ["s6", "s7"] {
+        case.records.kill(server, 1000);
+    }
+    assert_eq!(case.holds(), [Hold::Network]);
+    case.records.edit("s6").maintenance = Some("noon".into());
+    assert_eq!(case.holds(), Vec::new());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::triggers::{bad_servers, dead_servers};
 use crate::intent::{Change, DomainChange, Sides};
 use crate::records::{DomainRecord, Records, ServerRecord};
-use crate::rules::Rules;
+use crate::rules::{RuleName, Rules};
 use std::collections::BTreeSet;
 
 /// The knowledge by which a spare is chosen.
@@ -12,6 +12,8 @@ pub(crate) struct Choice<'a> {
     pub(crate) rules: &'a Rules,
     pub(crate) records: &'a Records,
     pub(crate) now_ms: u64,
+    /// The rule of the greatest risk that wants the change.
+    pub(crate) rule: RuleName,
 }
 
 impl Choice<'_> {
@@ -35,7 +37,11 @@ impl Choice<'_> {
                 .filter(|d| d.has(&it.name))
                 .count()
         };
-        spares.sort_by_key(|it| (Some(it.name.as_str()) != before, domains(it), &it.name));
+        let key = |it: &ServerRecord| {
+            let is_other = Some(it.name.as_str()) != before;
+            (is_other, self.neighbours(server, it), domains(it))
+        };
+        spares.sort_by_cached_key(|it| (key(it), it.name.clone()));
         let Some(spare) = spares.first() else {
             return Err(format!(
                 "no spare fits in the place of {server}: start one with `areo server --join ADDR`"
@@ -60,8 +66,12 @@ impl Choice<'_> {
         let stable_ms = self.rules.dead.spare_stable_seconds.saturating_mul(1000);
         let is_stable = |since_ms: u64| self.now_ms.saturating_sub(since_ms) >= stable_ms;
         let bad = bad_servers(self.rules, self.records, self.now_ms);
-        if spare == server || record.leaving || record.to_empty {
+        let is_of_class = self.rules.emptied_class(record.class.as_deref()).is_some();
+        if spare == server || record.leaving || record.to_empty || is_of_class {
             return no("is to go itself");
+        }
+        if record.maintenance.is_some() {
+            return no("is in maintenance");
         }
         if !record.serving_since_ms.is_some_and(is_stable) || bad.contains(spare) {
             return no("has not served for long enough");
@@ -78,9 +88,10 @@ impl Choice<'_> {
             if domain.has(spare) && !domain.grows {
                 return Some(format!("{spare} is a member of '{}' already", domain.name));
             }
-            if !domain.has(spare) {
-                bytes += domain.member_bytes;
+            if domain.has(spare) {
+                continue;
             }
+            bytes += domain.member_bytes;
             if let Some(zone) = self.crowded(domain, server, record) {
                 return Some(format!(
                     "{spare} is in zone {zone}, which has enough members of '{}'",
@@ -98,6 +109,22 @@ impl Choice<'_> {
         None
     }
 
+    /// The most members that a domain would have in the zone of the spare beside it.
+    fn neighbours(&self, server: &str, spare: &ServerRecord) -> usize {
+        let domains = self.records.domains.iter().filter(|it| it.has(server));
+        let there = domains.map(|it| self.members_in_zone(it, server, spare.zone.as_deref()));
+        there.max().unwrap_or(0)
+    }
+
+    /// Members of the domain in this zone, without the server that goes.
+    fn members_in_zone(&self, domain: &DomainRecord, server: &str, zone: Option<&str>) -> usize {
+        let is_there = |name: &&String| {
+            let record = self.records.server(name);
+            *name != server && zone.is_some() && record.is_some_and(|it| it.zone.as_deref() == zone)
+        };
+        domain.members.iter().filter(is_there).count()
+    }
+
     /// The zone of the spare, if more members than the domain can lose would be there, and more than now.
     fn crowded<'z>(
         &self,
@@ -106,13 +133,12 @@ impl Choice<'_> {
         spare: &'z ServerRecord,
     ) -> Option<&'z str> {
         let zone = spare.zone.as_deref()?;
-        let is_there = |name: &str| {
-            let record = self.records.server(name);
-            record.is_some_and(|it| it.zone.as_deref() == Some(zone))
-        };
-        let before = domain.members.iter().filter(|it| is_there(it)).count();
-        let after = before + 1 - usize::from(is_there(server));
-        (after > before && after > domain.f()).then_some(zone)
+        let going = self.records.server(server);
+        // The zone has as many members as before: too many for the rule *zone*.
+        let is_its_own = going.is_some_and(|it| it.zone.as_deref() == Some(zone));
+        let is_no_more = is_its_own && self.rule != RuleName::Zone;
+        let after = self.members_in_zone(domain, server, Some(zone)) + 1;
+        (!is_no_more && after > domain.f()).then_some(zone)
     }
 
     /// The change, with the effect on each domain as of now.

@@ -378,6 +378,55 @@ fn class_a_labelled_server_is_emptied_in_the_background() {
 }
 
 #[test]
+fn class_rules_may_name_classes_that_are_to_be_emptied() {
+    let rules = Rules::overridden("[class]\nempty = [\"tape\", \"hdd\"]").unwrap();
+    let found = |records: &Records| evaluate(&rules, records, &Journal::default(), NOW_MS);
+    let mut records = cluster_of(5, &["s1", "s2", "s3"]);
+    records.edit("s2").class = Some("hdd".into());
+    records.edit("s3").class = Some("ssd".into());
+    let [intent] = &found(&records)[..] else {
+        panic!("one server is of such a class")
+    };
+    assert_eq!(
+        intent.reasons[0].sentence,
+        "s2 is of class hdd, which is to be emptied"
+    );
+    assert_eq!(
+        intent.change.as_ref().unwrap().to_string(),
+        "replace s2 by s4"
+    );
+    records.edit("s4").class = Some("tape".into());
+    let [intent] = &found(&records)[..] else {
+        panic!("the spare is in no domain")
+    };
+    assert_eq!(
+        intent.change.as_ref().unwrap().to_string(),
+        "replace s2 by s5"
+    );
+    assert_none(&records);
+}
+
+#[test]
+fn dead_a_spare_in_maintenance_does_not_come() {
+    let mut records = cluster_of(5, &["s1", "s2", "s3"]);
+    records.kill("s2", 1000);
+    assert_change(&records, RuleName::Dead, "replace s2 by s4");
+    records.edit("s4").maintenance = Some("noon".into());
+    assert_change(&records, RuleName::Dead, "replace s2 by s5");
+}
+
+/// The spare that stands beside the fewest members comes.
+#[test]
+fn zone_a_spare_comes_from_the_emptiest_zone() {
+    let mut records = cluster_of(7, &["s1", "s2", "s3", "s4", "s5"]);
+    for (server, zone) in [("s1", "a"), ("s2", "b"), ("s6", "a"), ("s7", "d")] {
+        records.edit(server).zone = Some(zone.into());
+    }
+    records.kill("s2", 1000);
+    assert_change(&records, RuleName::Dead, "replace s2 by s7");
+}
+
+#[test]
 fn zone_more_than_f_members_move_apart() {
     let mut records = cluster();
     for (server, zone) in [("s1", "a"), ("s2", "b"), ("s3", "c"), ("s4", "d")] {
@@ -386,6 +435,12 @@ fn zone_more_than_f_members_move_apart() {
     assert_none(&records);
     records.edit("s3").zone = Some("a".into());
     assert_change(&records, RuleName::Zone, "replace s3 by s4");
+    // The zone would have as many members as before, of which each may be dead.
+    records.edit("s4").zone = Some("a".into());
+    assert_advice(&records, RuleName::Zone, "s3", "no spare fits");
+    records.kill("s3", 1000);
+    let dead = found(&records).remove(0);
+    assert_eq!(dead.change.unwrap().to_string(), "replace s3 by s4");
 }
 
 #[test]

@@ -376,9 +376,13 @@ impl Look<'_> {
 
     fn class(&self, server: &ServerRecord) -> Option<Trigger> {
         let name = &server.name;
-        let sentence = format!("{name} is labelled to be emptied");
+        let sentence = match self.rules.emptied_class(server.class.as_deref()) {
+            _ if server.to_empty => format!("{name} is labelled to be emptied"),
+            Some(class) => format!("{name} is of class {class}, which is to be emptied"),
+            None => return None,
+        };
         let seen = vec![evidence(signal::LABEL, name, 1.0, 1.0)];
         let trigger = Trigger::new(RuleName::Class, name, sentence, seen);
-        (server.to_empty && self.is_member(name)).then_some(trigger)
+        self.is_member(name).then_some(trigger)
     }
 }

@@ -37,8 +37,12 @@ pub struct ServerSample {
     pub leaving: bool,
     /// The label that says where it stands.
     pub zone: Option<String>,
+    /// The label that says which machine or disk it has.
+    pub class: Option<String>,
     /// An operator labelled it to be emptied.
     pub to_empty: bool,
+    /// It is in maintenance now, by the clock of this instance: until this time, as people read it.
+    pub maintenance: Option<String>,
     /// The syncs since its start, where they are known.
     pub syncs: Option<Syncs>,
     /// The age of a sync that has not ended.
@@ -264,7 +268,9 @@ impl ServerHistory {
         ServerRecord {
             name: sample.name,
             zone: sample.zone,
+            class: sample.class,
             to_empty: sample.to_empty,
+            maintenance: sample.maintenance,
             leaving: sample.leaving,
             serving_since_ms: self.serving_since_ms,
             slow_sync_windows: self.sync.slow(now_ms),

@@ -2,8 +2,9 @@
 
 use crate::reached::Reached;
 use crate::run::{BETWEEN_MS, OBSERVER_MS};
-use crate::world::{LAG_MS, Server, World};
-use areo_steward::intent::{Intent, State};
+use crate::world::{Domain, LAG_MS, Server, World};
+use areo_steward::intent::{Change, Intent, State};
+use areo_steward::rules::RuleName;
 
 /// True if something has held since this time, for longer than instances need to know.
 fn is_known(since_ms: Option<u64>, now_ms: u64) -> bool {
@@ -57,6 +58,18 @@ pub(crate) fn writes(world: &mut World, by: &Reached, before: Option<&Intent>, i
     }
 }
 
+/// Neither of the two servers is in maintenance.
+fn maintains(world: &World, by: &Reached, change: &Change) {
+    let now_ms = world.now_ms;
+    for name in [&change.server, &change.with] {
+        let server = world.server(name);
+        assert!(
+            !server.is_known_to_be_maintained(now_ms, by.ahead_ms),
+            "{change} begins while people work at {name}"
+        );
+    }
+}
+
 fn begins(world: &mut World, by: &Reached, intent: &Intent) {
     let now_ms = world.now_ms;
     let change = intent.change.as_ref().expect("advice is not carried out");
@@ -72,7 +85,15 @@ fn begins(world: &mut World, by: &Reached, intent: &Intent) {
         !world.is_broken_for(LAG_MS),
         "{change} begins while a third of the servers is down"
     );
+    maintains(world, by, change);
     for domain in world.domains.iter().filter(|it| it.has(&change.server)) {
+        let (goes, comes) = (world.server(&change.server), world.server(&change.with));
+        let is_no_more = goes.zone == comes.zone || domain.has(&comes.name);
+        assert!(
+            is_no_more || world.neighbours(domain, comes) < domain.f(),
+            "{change} brings too many members of '{}' into one zone",
+            domain.name
+        );
         assert!(
             !is_known(domain.operator_ms, now_ms),
             "an operator changes '{}': {change}",
@@ -99,6 +120,7 @@ fn begins(world: &mut World, by: &Reached, intent: &Intent) {
     world.last_begun_ms = Some(now_ms);
     world.begun_ms.insert(change.server.clone(), now_ms);
     world.seen.changes += 1;
+    world.seen.crowded += u64::from(intent.rule() == RuleName::Zone);
     // Instances die, and operators pause, in the middle of a change.
     match world.random.below(10) {
         0 | 1 if world.has_faults => {
@@ -164,6 +186,12 @@ pub(crate) fn left(world: &World) -> Option<String> {
 fn fitting(world: &World, server: &str) -> Option<String> {
     let domains = || world.domains.iter().filter(|it| it.has(server));
     let is_free = |it: &Server| domains().all(|domain| domain.grows() || !domain.has(&it.name));
+    let has_room = |it: &Server| {
+        let zone = &world.server(server).zone;
+        let crowds =
+            |domain: &Domain| !domain.has(&it.name) && world.neighbours(domain, it) >= domain.f();
+        it.zone == *zone || !domains().any(crowds)
+    };
     let is_sound = |it: &Server| it.is_up && !it.leaving && !it.to_empty && it.io_errors == 0;
     let keeps = |it: &Server| {
         domains().all(|domain| {
@@ -173,6 +201,6 @@ fn fitting(world: &World, server: &str) -> Option<String> {
     };
     let is_reachable = domains().all(|it| world.has_quorum(it)) && domains().next().is_some();
     let mut spares = world.servers.iter().filter(|_| is_reachable);
-    let spare = spares.find(|it| is_sound(it) && is_free(it) && keeps(it))?;
+    let spare = spares.find(|it| is_sound(it) && is_free(it) && keeps(it) && has_room(it))?;
     Some(spare.name.clone())
 }

@@ -111,7 +111,7 @@ impl Cluster for Reached {
 
     async fn sample(&self) -> Result<Sample, Failed> {
         self.asked().await?;
-        Ok(self.world.borrow().sample())
+        Ok(self.world.borrow().sample(self.ahead_ms))
     }
 
     async fn open(&self) -> Result<Read, Failed> {

@@ -44,6 +44,9 @@ pub(crate) struct Seen {
     cuts: u64,
     errors: u64,
     labels: u64,
+    pub(crate) crowded: u64,
+    maintenances: u64,
+    maintained_while_down: u64,
     operators: u64,
     pauses: u64,
     instances_died: u64,
@@ -53,7 +56,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    fn all(&mut self) -> [(&'static str, &mut u64); 16] {
+    fn all(&mut self) -> [(&'static str, &mut u64); 19] {
         [
             ("changes", &mut self.changes),
             ("domains changed", &mut self.domains_changed),
@@ -65,6 +68,9 @@ impl Seen {
             ("cuts", &mut self.cuts),
             ("errors", &mut self.errors),
             ("labels", &mut self.labels),
+            ("crowded zones", &mut self.crowded),
+            ("maintenances", &mut self.maintenances),
+            ("maintained while down", &mut self.maintained_while_down),
             ("operators", &mut self.operators),
             ("pauses", &mut self.pauses),
             ("instances died", &mut self.instances_died),
@@ -147,14 +153,19 @@ impl Run {
     fn draw(seed: u64) -> Run {
         let mut random = Random::new(seed);
         let count = 5 + random.index(5);
-        let server = |i| Server {
+        // In the other seeds no server has a zone.
+        let has_zones = random.chance(330);
+        let zones: Vec<u64> = (0..count).map(|_| random.below(5)).collect();
+        let server = |i: usize| Server {
             name: name_of(i),
             is_up: true,
             since_ms: 0,
             io_errors: 0,
             to_empty: false,
+            zone: has_zones.then(|| format!("z{}", zones[i])),
+            maintenance_ms: None,
             leaving: false,
-            reasons: 0,
+            reasons: u64::from(has_zones),
             replaced: 0,
         };
         let domains = drawn_domains(&mut random, count);
@@ -324,6 +335,9 @@ impl Run {
         for domain in &mut world.domains {
             domain.operator_ms = None;
         }
+        for server in &mut world.servers {
+            server.maintenance_ms = None;
+        }
         for (number, (_, mut intent)) in world.intents.clone() {
             if intent.retry(now_ms).is_ok() {
                 let version = world.version();
@@ -339,7 +353,7 @@ impl World {
             self.random.index(self.servers.len()),
             self.random.index(self.servers.len()),
         );
-        let now_ms = self.now_ms;
+        let (now_ms, minutes) = (self.now_ms, self.random.between(5, 60));
         let server = &mut self.servers[a];
         match kind {
             20..34 if server.is_up => {
@@ -385,6 +399,14 @@ impl World {
                     Some(_) => None,
                 };
                 self.seen.pauses += 1;
+            }
+            92..98 => {
+                self.seen.maintained_while_down += u64::from(!server.is_up);
+                server.maintenance_ms = match server.maintenance_ms {
+                    None => Some(now_ms..now_ms + minutes * MINUTE_MS),
+                    Some(_) => None,
+                };
+                self.seen.maintenances += 1;
             }
             _ => {}
         }

@@ -6,6 +6,7 @@ use areo_steward::journal::Lease;
 use areo_steward::records::{DomainRecord, Observer};
 use areo_steward::signal::{Sample, ServerSample, ViewSample};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// The longest time from the look that a change rests on to its first write: a few requests.
 pub(crate) const LAG_MS: u64 = 40_000;
@@ -17,6 +18,9 @@ pub(crate) struct Server {
     pub(crate) since_ms: u64,
     pub(crate) io_errors: u64,
     pub(crate) to_empty: bool,
+    pub(crate) zone: Option<String>,
+    /// People work at it from then until then.
+    pub(crate) maintenance_ms: Option<Range<u64>>,
     pub(crate) leaving: bool,
     /// Events that may be a reason to replace it.
     pub(crate) reasons: u64,
@@ -63,6 +67,21 @@ pub(crate) struct World {
     /// A task that dies at this time, in the middle of its work.
     pub(crate) doomed: Option<(usize, u64)>,
     pub(crate) seen: crate::run::Seen,
+}
+
+impl Server {
+    /// In maintenance by a clock that is ahead by so much.
+    fn is_maintained(&self, now_ms: u64, ahead_ms: u64) -> bool {
+        let maintenance = self.maintenance_ms.as_ref();
+        maintenance.is_some_and(|it| it.start <= now_ms && now_ms + ahead_ms < it.end)
+    }
+
+    /// In maintenance by that clock, and for long enough that each instance knows.
+    pub(crate) fn is_known_to_be_maintained(&self, now_ms: u64, ahead_ms: u64) -> bool {
+        let maintenance = self.maintenance_ms.as_ref();
+        maintenance
+            .is_some_and(|it| it.start + LAG_MS < now_ms && now_ms + ahead_ms + LAG_MS < it.end)
+    }
 }
 
 impl Domain {
@@ -113,10 +132,12 @@ impl World {
         server.leaving && !server.is_up && self.domains.iter().all(|it| !it.has(&server.name))
     }
 
-    /// True if more than a third of the servers that count are down, for at least so long.
+    /// True if more than a third of the servers that count are down, for at least so long. Those do not count that perhaps are in maintenance.
     pub(crate) fn is_broken_for(&self, ms: u64) -> bool {
         let within = || self.servers.iter().filter(|it| !self.is_out(it));
-        let is_down = |it: &&Server| !it.is_up && self.now_ms - it.since_ms >= ms;
+        let is_down = |it: &&Server| {
+            !it.is_up && self.now_ms - it.since_ms >= ms && it.maintenance_ms.is_none()
+        };
         within().filter(is_down).count() * 3 > within().count()
     }
 
@@ -153,7 +174,8 @@ impl World {
         self.versions
     }
 
-    pub(crate) fn sample(&self) -> Sample {
+    /// A look by a clock that is ahead by so much.
+    pub(crate) fn sample(&self, ahead_ms: u64) -> Sample {
         let mut sample = Sample {
             domains: self.domains.iter().map(Domain::record).collect(),
             ..Sample::default()
@@ -164,6 +186,10 @@ impl World {
                 serves: server.is_up,
                 leaving: server.leaving,
                 to_empty: server.to_empty,
+                zone: server.zone.clone(),
+                maintenance: server
+                    .is_maintained(self.now_ms, ahead_ms)
+                    .then(|| "then".into()),
                 io_errors: server.is_up.then_some(server.io_errors),
                 used_bytes: Some(1 << 30),
                 capacity_bytes: 100 << 30,
@@ -182,6 +208,13 @@ impl World {
             }
         }
         sample
+    }
+
+    /// Members of the domain that stand in the zone of this server, without it.
+    pub(crate) fn neighbours(&self, domain: &Domain, server: &Server) -> usize {
+        let others = domain.members.iter().filter(|it| **it != server.name);
+        let is_near = |it: &&String| server.zone.is_some() && self.server(it).zone == server.zone;
+        others.filter(is_near).count()
     }
 
     /// The members after `with` takes the place of `server`. The root domain, which may have `with` already, takes another one that is up, or goes on without.
