@@ -36,7 +36,7 @@ pub(crate) use reconfig::{ChangeArgs, ExperimentalArgs, Reconfig, Start};
 pub use refusal::parse;
 pub(crate) use refusal::{asked_for_json, sentence};
 pub(crate) use s3::S3;
-pub(crate) use server::{Departure, HealthOf, HealthQuestion, Server, ServerVerb};
+pub(crate) use server::{Departure, HealthOf, HealthQuestion, Maintain, Server, ServerVerb};
 pub(crate) use trace::{Trace, Which};
 pub(crate) use trust::{Audit, Ca, Key, Token};
 pub(crate) use values::{Basis, parse_block_size, parse_max_object};

@@ -1,15 +1,15 @@
 //! A connection to a cluster.
 
 use crate::choice::{self, CreateDomainError, DomainOptions};
-use crate::cluster::{ClusterId, ClusterStatus, DomainInfo, ServerInfo};
+use crate::cluster::{ClusterId, ClusterStatus, DomainInfo, LabelChange, Maintenance, ServerInfo};
 use crate::connect::{Access, ConnectError, ConnectOptions};
 use crate::domain::Domain;
 use crate::error::Error;
 use crate::metrics::Metrics;
 use crate::operation::Operation;
 use crate::reconfig::{
-    self, Departure, FinalizeError, ForgetError, LevelChange, PlannedDeparture, ReconfigError,
-    Successor,
+    self, Departure, FinalizeError, ForgetError, LabelError, LevelChange, PlannedDeparture,
+    ReconfigError, Successor,
 };
 use crate::session::{Context, Deadline, KnownDomain, STATUS_PATIENCE, Session};
 use crate::trust::Trust;
@@ -334,6 +334,38 @@ impl Client {
             };
             self.run(Operation::Reconfigure, mark).await
         })
+    }
+
+    /// Changes labels of a server, by name or id. The cluster remembers them until they are removed: they belong to no start of the server. What
+    /// they mean is with rules of the autopilot, and with commands that choose servers.
+    ///
+    /// # Errors
+    /// [`LabelError`]. With [`LabelError::Overtaken`] some of the labels may be changed.
+    pub fn label_server<'a>(
+        &'a self,
+        server: &'a str,
+        changes: &'a [LabelChange],
+    ) -> BoxFuture<'a, Result<ServerInfo, LabelError>> {
+        Box::pin(async move {
+            let (server, changes) = (server.to_owned(), changes.to_vec());
+            let label = move |context: Context| async move {
+                reconfig::label(&context, &server, &changes).await
+            };
+            self.run(Operation::Reconfigure, label).await
+        })
+    }
+
+    /// Puts a server into maintenance, in which the autopilot does not replace it; `None`: ends that.
+    ///
+    /// # Errors
+    /// As with [`Client::label_server`].
+    pub async fn maintain_server(
+        &self,
+        server: &str,
+        maintenance: Option<&Maintenance>,
+    ) -> Result<ServerInfo, LabelError> {
+        let change = LabelChange::of_maintenance(maintenance);
+        self.label_server(server, &[change]).await
     }
 
     /// Finalizes the cluster up to the largest level that one of its servers knows, if all of them do: what comes with it is used from then on, and

@@ -12,12 +12,16 @@ use std::fmt;
 use std::str::FromStr;
 
 mod domain_health;
+mod labels;
 mod problems;
 mod redundancy;
 mod room;
 mod status;
 mod versions;
 
+use labels::EMPTY;
+pub(crate) use labels::ZONE;
+pub use labels::{CLASS, InvalidLabel, LabelChange, Maintenance};
 pub use problems::Problem;
 pub use room::{DomainWithoutRoom, ROOT_DOMAIN, show_domain, show_lack_of_room};
 pub use status::{ClusterStatus, ClusterSummary, DomainHealth, Health, ServerHealth, ServerStatus};
@@ -80,6 +84,22 @@ pub struct ServerInfo {
     pub version: String,
     /// The largest level of a cluster that this program knows.
     pub level: u32,
+    /// Labels that operators gave it, by key.
+    pub labels: BTreeMap<String, String>,
+    /// The last maintenance of it, which may be over.
+    pub maintenance: Option<Maintenance>,
+}
+
+impl ServerInfo {
+    /// It is labelled as one that is to be emptied.
+    pub fn is_to_empty(&self) -> bool {
+        self.labels.contains_key(EMPTY)
+    }
+
+    /// The zone that it is labelled with.
+    pub fn zone(&self) -> Option<&str> {
+        self.labels.get(ZONE).map(String::as_str)
+    }
 }
 
 impl From<&ServerRecord> for ServerInfo {
@@ -93,6 +113,8 @@ impl From<&ServerRecord> for ServerInfo {
             leaving: record.is_leaving(),
             version: record.program.version.clone(),
             level: record.program.level,
+            labels: labels::shown(&record.labels),
+            maintenance: labels::maintenance(&record.labels),
         }
     }
 }
@@ -320,7 +342,7 @@ fn counting_key(name: &str) -> (String, u128, String) {
 pub(crate) mod tests {
     use super::*;
     use areo_core::config::{Dap, Descriptor};
-    use areo_core::message::Program;
+    use areo_core::message::{Labels, Program};
     use areo_core::object::DomainId;
     use std::sync::Arc;
 
@@ -351,6 +373,7 @@ pub(crate) mod tests {
                 position: None,
                 program: Program::default(),
                 levels: Levels::default(),
+                labels: Labels::default(),
             };
             (id, record)
         };

@@ -79,9 +79,10 @@ pub use checksum::checksum_of;
 pub use choice::{Change, CreateDomainError, DomainOptions, InvalidChoice};
 pub use client::Client;
 pub use cluster::{
-    ClusterId, ClusterStatus, ClusterSummary, ConfigurationGraph, ConfigurationInfo, DomainHealth,
-    DomainInfo, DomainWithoutRoom, Edge, Health, InvalidClusterId, Member, Problem, ROOT_DOMAIN,
-    SequenceEntry, ServerHealth, ServerInfo, ServerStatus, show_domain, show_lack_of_room,
+    CLASS, ClusterId, ClusterStatus, ClusterSummary, ConfigurationGraph, ConfigurationInfo,
+    DomainHealth, DomainInfo, DomainWithoutRoom, Edge, Health, InvalidClusterId, InvalidLabel,
+    LabelChange, Maintenance, Member, Problem, ROOT_DOMAIN, SequenceEntry, ServerHealth,
+    ServerInfo, ServerStatus, show_domain, show_lack_of_room,
 };
 pub use connect::{Access, Attempt, ConnectError, ConnectOptions, DEFAULT_TIMEOUT};
 pub use domain::Domain;
@@ -96,7 +97,7 @@ pub use object::{
 pub use objects::{RecordEntry, RecordName, RecordPage, RecordsAfter};
 pub use operation::Operation;
 pub use reconfig::{
-    Contradiction, Departure, FinalizeError, ForgetError, LevelChange, Plan, Progress,
+    Contradiction, Departure, FinalizeError, ForgetError, LabelError, LevelChange, Plan, Progress,
     ReconfigError, ReconfigOutcome, Successor, Transferred, UnreachableServer,
 };
 pub use reconfig_kind::ReconfigKind;

@@ -93,6 +93,14 @@ pub const LISTED_TAGS: usize = 32_768;
 pub const DECIDER_BYTES: usize = 1024;
 /// Servers that a cluster's registry holds.
 pub const REGISTERED_SERVERS: usize = 4096;
+/// Labels that a client gives a server, those that were removed included.
+pub const LABELS: usize = 16;
+/// Labels that a register keeps of a server: those of clients that each saw fewer, too. A join that is refused would stop a transfer.
+pub const JOINED_LABELS: usize = 3 * LABELS;
+/// Bytes of the key of a label.
+pub const LABEL_KEY_BYTES: usize = 32;
+/// Bytes of the text of a label.
+pub const LABEL_TEXT_BYTES: usize = 128;
 /// `delta` of a configuration unless the user says otherwise (2.2).
 pub const DEFAULT_DELTA: u16 = 5;
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 pub use enrolment::{Enrolment, Levels, Program, RecordRank, RegisterKey, ServerRecord};
 pub use gossip::{Gossip, GossipMarks};
+pub use labels::{Label, Labels};
 pub use listing::{ListEntry, ListPage, ListRequest};
 pub use ranked::{Ancestor, ChosenVersion, Lineage, Proposal, RankedVersion, RankedVersions};
 pub use refusal::Refusal;
@@ -20,6 +21,7 @@ pub use view::{PeerView, ServerView};
 mod bounds;
 mod enrolment;
 mod gossip;
+mod labels;
 mod listing;
 mod queried;
 mod ranked;

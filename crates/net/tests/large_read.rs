@@ -10,7 +10,7 @@ use areo_core::config::{Configuration, Dap, Decider, Descriptor, Options, Server
 use areo_core::dsm::Client;
 use areo_core::element::{Element, Form, ReplyElement};
 use areo_core::message::{
-    Access, Answer, Body, HeldVersions, Levels, Program, Reply, Request, ServerRecord,
+    Access, Answer, Body, HeldVersions, Labels, Levels, Program, Reply, Request, ServerRecord,
 };
 use areo_core::object::{DomainId, Name};
 use areo_core::tag::{Tag, Writer};
@@ -162,6 +162,7 @@ fn a_large_value_over_a_slow_link_is_fetched_once() {
             position: None,
             program: Program::default(),
             levels: Levels::default(),
+            labels: Labels::default(),
         };
         network.learn(CLUSTER, [record]);
         let client = Client::new(network.env(Duration::from_mins(1)));

@@ -8,7 +8,7 @@ use areo_core::config::{Members, ServerId};
 use areo_core::env::Env;
 use areo_core::error::{Response, Unavailable};
 use areo_core::gather::{Fold, Servers};
-use areo_core::message::{Levels, Program, Reply, Request, ServerRecord};
+use areo_core::message::{Labels, Levels, Program, Reply, Request, ServerRecord};
 use areo_net::env::NetEnv;
 use areo_net::listener::{Identity, Service};
 use areo_net::network::Network;
@@ -77,6 +77,7 @@ async fn serve(answers: bool) -> ServerRecord {
         position: None,
         program: Program::default(),
         levels: Levels::default(),
+        labels: Labels::default(),
     }
 }
 

@@ -51,7 +51,11 @@ const _: () = assert!(
     ELEMENT_FIXED_BYTES + 1 + limits::OBJECT_NAME_BYTES + limits::METADATA_BYTES
         <= MAX_HEADER_BYTES
         && 3 + parts::CONFIGURATION_ID_BYTES + 3 + parts::DESCRIPTOR_BYTES <= MAX_HEADER_BYTES
-        && 3 + 13 * 6 + 80 + 4 * parts::RECORD_TEXT_BYTES <= MAX_HEADER_BYTES,
+        && 3 + 14 * 6
+            + 80
+            + 4 * parts::RECORD_TEXT_BYTES
+            + limits::JOINED_LABELS * parts::LABEL_BYTES
+            <= MAX_HEADER_BYTES,
     "a cell's header is the longest"
 );
 

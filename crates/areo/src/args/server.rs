@@ -2,9 +2,11 @@
 
 use super::values::parse_max_object;
 use super::{DurabilityWord, LogWord, RootWord};
-use areo_client::units::parse_size;
+use areo_client::units::{parse_size, parse_timeout};
+use areo_client::{LabelChange, Maintenance};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
+use std::time::Duration;
 
 #[derive(Args, Debug, Clone, Default)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -96,6 +98,24 @@ pub(crate) enum ServerVerb {
         /// The server, by name or id
         server: String,
     },
+    /// List the servers with their labels, and the plans that people have with them
+    Ls,
+    /// Label a server: its zone, its class, that it is to be emptied, and texts of your own
+    ///
+    /// `zone=a`: domains keep their members in several zones, and the autopilot moves members where one zone has too many. `class=hdd`: rules
+    /// of the autopilot may empty a class of servers. `empty=yes`: the autopilot replaces it in the background. A label without a text is removed: `empty=`.
+    /// Labels stay when the server starts again.
+    Label {
+        /// The server, by name or id
+        server: String,
+        /// Label and its text
+        #[arg(value_name = "KEY=TEXT", required = true)]
+        changes: Vec<LabelChange>,
+    },
+    /// Keep the autopilot from replacing a server while people work at it
+    ///
+    /// It may be away until then: the autopilot says that it waits. Domains lose its redundancy meanwhile as with any server that is away.
+    Maintain(Maintain),
     /// Ask a server whether it serves: ends with 0, or with 5
     ///
     /// For a container engine. It asks the admin port without a key.
@@ -107,6 +127,29 @@ pub(crate) enum ServerVerb {
         /// The server, by name or id
         server: String,
     },
+}
+
+/// The maintenance of a server.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct Maintain {
+    /// The server, by name or id
+    pub(crate) server: String,
+    /// Time until it ends by itself, at most 7d
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_maintenance, required_unless_present = "end")]
+    pub(crate) time: Option<Duration>,
+    /// Text for others who look at the server
+    #[arg(long, value_name = "TEXT", conflicts_with = "end")]
+    pub(crate) reason: Option<String>,
+    /// End it now
+    #[arg(long, conflicts_with = "time")]
+    pub(crate) end: bool,
+}
+
+fn parse_maintenance(text: &str) -> Result<Duration, String> {
+    match parse_timeout(text)? {
+        time if time > Maintenance::LONGEST => Err("a maintenance lasts for at most 7d".into()),
+        time => Ok(time),
+    }
 }
 
 /// The question about a server's health.

@@ -4,6 +4,7 @@ mod departure;
 mod forget;
 mod health;
 mod keep;
+mod label;
 
 use crate::args::{self, DurabilityWord, LogWord, NUMBER, RootWord, ServerVerb, parse_max_object};
 use crate::config::{self, Settings};
@@ -45,6 +46,8 @@ const MAX_TOKEN_BYTES: u64 = 4096;
 /// The admin port of a server is so far above its own.
 pub(super) const ADMIN_ABOVE: u16 = 90;
 
+pub(super) use label::{show_labels, show_state};
+
 pub(super) fn run(session: &Session, mut args: args::Server, recorder: Recorder) -> Outcome {
     match args.verb.take() {
         None => serve(session, args, recorder),
@@ -56,6 +59,9 @@ pub(super) fn run(session: &Session, mut args: args::Server, recorder: Recorder)
             departure::run(session, &departure, &Successor::FreeOrNone)
         }
         Some(ServerVerb::Keep { server }) => keep::run(session, &server),
+        Some(ServerVerb::Ls) => label::ls(session),
+        Some(ServerVerb::Label { server, changes }) => label::label(session, &server, &changes),
+        Some(ServerVerb::Maintain(args)) => label::maintain(session, &args),
         Some(ServerVerb::Forget { server }) => forget::run(session, &server),
         Some(ServerVerb::Health(question)) => health::run(session, question),
     }

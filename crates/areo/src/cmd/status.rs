@@ -3,6 +3,7 @@
 mod problems;
 mod ready;
 
+use super::server::{show_labels, show_state};
 use super::{domain, sweep};
 use crate::args;
 use crate::exit::Outcome;
@@ -225,6 +226,8 @@ fn print_servers(out: Output, status: &ClusterStatus) -> Outcome {
         Column::Number("stored"),
         Column::Number("domains"),
         Column::Text("version"),
+        Column::Text("labels"),
+        Column::Text("plans"),
     ];
     let short = ["name", "address", "state", "objects", "stored", "domains"];
     let row = |health| row(out.terminal, health);
@@ -271,6 +274,8 @@ fn row(people: bool, health: &ServerHealth) -> Vec<String> {
             "" => "-".into(),
             version => version.into(),
         },
+        show_labels(&health.server),
+        show_state(&health.server),
     ]
 }
 
@@ -278,6 +283,7 @@ fn row(people: bool, health: &ServerHealth) -> Vec<String> {
 mod tests {
     use super::*;
     use areo_client::{Health, ServerId, ServerInfo, ServerStatus};
+    use std::collections::BTreeMap;
 
     fn health(status: Health) -> ServerHealth {
         ServerHealth {
@@ -290,6 +296,8 @@ mod tests {
                 leaving: false,
                 version: "0.1.0".into(),
                 level: 0,
+                labels: BTreeMap::from([("zone".into(), "a".into())]),
+                maintenance: None,
             },
             status,
             domains: Some(2),
@@ -314,22 +322,22 @@ mod tests {
         let serving = answered(true, true);
         assert_eq!(
             row(true, &serving),
-            "s1 127.0.0.1:7400 serving 4 fsync 7 0 0 0 2.0 KiB 4.0 KiB 2 0.1.0"
+            "s1 127.0.0.1:7400 serving 4 fsync 7 0 0 0 2.0 KiB 4.0 KiB 2 0.1.0 zone=a -"
         );
         assert_eq!(
             row(false, &serving),
-            "s1 127.0.0.1:7400 serving 4 fsync 7 0 0 0 2048 4096 2 0.1.0"
+            "s1 127.0.0.1:7400 serving 4 fsync 7 0 0 0 2048 4096 2 0.1.0 zone=a -"
         );
         let starting = answered(false, false);
         assert_eq!(
             row(false, &starting),
-            "s1 127.0.0.1:7400 starting 4 memory 7 0 0 0 2048 4096 2 0.1.0"
+            "s1 127.0.0.1:7400 starting 4 memory 7 0 0 0 2048 4096 2 0.1.0 zone=a -"
         );
         let reason = "connection refused".into();
         let down = health(Health::Unreachable { reason });
         assert_eq!(
             row(true, &down),
-            "s1 127.0.0.1:7400 connection refused 3 - - - - - - - 2 0.1.0"
+            "s1 127.0.0.1:7400 connection refused 3 - - - - - - - 2 0.1.0 zone=a -"
         );
     }
 
@@ -344,7 +352,7 @@ mod tests {
                 "version": "0.1.0", "level": 0,
                 "objects": 7, "damaged": 0, "lacking": 0, "proven_seconds": null, "element_bytes": 2048, "stored_bytes": 4096,
                 "tombstones": 0, "full": false, "leaving": false,
-                "domains": 2,
+                "domains": 2, "labels": { "zone": "a" }, "maintenance": null,
             })
         );
         let reason = "timed out".into();

@@ -33,8 +33,13 @@ pub(crate) fn watched(level: &str) -> (Cluster, Child) {
 }
 
 fn begin(cluster: &Cluster, level: &str) -> Child {
+    begin_with(cluster, level, "")
+}
+
+/// An instance with these rules, too.
+pub(crate) fn begin_with(cluster: &Cluster, level: &str, more: &str) -> Child {
     let rules = cluster.folder().join("rules.toml");
-    std::fs::write(&rules, RULES).unwrap();
+    std::fs::write(&rules, format!("{RULES}{more}")).unwrap();
     let rules = rules.to_str().unwrap();
     cluster.spawn(&[
         "autopilot",

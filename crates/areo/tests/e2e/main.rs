@@ -26,6 +26,7 @@ mod hardware;
 mod if_version;
 mod joining;
 mod keyed;
+mod labels;
 mod large;
 mod leaks;
 mod leaving;

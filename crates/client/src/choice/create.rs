@@ -24,7 +24,7 @@ mod tests;
 pub struct DomainOptions {
     /// Replication or erasure coding.
     pub dap: Dap,
-    /// Its servers, by name or by id (32 hexadecimal digits); empty: all that the cluster knows and that are not to go, without those
+    /// Its servers, by name or by id (32 hexadecimal digits); empty: all that the cluster knows and that are neither to go nor to be emptied, without those
     /// that share their address with another one and do not answer there.
     pub servers: Vec<String>,
     /// Slack of erasure-coded lists; `None`: 5.
@@ -114,7 +114,10 @@ impl From<InvalidChoice> for CreateDomainError {
 /// The servers of a domain for which none is named, in order.
 pub(crate) fn candidates(names: &Names, gone: &BTreeSet<ServerId>) -> Vec<ServerInfo> {
     let mut servers = names.sorted();
-    servers.retain(|server| !server.leaving && !gone.contains(&server.id));
+    servers.retain(|server| {
+        let stays = !server.leaving && !server.is_to_empty();
+        stays && !gone.contains(&server.id)
+    });
     servers
 }
 

@@ -1,6 +1,6 @@
 //! The status of a cluster: its servers, its domains, and both in short.
 
-use super::{ClusterId, ConfigurationInfo, DomainInfo, Member, ServerInfo};
+use super::{ClusterId, ConfigurationInfo, DomainInfo, Maintenance, Member, ServerInfo};
 use crate::error::Error;
 use crate::view;
 use areo_core::config::ServerId;
@@ -155,6 +155,8 @@ impl ClusterStatus {
                     leaving: false,
                     version: String::new(),
                     level: 0,
+                    labels: BTreeMap::new(),
+                    maintenance: None,
                 },
                 status: Health::unreachable(Some("not registered".into())),
                 domains: None,
@@ -304,6 +306,8 @@ impl Serialize for ServerHealth {
             leaving: bool,
             version: &'a str,
             level: u32,
+            labels: &'a BTreeMap<String, String>,
+            maintenance: Option<&'a Maintenance>,
         }
         let (server, status) = (&self.server, self.status.answered());
         let parts = Parts {
@@ -328,6 +332,8 @@ impl Serialize for ServerHealth {
             leaving: server.leaving,
             version: &server.version,
             level: server.level,
+            labels: &server.labels,
+            maintenance: server.maintenance.as_ref(),
         };
         parts.serialize(serializer)
     }

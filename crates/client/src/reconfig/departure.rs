@@ -12,7 +12,7 @@ use super::{
     BoxedProgress, Progress, ReconfigError, UnreachableServer, counting, path, reconfigure, resume,
 };
 use crate::choice::{self, Change, InvalidChoice, wanted};
-use crate::cluster::{ConfigurationInfo, Health, Names, ROOT_DOMAIN, ServerInfo};
+use crate::cluster::{ConfigurationInfo, Health, Names, ROOT_DOMAIN, ServerInfo, ZONE};
 use crate::domain::Domain;
 use crate::error::Error;
 use crate::operation::Operation;
@@ -420,7 +420,10 @@ impl SuccessorChoice<'_> {
         }
         let mut free: Vec<ServerInfo> = self.names.sorted();
         free.retain(|it| self.serving.contains(&it.id) && !it.leaving && !is_member(last, it.id));
-        free.sort_by_key(|it| self.domains.get(&it.id).copied().unwrap_or_default());
+        free.sort_by_key(|it| {
+            let domains = self.domains.get(&it.id).copied().unwrap_or_default();
+            (it.is_to_empty(), self.neighbours(last, it), domains)
+        });
         let mut chosen = free.iter().map(|it| with(vec![it.id.to_string()], &[]));
         if let Some(found) = chosen.find_map(Result::ok) {
             return Ok(found);
@@ -442,6 +445,14 @@ impl SuccessorChoice<'_> {
             domain: domain.into(),
             fewer,
         })
+    }
+
+    /// Members of this configuration that stand in the zone of the server, and stay.
+    fn neighbours(&self, last: &Configuration, server: &ServerInfo) -> usize {
+        let Some(zone) = server.zone() else { return 0 };
+        let zone_of = |id: &ServerId| self.names.records().get(id)?.labels.get(ZONE);
+        let others = last.members().iter().filter(|id| **id != self.leaving);
+        others.filter(|id| zone_of(id) == Some(zone)).count()
     }
 
     /// The root domain goes from five members to three: of four as many may crash as of three, and fewer of them hold it.

@@ -10,6 +10,7 @@ use crate::job::JobView;
 use crate::page::{self, Page};
 use crate::trouble::Trouble;
 use crate::{Console, action, html};
+use areo_client::journal::now_ms;
 use areo_client::units::{show_count, show_size};
 use areo_client::{ClusterStatus, ClusterSummary, DomainHealth, DomainInfo, ServerHealth};
 use axum::Router;
@@ -211,11 +212,13 @@ fn server(view: &ServerView) -> Vec<Markup> {
     } else {
         it.state()
     };
+    let maintenance = it.server.maintenance.as_ref();
+    let is_maintained = maintenance.is_some_and(|it| it.holds(now_ms()));
     let known = |text: Option<String>| html! { @if let Some(text) = text { (text) } @else { "–" } };
     let reached = numbers.reached_by.zip(numbers.watched_by);
     vec![
-        html! { (it.server.name) },
-        html! { (badge(colour, state)) @if it.server.leaving { " " (badge("warning", "leaving")) } },
+        html! { (it.server.name) @for (key, text) in &it.server.labels { " " small { (key) "=" (text) } } },
+        html! { (badge(colour, state)) @if it.server.leaving { " " (badge("warning", "leaving")) } @if is_maintained { " " (badge("warning", "in maintenance")) } },
         known(reached.map(|(by, of)| format!("{by} of {of} servers"))),
         known(it.domains.map(|it| it.to_string())),
         known(status.map(|it| it.objects.to_string())),

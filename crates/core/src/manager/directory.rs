@@ -12,7 +12,7 @@ use crate::env::Env;
 use crate::error::{CallError, Unavailable};
 use crate::gather::{Fold, Servers, Visit};
 use crate::limits;
-use crate::message::{Enrolment, Levels, Reply, Request, ServerRecord};
+use crate::message::{Enrolment, Labels, Levels, Reply, Request, ServerRecord};
 use crate::starts::{AgreedStep, StartPhase, Starts};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -212,9 +212,10 @@ impl<E: Env> Root<E> {
         server: &ServerRecord,
         is_leaving: bool,
     ) -> Result<(), Unavailable> {
-        // Levels are raised by `Root::finalize` alone, and a quorum keeps those that it has.
+        // A quorum keeps the levels and labels that it has.
         let marked = ServerRecord {
             levels: Levels::default(),
+            labels: Labels::default(),
             ..server.with_leaving(is_leaving)
         };
         assert_eq!(
@@ -222,9 +223,33 @@ impl<E: Env> Root<E> {
             is_leaving,
             "one more says the opposite"
         );
+        self.make_known(&marked).await
+    }
+
+    /// Changes labels of a server: a quorum of the root domain remembers them, also when a later start of the server is registered
+    /// (`[X-47 server-labels]`). An empty text removes a label. To be called again if it fails. Another operator may have changed one of them meanwhile:
+    /// [`Root::servers`] says which change of it stayed.
+    ///
+    /// # Errors
+    /// [`Unavailable`] without a quorum in time.
+    pub async fn label(
+        &self,
+        server: &ServerRecord,
+        changes: &[(&str, &str)],
+    ) -> Result<(), Unavailable> {
+        let labelled = ServerRecord {
+            levels: Levels::default(),
+            labels: server.labels.changed(changes.iter().copied()),
+            ..server.clone()
+        };
+        self.make_known(&labelled).await
+    }
+
+    /// Makes the record known to a quorum of each configuration of the root domain on the way.
+    async fn make_known(&self, record: &ServerRecord) -> Result<(), Unavailable> {
         let env = &self.domain.client.env;
-        let mark = async |at: &Visit| registered::hand_on(env, at, marked.clone()).await;
-        self.domain.walk().to_the_end(mark).await.map(drop)
+        let tell = async |at: &Visit| registered::hand_on(env, at, record.clone()).await;
+        self.domain.walk().to_the_end(tell).await.map(drop)
     }
 
     /// Takes a process from its directory to a confirmed start (decision record 0017). `record` says where the server is, and how

@@ -1,5 +1,6 @@
 //! Messages to the root domain about servers.
 
+use super::labels::Labels;
 use crate::config::ServerId;
 use std::cmp::Ordering;
 
@@ -92,6 +93,8 @@ pub struct ServerRecord {
     pub program: Program,
     /// Levels of the cluster; a record that replaces this one keeps them.
     pub levels: Levels,
+    /// Labels that operators gave it. They do not depend on starts either (`[X-47 server-labels]`).
+    pub labels: Labels,
 }
 
 impl ServerRecord {
@@ -116,6 +119,7 @@ impl ServerRecord {
             position: None,
             program: Program::default(),
             levels: Levels::default(),
+            labels: Labels::default(),
         }
     }
 
@@ -183,16 +187,17 @@ impl ServerRecord {
 
     /// Joins two records of a server, or of an address: the larger rank stays. Two different starts of one
     /// incarnation exclude each other: none is admitted any more. Of one start the larger log position stays. Of one
-    /// server, over all of its starts, the larger `leaving` stays. The larger levels of the cluster stay in any case.
+    /// server, over all of its starts, the larger `leaving` and the last change of each label stay. The larger levels of the cluster stay in any case.
     pub fn join(&mut self, other: ServerRecord) {
         let is_one = self.id == other.id || self.displaces(&other);
         assert!(is_one, "records of one server or of one address");
         let process = |it: &ServerRecord| (it.generation, it.id);
         let levels = self.levels.join(other.levels);
-        let leaving = match process(self) == process(&other) {
-            true => Some(self.leaving.max(other.leaving)),
-            false => None,
-        };
+        let of_operators = (process(self) == process(&other)).then(|| {
+            let mut labels = self.labels.clone();
+            labels.join_all(other.labels.clone());
+            (self.leaving.max(other.leaving), labels)
+        });
         match other.rank().cmp(&self.rank()) {
             Ordering::Less => {}
             Ordering::Greater => *self = other,
@@ -204,8 +209,8 @@ impl ServerRecord {
                 self.position = self.position.max(other.position);
             }
         }
-        if let Some(leaving) = leaving {
-            self.leaving = leaving;
+        if let Some((leaving, labels)) = of_operators {
+            (self.leaving, self.labels) = (leaving, labels);
         }
         self.levels = levels;
     }

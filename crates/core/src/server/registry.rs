@@ -6,10 +6,9 @@ use super::record::{Header, Ledger};
 use crate::config::ServerId;
 use crate::element::Handle;
 use crate::limits;
-use crate::message::{
-    Enrolment, Levels, Note, RecordRank, Refusal, RegisterKey, Reply, ServerRecord,
-};
+use crate::message::{Enrolment, Labels, Levels, Note, Refusal, RegisterKey, Reply, ServerRecord};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 #[derive(Default)]
 pub(super) struct Registry {
@@ -125,9 +124,13 @@ impl Registry {
         }
         // A known start is no exception: it may have been handed on, and never been at a quorum.
         self.check_program(&record)?;
-        // Levels are raised by those who may reconfigure.
-        let levels = Levels::default();
-        self.know(ServerRecord { levels, ..record }, ledger)
+        // Levels and labels are changed by those who may reconfigure.
+        let of_start = ServerRecord {
+            levels: Levels::default(),
+            labels: Labels::default(),
+            ..record
+        };
+        self.know(of_start, ledger)
     }
 
     /// Joins the record with the known one.
@@ -138,7 +141,7 @@ impl Registry {
     ) -> Result<Reply, Refusal> {
         let fits = |text: &str| text.len() <= 255;
         let fit = fits(&record.name) && fits(&record.address) && fits(&record.admin);
-        let fit = fit && fits(&record.program.version);
+        let fit = fit && fits(&record.program.version) && record.labels.are_bounded();
         let counts = [record.generation.unwrap_or(0), record.leaving];
         if !fit || counts.iter().any(|it| *it >= limits::NUMBER) {
             return Err(Refusal::TooLarge);
@@ -149,6 +152,9 @@ impl Registry {
                 let mut joined = known.clone();
                 let is_outdated = known.rank() > record.rank();
                 joined.join(record);
+                if !joined.labels.are_bounded() {
+                    return Err(Refusal::TooLarge);
+                }
                 if joined == *known {
                     return Ok(match is_outdated {
                         true => outdated(known),
@@ -218,14 +224,17 @@ fn outdated(known: &ServerRecord) -> Reply {
 }
 
 /// Order of the records of one key that this server has had: the last one is the largest.
-fn rank(record: &ServerRecord) -> (RecordRank, bool, bool, u64, Levels, Option<u64>) {
+fn rank(record: &ServerRecord) -> impl Ord + fmt::Debug + use<'_> {
     let is_contested = record.start == ServerRecord::CONTESTED;
+    // After as many changes in all, each label has as many, and none has a smaller text.
+    let labels = (record.labels.changes(), &record.labels);
     (
         record.rank(),
         is_contested,
         record.resumed,
         record.leaving,
         record.levels,
+        labels,
         record.position,
     )
 }

@@ -14,8 +14,8 @@ use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::dap;
 use areo_core::element::Element;
 use areo_core::message::{
-    Access, Ballot, Body, CellRequest, Levels, ListRequest, Note, Program, Refusal, Reply, Request,
-    ServerRecord, Want,
+    Access, Ballot, Body, CellRequest, Labels, Levels, ListRequest, Note, Program, Refusal, Reply,
+    Request, ServerRecord, Want,
 };
 use areo_core::object::Kind;
 use areo_core::pointer::Pointer;
@@ -346,6 +346,7 @@ impl Subject {
                     position: None,
                     program: Program::default(),
                     levels: Levels::default(),
+                    labels: Labels::default(),
                 };
                 let reply = self.world.ask(0, Request::Know(record));
                 self.promises

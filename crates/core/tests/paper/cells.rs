@@ -7,7 +7,7 @@ use areo_core::config::{Configuration, Dap, Descriptor};
 use areo_core::error::Unavailable;
 use areo_core::manager::{Creation, Naming, Registration};
 use areo_core::message::{
-    Ballot, Body, CellReply, CellRequest, Levels, Program, Reply, ServerRecord,
+    Ballot, Body, CellReply, CellRequest, Labels, Levels, Program, Reply, ServerRecord,
 };
 use areo_core::object::DomainId;
 use areo_core::tag::{ClientId, Writer};
@@ -289,6 +289,7 @@ pub fn record(number: usize, incarnation: u64, start: u64) -> ServerRecord {
         position: None,
         program: Program::default(),
         levels: Levels::default(),
+        labels: Labels::default(),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::world::{Actor, Disk, Message, World, configuration, identity, server}
 use areo_core::config::Dap;
 use areo_core::element::Form;
 use areo_core::instant::Instant;
-use areo_core::message::{Access, Levels, Program, Refusal, Request, ServerRecord};
+use areo_core::message::{Access, Labels, Levels, Program, Refusal, Request, ServerRecord};
 use areo_core::pointer::Successors;
 use areo_core::server::record::Header;
 use areo_core::shard::Shard;
@@ -351,6 +351,7 @@ fn a_server_with_unreadable_records_abstains_from_everything() {
         position: None,
         program: Program::default(),
         levels: Levels::default(),
+        labels: Labels::default(),
     };
     shard.receive(Instant(0), (), configured);
     shard.receive(Instant(0), (), Request::Know(record));

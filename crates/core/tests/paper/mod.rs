@@ -17,6 +17,7 @@ mod damage;
 mod durability;
 mod erasure;
 mod incarnations;
+mod labels;
 mod levels;
 mod listing;
 mod memory;

@@ -3,7 +3,7 @@ use crate::{may_be_replaced, may_start};
 use areo_core::config::{Configuration, ConfigurationId, Dap, Descriptor, ServerId};
 use areo_core::element::{Element, Form};
 use areo_core::limits;
-use areo_core::message::{Access, Answer, Body, Levels, Note, Program, ServerRecord, Want};
+use areo_core::message::{Access, Answer, Body, Labels, Levels, Note, Program, ServerRecord, Want};
 use areo_core::object::{DomainId, Name};
 use areo_core::pointer::Successors;
 use areo_core::server::Identity;
@@ -82,6 +82,7 @@ fn register(server: u128) -> Request {
         position: None,
         program: Program::default(),
         levels: Levels::default(),
+        labels: Labels::default(),
     })
 }
 

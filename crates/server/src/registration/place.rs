@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use areo_core::manager::{Registration, StartOutcome};
-use areo_core::message::{Enrolment, Levels, Program, ServerRecord};
+use areo_core::message::{Enrolment, Labels, Levels, Program, ServerRecord};
 use areo_core::starts::StartPhase;
 use areo_core::timing::{ADDRESS_PATIENCE, RENEWAL};
 use areo_net::Listener;
@@ -102,6 +102,7 @@ pub(crate) fn record_of(identity: &Identity, is_drawn: bool, options: &Options) 
         position: None,
         program: options.program.clone(),
         levels: Levels::default(),
+        labels: Labels::default(),
     }
 }
 

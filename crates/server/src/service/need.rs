@@ -20,7 +20,8 @@ use areo_core::manager::chains::CHAIN_CELLS;
 use areo_core::manager::domains::{DOMAIN_CELLS, domain_of_cell};
 use areo_core::manager::names::SERVER_CELLS;
 use areo_core::message::{
-    Access, Body, CellRequest, Enrolment, Levels, ListRequest, Note, Proposal, Request, Want,
+    Access, Body, CellRequest, Enrolment, Levels, ListRequest, Note, Proposal, Request,
+    ServerRecord, Want,
 };
 use areo_core::object::{DomainId, Kind, Name, UPLOAD_PREFIX, key_of_record};
 use areo_core::pointer::Successors;
@@ -151,10 +152,8 @@ impl Table {
                     or_reconfig: false,
                 },
                 // A server that takes the place of another one marks that as one that is to go, before it registers.
-                // Levels of a cluster are raised by those who may reconfigure (`[X-46 cluster-level]`).
-                Enrolment::HandOn if record.is_leaving() && record.levels == Levels::default() => {
-                    Need::Newcomer
-                }
+                // Levels of a cluster and labels are changed by those who may reconfigure (`[X-46 cluster-level]`, `[X-47 server-labels]`).
+                Enrolment::HandOn if is_mark_alone(record) => Need::Newcomer,
                 // A change of the root domain moves all records.
                 Enrolment::HandOn => Need::Server {
                     id: None,
@@ -356,6 +355,11 @@ impl Table {
             },
         }
     }
+}
+
+/// The record says that the server is to go, and changes nothing else of the cluster.
+fn is_mark_alone(record: &ServerRecord) -> bool {
+    record.is_leaving() && record.levels == Levels::default() && record.labels.is_empty()
 }
 
 /// The verbs that are enough for a record of an upload, where these are for an object.

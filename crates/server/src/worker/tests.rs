@@ -2,7 +2,7 @@ use super::*;
 use crate::identity::root_configuration;
 use areo_core::config::{Configuration, ServerId};
 use areo_core::limits;
-use areo_core::message::{Levels, Program, ServerRecord};
+use areo_core::message::{Labels, Levels, Program, ServerRecord};
 use areo_core::server::Identity;
 use areo_store::records::{MemoryRecords, Records};
 use areo_store::{CommitError, Directory, LogOptions};
@@ -63,6 +63,7 @@ fn a_worker_whose_commit_failed_can_be_closed() {
             position: None,
             program: Program::default(),
             levels: Levels::default(),
+            labels: Labels::default(),
         };
         worker.request(Request::Know(other), caller, None);
         drop(answer);

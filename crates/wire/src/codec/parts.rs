@@ -7,7 +7,7 @@ use crate::checksum::crc32c;
 use areo_core::config::{Configuration, ConfigurationId, ServerId};
 use areo_core::element::{Element, Form};
 use areo_core::limits;
-use areo_core::message::{Ballot, Levels, Program, ServerRecord};
+use areo_core::message::{Ballot, Label, Labels, Levels, Program, ServerRecord};
 use areo_core::object::{DomainId, InvalidKey, Name};
 use areo_core::pointer::{Pointer, Status, Successors};
 use areo_core::tag::{ClientId, Tag, Writer};
@@ -19,6 +19,8 @@ use std::sync::Arc;
 pub(crate) const DESCRIPTOR_BYTES: usize = limits::CELL_BYTES;
 /// The longest name or address in a server's record, in bytes.
 pub(crate) const RECORD_TEXT_BYTES: usize = 255;
+/// The longest row of a label.
+pub(crate) const LABEL_BYTES: usize = 10 + limits::LABEL_KEY_BYTES + limits::LABEL_TEXT_BYTES;
 
 pub(crate) const TAG_BYTES: usize = 24;
 pub(crate) const FORM_BYTES: usize = 3;
@@ -330,6 +332,8 @@ const SERVER_VERSION: u16 = 11;
 const SERVER_LEVEL: u16 = 12;
 /// Left out where both are 0. A register that did not know it would register what must not start.
 const SERVER_LEVELS: u16 = MUST_UNDERSTAND | 13;
+/// Left out where there is none.
+const SERVER_LABELS: u16 = 14;
 
 /// A server's record, as fields.
 pub(crate) fn server_fields(server: &ServerRecord) -> BytesMut {
@@ -366,7 +370,41 @@ pub(crate) fn server_fields(server: &ServerRecord) -> BytesMut {
         let levels = [server.levels.required, server.levels.finalized];
         field(SERVER_LEVELS, levels.map(u32::to_le_bytes).as_flattened());
     }
+    if !server.labels.is_empty() {
+        field(SERVER_LABELS, &label_rows(&server.labels));
+    }
     out
+}
+
+/// A row for each label, in the order of their keys.
+fn label_rows(labels: &Labels) -> Vec<u8> {
+    let mut rows = Vec::new();
+    for (key, Label { changes, text }) in labels.all() {
+        assert!(
+            key.len() <= limits::LABEL_KEY_BYTES && text.len() <= limits::LABEL_TEXT_BYTES,
+            "labels are bounded where they are made"
+        );
+        rows.u64(*changes);
+        rows.u8(key.len() as u8);
+        rows.u8(text.len() as u8);
+        rows.put(key.as_bytes());
+        rows.put(text.as_bytes());
+    }
+    rows
+}
+
+/// The reverse of [`label_rows`].
+fn labels(rows: &[u8]) -> Result<Labels, DecodeError> {
+    let mut reader = Reader::copying(rows);
+    let mut labels = Labels::default();
+    while !reader.is_at_end() {
+        let changes = reader.u64()?;
+        let (key, text) = (usize::from(reader.u8()?), usize::from(reader.u8()?));
+        let key = reader.text("key of a label", key, limits::LABEL_KEY_BYTES)?;
+        let text = reader.text("label", text, limits::LABEL_TEXT_BYTES)?;
+        labels.join(&key, Label { changes, text });
+    }
+    Ok(labels)
 }
 
 /// The reverse of [`server_fields`]; skips fields of later versions unless they must be understood.
@@ -375,6 +413,7 @@ pub(crate) fn server(fields: &Bytes) -> Result<ServerRecord, DecodeError> {
     let (mut name, mut admin, mut resumed) = (String::new(), String::new(), false);
     let (mut generation, mut leaving, mut position) = (None, 0, None);
     let (mut program, mut levels) = (Program::default(), Levels::default());
+    let mut given = Labels::default();
     for field in tlv::fields(fields) {
         let (kind, value) = field.map_err(DecodeError::Fields)?;
         match kind {
@@ -394,6 +433,7 @@ pub(crate) fn server(fields: &Bytes) -> Result<ServerRecord, DecodeError> {
                 let both = u64::from_le_bytes(number(kind, value)?);
                 (levels.required, levels.finalized) = (both as u32, (both >> 32) as u32);
             }
+            SERVER_LABELS => given = labels(value)?,
             _ => tlv::unknown(kind).map_err(DecodeError::Fields)?,
         }
     }
@@ -411,6 +451,7 @@ pub(crate) fn server(fields: &Bytes) -> Result<ServerRecord, DecodeError> {
         position,
         program,
         levels,
+        labels: given,
     })
 }
 

@@ -192,6 +192,11 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// True after the last byte.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.left() == 0
+    }
+
     /// Ends the reading after the last field: every byte and every segment must have been read.
     pub(crate) fn finish(self) -> Result<(), DecodeError> {
         if self.left() > 0 {

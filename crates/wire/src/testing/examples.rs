@@ -4,7 +4,9 @@
 use crate::checksum::crc32c;
 use areo_core::config::{ConfigurationId, ServerId};
 use areo_core::element::{Element, Form};
-use areo_core::message::{Ballot, Gossip, GossipMarks, Levels, Note, Program, ServerRecord};
+use areo_core::message::{
+    Ballot, Gossip, GossipMarks, Label, Labels, Levels, Note, Program, ServerRecord,
+};
 use areo_core::object::{Blocks, Etag, Metadata, Name, Part};
 use areo_core::pointer::Pointer;
 use areo_core::tag::{ClientId, Tag, Writer};
@@ -144,6 +146,7 @@ fn server(id: u128) -> ServerRecord {
         position: None,
         program: Program::default(),
         levels: Levels::default(),
+        labels: Labels::default(),
     }
 }
 
@@ -166,6 +169,23 @@ fn levelled() -> ServerRecord {
             required: 0x0708,
             finalized: 0x0605,
         },
+        ..server(2)
+    }
+}
+
+/// A server with a label, and another one that was removed.
+fn labelled() -> ServerRecord {
+    let zone = Labels::default().changed([("zone", "küche")]);
+    let mut labels = zone.changed([("zone", "")]);
+    labels.join(
+        "class",
+        Label {
+            changes: 0x0102,
+            text: "hdd".into(),
+        },
+    );
+    ServerRecord {
+        labels,
         ..server(2)
     }
 }

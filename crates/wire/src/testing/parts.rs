@@ -8,7 +8,7 @@ use areo_core::config::{
 };
 use areo_core::element::{Element, Form};
 use areo_core::limits;
-use areo_core::message::{Ballot, Enrolment, Levels, Program, ServerRecord};
+use areo_core::message::{Ballot, Enrolment, Label, Labels, Levels, Program, ServerRecord};
 use areo_core::object::{DomainId, Kind, Name};
 use areo_core::pointer::{Pointer, Successors};
 use areo_core::tag::{ClientId, Tag, Writer};
@@ -187,12 +187,21 @@ pub(super) fn server() -> impl Strategy<Value = ServerRecord> {
         required,
         finalized,
     });
-    (numbers, texts, program, levels).prop_map(
+    let row = (text(1..9), 1..u64::MAX, text(0..20));
+    let labels = vec(row, 0..4).prop_map(|rows| {
+        let mut labels = Labels::default();
+        for (key, changes, text) in rows {
+            labels.join(&key, Label { changes, text });
+        }
+        labels
+    });
+    (numbers, texts, program, levels, labels).prop_map(
         |(
             (id, incarnation, start, resumed, generation, leaving, position),
             texts,
             program,
             levels,
+            labels,
         )| {
             let (name, address, admin) = texts;
             ServerRecord {
@@ -208,6 +217,7 @@ pub(super) fn server() -> impl Strategy<Value = ServerRecord> {
                 position,
                 program,
                 levels,
+                labels,
             }
         },
     )

@@ -135,7 +135,7 @@ impl Cluster for Reached<'_> {
     }
 
     async fn sample(&self) -> Outcome<Sample> {
-        observe::sample(self.client, LOOK).await
+        observe::sample(self.client, LOOK, self.now_ms()).await
     }
 
     async fn open(&self) -> Outcome<JournalObjects> {

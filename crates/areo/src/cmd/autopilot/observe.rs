@@ -3,7 +3,8 @@
 use crate::exit::Outcome;
 use crate::session::failure;
 use areo_client::{
-    Client, ClusterStatus, DomainInfo, ROOT_DOMAIN, ServerHealth, ServerId, ServerView,
+    CLASS, Client, ClusterStatus, DomainInfo, Maintenance, ROOT_DOMAIN, ServerHealth, ServerId,
+    ServerInfo, ServerView,
 };
 use areo_steward::records::{DomainRecord, Observer};
 use areo_steward::signal::{Sample, ServerSample, Syncs, ViewSample};
@@ -14,7 +15,7 @@ use std::time::Duration;
 ///
 /// # Errors
 /// The domains cannot be listed: a change would be judged by some of them, and made in all.
-pub(super) async fn sample(client: &Client, patience: Duration) -> Outcome<Sample> {
+pub(super) async fn sample(client: &Client, patience: Duration, now_ms: u64) -> Outcome<Sample> {
     let (status, views) = tokio::join!(
         client.status_within(patience),
         client.views_within(patience)
@@ -23,10 +24,23 @@ pub(super) async fn sample(client: &Client, patience: Duration) -> Outcome<Sampl
         return Err(failure(error.clone()));
     }
     let domains = status.all_domains();
-    Ok(Sample {
+    let mut sample = Sample {
         domains: domains.iter().map(|it| domain(&status, it)).collect(),
         ..servers(&status.servers, &views)
-    })
+    };
+    for (it, health) in sample.servers.iter_mut().zip(&status.servers) {
+        note_labels(it, &health.server, now_ms);
+    }
+    Ok(sample)
+}
+
+/// Notes what operators say of a server. Its maintenance is judged by the clock of this instance.
+fn note_labels(sample: &mut ServerSample, server: &ServerInfo, now_ms: u64) {
+    let maintenance = server.maintenance.as_ref().filter(|it| it.holds(now_ms));
+    sample.zone = server.zone().map(ToOwned::to_owned);
+    sample.class = server.labels.get(CLASS).cloned();
+    sample.to_empty = server.is_to_empty();
+    sample.maintenance = maintenance.map(Maintenance::until);
 }
 
 /// The servers and their views. Servers that the cluster does not know are left out of a view.
@@ -117,7 +131,7 @@ fn share(member: &ServerHealth, objects: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use areo_client::{Health, PeerView, ServerInfo, ServerStatus};
+    use areo_client::{Health, PeerView, ServerStatus};
 
     fn server(name: &str, id: u128) -> ServerHealth {
         ServerHealth {
@@ -130,6 +144,8 @@ mod tests {
                 leaving: false,
                 version: String::new(),
                 level: 0,
+                labels: BTreeMap::new(),
+                maintenance: None,
             },
             status: Health::Unreachable {
                 reason: "timed out".into(),

@@ -129,6 +129,7 @@ mod tests {
     use areo_client::{
         ClusterId, Dap, Health, ROOT_DOMAIN, ServerHealth, ServerId, ServerInfo, ServerStatus,
     };
+    use std::collections::BTreeMap;
 
     /// Three servers that serve, and a domain on them; the disks of these are full.
     fn cluster(full: &[u128]) -> ClusterStatus {
@@ -142,6 +143,8 @@ mod tests {
                 leaving: false,
                 version: "0.1.0".into(),
                 level: 0,
+                labels: BTreeMap::default(),
+                maintenance: None,
             },
             status: Health::Answered(ServerStatus {
                 serving: true,

@@ -25,12 +25,22 @@ fn planned_in(
     path: &[Arc<Configuration>],
 ) -> Result<Option<Vec<String>>, ReconfigError> {
     let names = names(&["s1", "s2", "s3", "s4", "s5"]);
+    planned_among(&names, domain, serving, successor, path)
+}
+
+fn planned_among(
+    names: &Names,
+    domain: &str,
+    serving: impl IntoIterator<Item = u128>,
+    successor: &Successor,
+    path: &[Arc<Configuration>],
+) -> Result<Option<Vec<String>>, ReconfigError> {
     let choosing = SuccessorChoice {
         serving: serving.into_iter().map(ServerId).collect(),
         // The first free one has the most to do already.
         domains: [(ServerId(4), 3)].into(),
         leaving: ServerId(1),
-        names: &names,
+        names,
         successor,
     };
     let step = choosing.step(domain, path)?;
@@ -63,6 +73,37 @@ fn a_free_server_that_serves_and_has_least_to_do_takes_the_place() {
     ));
     let fewer = planned(2..=4, &Successor::FreeOrNone, 1..=4).unwrap();
     assert_eq!(fewer, Some(names_of(&["s2", "s3", "s4"])));
+}
+
+/// Although the other one has less to do.
+#[test]
+fn the_server_in_the_emptiest_zone_takes_the_place_and_one_to_be_emptied_does_not() {
+    let labelled = |labels: &[(u128, &str, &str)]| {
+        let mut records = names(&["s1", "s2", "s3", "s4", "s5"]).records().clone();
+        for (server, key, text) in labels {
+            let record = records.get_mut(&ServerId(*server)).unwrap();
+            record.labels = record.labels.changed([(*key, *text)]);
+        }
+        Names::new(records)
+    };
+    let planned = |labels: &[(u128, &str, &str)]| {
+        let (names, path) = (labelled(labels), [on(1..=3)]);
+        planned_among(&names, "photos", 2..=5, &Successor::Free, &path).unwrap()
+    };
+    let (s4, s5) = (names_of(&["s4", "s2", "s3"]), names_of(&["s5", "s2", "s3"]));
+    let zones = [(2, "zone", "a"), (3, "zone", "b"), (4, "zone", "c")];
+    let with = |zone| [&zones[..], &[(5, "zone", zone)]].concat();
+    assert_eq!(planned(&with("a")), Some(s4.clone()));
+    assert_eq!(planned(&with("d")), Some(s5.clone()));
+    // The zone of the server that goes gets a member in its place.
+    let own = [
+        (1, "zone", "d"),
+        (2, "zone", "a"),
+        (4, "zone", "a"),
+        (5, "zone", "d"),
+    ];
+    assert_eq!(planned(&own), Some(s5));
+    assert_eq!(planned(&[(5, "empty", "yes")]), Some(s4));
 }
 
 /// A change to servers of which no quorum serves would end only when they come back.

@@ -177,6 +177,17 @@ fn some() -> Vec<ServerRecord> {
             ..record(4, "a", None)
         });
     }
+    for (id, generation, start) in [(1, Some(0), 1), (4, None, 5)] {
+        for changes in [
+            [("zone", "a"), ("class", "x")],
+            [("zone", "b"), ("note", "")],
+        ] {
+            let mut labelled = record(id, "a", generation);
+            labelled.start = start;
+            labelled.labels = labelled.labels.changed(changes);
+            records.push(labelled);
+        }
+    }
     records.push(record(2, "a", Some(0)).forgotten());
     records.push(record(4, "a", None).forgotten());
     records
@@ -232,8 +243,9 @@ fn records_found_again_in_any_order_are_the_register_that_was() {
                     let handle = ledger.draw();
                     registry.recover(record.clone(), handle, &mut ledger);
                 }
-                let ranks = |registry: &Registry| registry.records().map(rank).collect::<Vec<_>>();
-                assert_eq!(ranks(&registry), ranks(&was), "{a:?} {b:?} {c:?}");
+                let ranks: Vec<_> = registry.records().map(rank).collect();
+                let were: Vec<_> = was.records().map(rank).collect();
+                assert_eq!(ranks, were, "{a:?} {b:?} {c:?}");
             }
         }
     }

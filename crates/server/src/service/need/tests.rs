@@ -344,6 +344,7 @@ fn of_servers() -> Vec<Row> {
         required: 9,
         finalized: 0,
     };
+    let labels = record.labels.changed([("zone", "a")]);
     vec![
         row(Request::Directory, &[Need::Nothing]),
         row(Request::Status, &[Need::Cluster(Verb::Status)]),
@@ -375,7 +376,17 @@ fn of_servers() -> Vec<Row> {
             &[Need::Newcomer],
         ),
         row(
-            register(Enrolment::HandOn, ServerRecord { levels, ..leaving }),
+            register(
+                Enrolment::HandOn,
+                ServerRecord {
+                    levels,
+                    ..leaving.clone()
+                },
+            ),
+            &[server(None, true)],
+        ),
+        row(
+            register(Enrolment::HandOn, ServerRecord { labels, ..leaving }),
             &[server(None, true)],
         ),
         row(

@@ -5,7 +5,7 @@ use super::super::{Case, Judge, Kind, ObservedOperation, Operation, Outcome};
 use super::{configuration, plain};
 use areo_core::config::{Configuration, Dap, ServerId};
 use areo_core::manager::StartOutcome;
-use areo_core::message::{Body, Levels, Program, Request, ServerRecord};
+use areo_core::message::{Body, Labels, Levels, Program, Request, ServerRecord};
 use areo_core::pointer::Successors;
 use areo_core::starts::{StartPhase, Starts};
 use std::convert::Infallible;
@@ -102,6 +102,7 @@ fn record(incarnation: u64, start: u64) -> ServerRecord {
         position: None,
         program: Program::default(),
         levels: Levels::default(),
+        labels: Labels::default(),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::super::ranked;
 use super::{
-    ballot, cell, configuration, fragment, id, in_memory, leaving, levelled, manifest, metadata,
-    name, next, positioned, server, tag, value,
+    ballot, cell, configuration, fragment, id, in_memory, labelled, leaving, levelled, manifest,
+    metadata, name, next, positioned, server, tag, value,
 };
 use areo_core::config::{ConfigurationId, Membership, ServerId};
 use areo_core::consensus::paxos::Acceptor;
@@ -108,6 +108,7 @@ pub fn headers() -> Vec<Header> {
         Header::Registry(leaving()),
         ranked::floor_header(),
         Header::Registry(levelled()),
+        Header::Registry(labelled()),
     ]
 }
 
