@@ -1,5 +1,5 @@
 //! Runs seeds until one breaks a rule:
-//! `hunt FIRST SEEDS OPERATIONS [nofaults|plain|registers|trust|replay|replay-random|replay-pct|replay-nofaults|random|pct|twice]`.
+//! `hunt FIRST SEEDS OPERATIONS [nofaults|plain|registers|trust|replay|replay-trust|replay-random|replay-pct|replay-nofaults|random|pct|twice]`.
 //! Ends with 1 if one did. With `plain` there are neither faults nor reconfigurations, with `registers` no files and no
 //! values in blocks either, and five servers in each domain. With `trust` most operations are about join tokens, keys and
 //! CAs. With `twice` each seed is run twice, and both runs must be the same. With `replay`, FIRST is run once and its
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
         work: match how {
             Some("plain") => Work::Settled,
             Some("registers") => Work::Registers,
-            Some("trust") => Work::Trusting,
+            Some("trust" | "replay-trust") => Work::Trusting,
             _ => Work::Drawn,
         },
         scheduler: match how {

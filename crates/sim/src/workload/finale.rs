@@ -33,9 +33,7 @@ impl Workload {
         if matches!(root.resume().await, End::TimedOut) {
             return self.stuck("reconfig --resume of the root domain", process);
         }
-        // Of what was written in trouble everything is confirmed then.
-        let named = Client::new(self.env(process, PATIENT));
-        if !self.reincarnate(process, &named).await {
+        if !self.start_again(process).await {
             return self.stuck("a start with --hardware-id", process);
         }
         if matches!(self.trust_again(&root).await, End::TimedOut) {
@@ -87,6 +85,13 @@ impl Workload {
                 }
             }
         }
+    }
+
+    /// Starts a client of the hardware of this process twice; whether that was possible. A start covers the last complete number, and may so write below a
+    /// number that another start has left half way. The second one writes above it, so that everything that was written in trouble is confirmed then.
+    async fn start_again(&self, process: usize) -> bool {
+        let named = Client::new(self.env(process, PATIENT));
+        self.reincarnate(process, &named).await && self.reincarnate(process, &named).await
     }
 
     /// Sweeps both domains once more, of all that may go.
