@@ -134,7 +134,8 @@ impl<E: Env> Root<E> {
         first: &Arc<Configuration>,
     ) -> Result<Arc<Configuration>, DomainError> {
         let domain = self.domain.client.domain(first);
-        Ok(domain.latest(&self.domain.known).await?)
+        // Members that the handle was made with may be gone for good.
+        Ok(domain.latest(&self.domain.start()).await?)
     }
 
     /// The domain of this name: a final configuration of it, the latest that the directory knows. `None` if there is none.

@@ -99,6 +99,24 @@ pub fn move_with_directory(world: &World, from: &Actor, next: &Arc<Configuration
     assert_eq!(done, Ok(ReconfigOutcome::Installed(next.clone())));
 }
 
+/// A client that has seen the root domain move looks domains up by the members that it has now: the first ones may be gone for good.
+#[test]
+fn a_client_looks_domains_up_though_the_first_members_of_the_root_domain_are_gone() {
+    let root = configuration(3, Dap::Abd, 1, 0);
+    let world = World::of(&root, 6, 1);
+    let actor = world.actor(&root);
+    assert_eq!(create(&world, &actor, "photos", 11), Creation::Created);
+    move_with_directory(&world, &actor, &successor(&root, 3, 3, Dap::Abd));
+    world.settle();
+    for number in 0..3 {
+        world.crash(number);
+    }
+    let client = actor.client();
+    let found = world.run(async move { client.root(&root).find_domain("photos").await });
+    let found = found.expect("a quorum of its members is up");
+    assert!(found.is_some_and(|it| it.id().domain == DomainId(11)));
+}
+
 /// There is no server to tell where the root domain is now: clients find out by its members.
 #[test]
 fn a_root_domain_moves_though_no_server_is_registered() {
