@@ -14,6 +14,7 @@
 //! | [`metrics`] | what the calls of a whole process cost |
 //! | [`trace`] | which span a request is sent for |
 //! | [`outside`] | who can be asked to decide outside the cluster |
+//! | [`timed`] | streams whose writes end when the other end reads nothing |
 //! | [`env`](mod@env) | the quorum call: [`areo_core::env::Env`] over peers |
 //!
 //! Everything here belongs to one thread: a current-thread runtime is a shard, its connections are tasks of a
@@ -40,6 +41,7 @@ pub mod peer;
 pub mod pool;
 pub mod presence;
 mod sockets;
+pub mod timed;
 pub mod trace;
 
 pub use areo_wire::checksum::crc32c;

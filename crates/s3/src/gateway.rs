@@ -36,7 +36,6 @@ mod read;
 mod reply;
 mod serve;
 mod tags;
-mod timed;
 mod turns;
 mod window;
 mod write;

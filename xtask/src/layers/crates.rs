@@ -53,10 +53,10 @@ const CRATES: &[Crate] = &[
             "areo-etcd",
         ],
     ),
-    layer("areo-s3", &["areo-client"]),
+    layer("areo-s3", &["areo-client", "areo-net"]),
     layer(
         "areo-console",
-        &["areo-steward", "areo-telemetry", "areo-client"],
+        &["areo-steward", "areo-telemetry", "areo-client", "areo-net"],
     ),
     layer(
         "areo-bench",

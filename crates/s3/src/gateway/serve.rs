@@ -1,7 +1,7 @@
 //! Connections: taken, bounded, and ended in order.
 
-use super::timed::TimedWrites;
 use super::{Gateway, lifecycle};
+use areo_net::timed::TimedWrites;
 use futures_util::future::BoxFuture;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;

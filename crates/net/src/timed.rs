@@ -1,4 +1,4 @@
-//! Responses that a caller does not read.
+//! Streams whose other end does not read.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;
@@ -7,9 +7,9 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// A connection whose writes fail after this time without room for a byte. Otherwise callers that do not read would
-/// hold all places, for ever.
-pub(super) struct TimedWrites<S> {
+/// A stream whose writes fail after a time without room for a byte. Otherwise callers that do not read would hold all places of a
+/// gateway or a console, for ever.
+pub struct TimedWrites<S> {
     stream: S,
     limit: Duration,
     /// The end of the wait for room; `None`: there was room.
@@ -17,7 +17,9 @@ pub(super) struct TimedWrites<S> {
 }
 
 impl<S: AsyncWrite + Unpin> TimedWrites<S> {
-    pub(super) fn new(stream: S, limit: Duration) -> TimedWrites<S> {
+    /// A stream whose writes wait for this time at most.
+    pub fn new(stream: S, limit: Duration) -> TimedWrites<S> {
+        assert!(!limit.is_zero(), "a write is given time");
         TimedWrites {
             stream,
             limit,
