@@ -21,6 +21,7 @@ use clap_complete::Shell;
 use large::parse_range;
 use std::path::PathBuf;
 
+mod certificate;
 pub(crate) mod file;
 mod reconfig;
 mod refusal;
@@ -29,6 +30,7 @@ mod server;
 mod trust;
 mod values;
 
+pub(crate) use certificate::Certificate;
 pub(crate) use file::File;
 pub use global::Common;
 pub(crate) use global::{Global, Stats};

@@ -1,8 +1,8 @@
 //! The command line of the console.
 
+use super::certificate::Certificate;
 use areo_client::units::parse_timeout;
 use clap::Args;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Show the cluster in a browser, and change it there
@@ -17,15 +17,8 @@ pub(crate) struct Console {
     /// Names by which browsers reach it, beside addresses and localhost; several are separated by commas
     #[arg(long, value_name = "NAME[,NAME]", value_delimiter = ',')]
     pub(crate) name: Vec<String>,
-    /// File with a certificate for browsers, and the CAs up to its root, in PEM
-    #[arg(long, value_name = "FILE")]
-    pub(crate) cert: Option<PathBuf>,
-    /// File with the private key of --cert, in PEM
-    #[arg(long, value_name = "FILE")]
-    pub(crate) cert_key: Option<PathBuf>,
-    /// Have the cluster's CA issue a certificate for browsers, and renew it; `areo ca export` prints the CA
-    #[arg(long, conflicts_with_all = ["cert", "cert_key"])]
-    pub(crate) tls: bool,
+    #[command(flatten)]
+    pub(crate) certificate: Certificate,
     /// Age at which a session ends; one that is not used ends after a quarter of it [default: 8h]
     #[arg(long, value_name = "TIME", value_parser = parse_timeout)]
     pub(crate) session: Option<Duration>,

@@ -1,9 +1,9 @@
 //! The command line of the S3 gateway.
 
 use super::DapWord;
+use super::certificate::Certificate;
 use areo_client::units::parse_timeout;
 use clap::Args;
-use std::path::PathBuf;
 use std::time::Duration;
 
 #[derive(Args, Debug, Clone, Default)]
@@ -23,15 +23,8 @@ pub(crate) struct S3 {
     /// Elements from which values of new buckets are restored [default: by the number of servers]
     #[arg(long, value_name = "K")]
     pub(crate) default_k: Option<u8>,
-    /// File with a certificate for clients, and the CAs up to its root, in PEM; without it connections are plain
-    #[arg(long, value_name = "FILE")]
-    pub(crate) cert: Option<PathBuf>,
-    /// File with the private key of --cert, in PEM
-    #[arg(long, value_name = "FILE")]
-    pub(crate) cert_key: Option<PathBuf>,
-    /// Have the cluster's CA issue a certificate for clients, and renew it; `areo ca export` prints the CA
-    #[arg(long, conflicts_with_all = ["cert", "cert_key"])]
-    pub(crate) tls: bool,
+    #[command(flatten)]
+    pub(crate) certificate: Certificate,
     /// Names and addresses by which clients reach this gateway, for --tls; several are separated by commas [default: those of --listen and --domain-name]
     #[arg(long, value_name = "NAME[,NAME]", value_delimiter = ',')]
     pub(crate) tls_name: Vec<String>,

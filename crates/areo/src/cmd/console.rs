@@ -1,7 +1,7 @@
 //! `areo console`: pages in a browser that show the cluster and change it, in the foreground.
 
-use super::server::{certificate, make_files_private};
-use super::tls::{self, Encryption};
+use super::server::make_files_private;
+use super::tls::{self, CertificateSettings, Encryption};
 use crate::args;
 use crate::config::{self, Settings};
 use crate::exit::{Failure, Outcome, plain};
@@ -11,6 +11,8 @@ use crate::watch;
 use areo_client::units::parse_timeout;
 use areo_console::{Accept, Connection, Console, ConsoleOptions, ONCE_LIFE, serve};
 use areo_telemetry::Recorder;
+use areo_trust::host::Host;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -21,10 +23,17 @@ const DEFAULT_LISTEN: &str = "127.0.0.1:7470";
 /// The age of a session at its end, without the option `--session`.
 const DEFAULT_SESSION: Duration = Duration::from_hours(8);
 
+const CERTIFICATE: CertificateSettings = CertificateSettings {
+    cert: "console.cert",
+    cert_key: "console.cert-key",
+    tls: "console.tls",
+};
+
 /// The choices of an operator.
 struct Plan {
     listen: String,
-    names: Vec<String>,
+    /// The names by which browsers reach it, that of the URL first. Without one they reach it by the address on which it listens.
+    names: Vec<Host>,
     encryption: Encryption,
     session_life: Duration,
 }
@@ -38,19 +47,14 @@ pub(super) fn run(session: &Session, args: &args::Console, recorder: &Recorder) 
 fn plan(settings: &Settings, args: &args::Console) -> Outcome<Plan> {
     let listen = settings.get(args.listen.clone(), "console.listen", config::text)?;
     let listen = listen.unwrap_or_else(|| DEFAULT_LISTEN.into());
-    let names = settings.list(&args.name, "console.name")?;
-    let files = (args.cert.clone(), args.cert_key.clone());
-    let files = certificate(settings, files, ("console.cert", "console.cert-key"))?;
-    let encryption = match (files, settings.switch(args.tls, "console.tls")?) {
-        (Some(_), true) => {
-            return Err(Failure::usage(
-                "a certificate of the cluster's CA and one in files cannot be shown at once: leave out --tls, or --cert and --cert-key",
-            ));
-        }
-        (Some(files), false) => Encryption::Files(tls::of_files(&files.certificate, &files.key)?),
-        (None, true) => Encryption::Cluster(tls::hosts(&names, &[], &listen, "--name")?),
-        (None, false) => Encryption::None,
-    };
+    let given = settings.list(&args.name, "console.name")?;
+    let names = names(&given, &listen)?;
+    let hosts = || tls::hosts(&given, &[], &listen, "--name");
+    let encryption = Encryption::of(settings, &args.certificate, &CERTIFICATE, hosts)?;
+    if matches!(encryption, Encryption::Files(_)) {
+        // A URL needs a name, too.
+        hosts()?;
+    }
     let session_life = settings.get(args.session, "console.session", parse_timeout)?;
     Ok(Plan {
         listen,
@@ -58,6 +62,35 @@ fn plan(settings: &Settings, args: &args::Console) -> Outcome<Plan> {
         encryption,
         session_life: session_life.unwrap_or(DEFAULT_SESSION),
     })
+}
+
+/// The names that are given, and that of the host to listen on.
+///
+/// # Errors
+/// One is no name, or stands for several.
+fn names(given: &[String], listen: &str) -> Outcome<Vec<Host>> {
+    let mut names = given
+        .iter()
+        .map(|it| tls::host(it))
+        .collect::<Outcome<Vec<Host>>>()?;
+    let is_pattern = |it: &&Host| matches!(it, Host::Name(name) if name.starts_with('*'));
+    if let Some(pattern) = names.iter().find(is_pattern) {
+        return Err(Failure::usage(format!(
+            "--name {pattern} stands for several names: pass each name by which browsers reach the console"
+        )));
+    }
+    let own = tls::listening(listen)?;
+    names.extend(matches!(own, Host::Name(_)).then_some(own));
+    Ok(names)
+}
+
+/// The part of a URL that says where the console is.
+fn authority(names: &[Host], address: SocketAddr) -> String {
+    match names.first() {
+        Some(Host::Name(name)) => format!("{name}:{}", address.port()),
+        Some(Host::Address(ip)) => SocketAddr::new(*ip, address.port()).to_string(),
+        None => address.to_string(),
+    }
 }
 
 /// Serves until the signal to stop.
@@ -75,15 +108,12 @@ async fn until_stopped(session: &Session, plan: Plan, recorder: Recorder) -> Out
     }
     let client = session.connect().await?;
     let target = session.target()?;
-    let (acceptor, renewing) = plan.encryption.begin(&client).await?;
-    let host = match plan.names.first() {
-        Some(name) => format!("{name}:{}", address.port()),
-        None => address.to_string(),
-    };
+    let (acceptor, renewal) = plan.encryption.begin(&client).await?;
+    let host = authority(&plan.names, address);
     let scheme = if acceptor.is_some() { "https" } else { "http" };
     let options = ConsoleOptions {
         connect: target.options(session.timeout()?),
-        names: plan.names,
+        names: plan.names.iter().map(Host::to_string).collect(),
         port: address.port(),
         is_encrypted: acceptor.is_some(),
         session_life: plan.session_life,
@@ -101,7 +131,7 @@ async fn until_stopped(session: &Session, plan: Plan, recorder: Recorder) -> Out
     tokio::select! {
         () = serve(listener, console.router(), accept(acceptor)) => {}
         announced = announcing => announced?,
-        () = tls::renew(renewing, &client) => {}
+        () = tls::renew(renewal, &client) => {}
     }
     Ok(())
 }
@@ -135,4 +165,51 @@ fn accept(acceptor: Option<TlsAcceptor>) -> Accept {
             Ok(stream)
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(|text| (*text).to_owned()).collect()
+    }
+
+    #[test]
+    fn browsers_reach_it_by_the_names_that_are_given_and_that_of_the_host() {
+        let address: SocketAddr = "10.0.0.1:7470".parse().unwrap();
+        for (given, listen, expected, url) in [
+            (&[][..], "127.0.0.1:7470", &[][..], "10.0.0.1:7470"),
+            (&[], "Gate:7470", &["gate"], "gate:7470"),
+            (&["a.b"], "gate:7470", &["a.b", "gate"], "a.b:7470"),
+            (&["::1"], "0.0.0.0:7470", &["::1"], "[::1]:7470"),
+        ] {
+            let names = names(&texts(given), listen).unwrap();
+            let all: Vec<String> = names.iter().map(Host::to_string).collect();
+            assert_eq!(all, texts(expected), "{listen}");
+            assert_eq!(authority(&names, address), url);
+        }
+        for (given, word) in [
+            ("gate:7470", "without a port"),
+            ("https://gate", "no name of a host"),
+            ("*.gate", "several names"),
+        ] {
+            let refused = names(&texts(&[given]), "127.0.0.1:7470").unwrap_err();
+            assert!(refused.message.contains(word), "{}", refused.message);
+        }
+    }
+
+    #[test]
+    fn a_console_on_every_address_needs_a_name_for_its_url() {
+        let args = args::Console {
+            listen: Some("0.0.0.0:7470".into()),
+            certificate: args::Certificate {
+                tls: true,
+                ..args::Certificate::default()
+            },
+            ..args::Console::default()
+        };
+        let refused = plan(&Settings::default(), &args).err().expect("no name");
+        assert!(refused.message.contains("--name"), "{}", refused.message);
+    }
 }

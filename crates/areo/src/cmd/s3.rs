@@ -2,8 +2,8 @@
 
 mod admin;
 
-use super::server::{certificate, make_files_private, stop_with_supervisor};
-use super::tls::{self, Encryption};
+use super::server::{make_files_private, stop_with_supervisor};
+use super::tls::{self, CertificateSettings, Encryption};
 use crate::args::{self, DapWord, LogWord};
 use crate::config::{self, Settings};
 use crate::exit::{Failure, Outcome, plain};
@@ -19,7 +19,6 @@ use areo_s3::gateway::{
 use areo_s3::wire::Addressing;
 use areo_server::StopSignals;
 use areo_telemetry::Recorder;
-use areo_trust::host::Hosts;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -27,6 +26,12 @@ use tokio_rustls::TlsAcceptor;
 
 /// The address without the option `--listen`.
 pub(super) const DEFAULT_LISTEN: &str = "127.0.0.1:7480";
+
+const CERTIFICATE: CertificateSettings = CertificateSettings {
+    cert: "s3.cert",
+    cert_key: "s3.cert-key",
+    tls: "s3.tls",
+};
 
 /// The choices of an operator.
 struct Plan {
@@ -64,17 +69,7 @@ fn plan(settings: &Settings, args: &args::S3) -> Outcome<Plan> {
     let listen = settings.get(args.listen.clone(), "s3.listen", config::text)?;
     let listen = listen.unwrap_or_else(|| DEFAULT_LISTEN.into());
     let options = options(settings, args)?;
-    let files = (args.cert.clone(), args.cert_key.clone());
-    let files = certificate(settings, files, ("s3.cert", "s3.cert-key"))?;
-    let encryption = match (files, cluster_hosts(settings, args, &listen)?) {
-        (Some(_), Some(_)) => {
-            let sentence = "a certificate of the cluster's CA and one in files cannot be shown at once: leave out --tls, or --cert and --cert-key";
-            return Err(Failure::usage(sentence));
-        }
-        (Some(files), None) => Encryption::Files(tls::of_files(&files.certificate, &files.key)?),
-        (None, Some(hosts)) => Encryption::Cluster(hosts),
-        (None, None) => Encryption::None,
-    };
+    let encryption = encryption(settings, args, &listen)?;
     let mut limits = ServeOptions::default();
     let connections = settings.get(args.connections, "s3.connections", config::number)?;
     if let Some(connections) = connections {
@@ -136,20 +131,17 @@ async fn until_stopped(session: &Session, plan: Plan, admin: &Admin) -> Outcome 
     Ok(())
 }
 
-/// The names for a certificate of the cluster's CA. `None`: another one is shown, or none.
-fn cluster_hosts(settings: &Settings, args: &args::S3, listen: &str) -> Outcome<Option<Hosts>> {
-    let is_wanted = settings.switch(args.tls, "s3.tls")?;
+fn encryption(settings: &Settings, args: &args::S3, listen: &str) -> Outcome<Encryption> {
     let names = settings.list(&args.tls_name, "s3.tls-name")?;
-    if !is_wanted {
-        return match names.is_empty() {
-            true => Ok(None),
-            false => Err(Failure::usage(
-                "--tls-name is for a certificate of the cluster's CA: pass --tls as well",
-            )),
-        };
-    }
     let domains = settings.list(&args.domain_name, "s3.domain-name")?;
-    tls::hosts(&names, &domains, listen, "--tls-name").map(Some)
+    let hosts = || tls::hosts(&names, &domains, listen, "--tls-name");
+    let encryption = Encryption::of(settings, &args.certificate, &CERTIFICATE, hosts)?;
+    if !names.is_empty() && !matches!(encryption, Encryption::Cluster(_)) {
+        return Err(Failure::usage(
+            "--tls-name is for a certificate of the cluster's CA: pass --tls as well",
+        ));
+    }
+    Ok(encryption)
 }
 
 fn options(settings: &Settings, args: &args::S3) -> Outcome<GatewayOptions> {

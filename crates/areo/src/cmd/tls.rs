@@ -2,14 +2,16 @@
 //!
 //! The key of a certificate of the cluster's CA is made for it, and is in memory alone: a process that starts again has another one.
 
+use super::server::certificate;
+use crate::args;
 use crate::cmd::trust;
+use crate::config::Settings;
 use crate::exit::{Code, Failure, Outcome};
 use areo_client::Client;
 use areo_trust::authority::ServerKey;
 use areo_trust::host::{Host, Hosts};
 use std::fs;
 use std::future::Future;
-use std::net::IpAddr;
 use std::path::Path;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
@@ -37,13 +39,42 @@ pub(super) enum Encryption {
     Cluster(Hosts),
 }
 
-/// A certificate that is to be renewed.
-pub(super) struct Renewing {
+/// The certificate of the cluster's CA that is to be renewed.
+pub(super) struct Renewal {
     hosts: Hosts,
-    shown: Arc<Shown>,
+    current: Arc<CurrentCertificate>,
+}
+
+/// The keys of the settings that choose a certificate.
+pub(super) struct CertificateSettings {
+    pub(super) cert: &'static str,
+    pub(super) cert_key: &'static str,
+    pub(super) tls: &'static str,
 }
 
 impl Encryption {
+    /// The encryption of these options and settings; `hosts` are the names in a certificate of the cluster's CA.
+    ///
+    /// # Errors
+    /// The options contradict each other, or name no certificate.
+    pub(super) fn of(
+        settings: &Settings,
+        args: &args::Certificate,
+        keys: &CertificateSettings,
+        hosts: impl FnOnce() -> Outcome<Hosts>,
+    ) -> Outcome<Encryption> {
+        let files = (args.cert.clone(), args.cert_key.clone());
+        let files = certificate(settings, files, (keys.cert, keys.cert_key))?;
+        match (files, settings.switch(args.tls, keys.tls)?) {
+            (Some(_), true) => Err(Failure::usage(
+                "a certificate of the cluster's CA and one in files cannot be shown at once: leave out --tls, or --cert and --cert-key",
+            )),
+            (Some(files), false) => of_files(&files.certificate, &files.key).map(Encryption::Files),
+            (None, true) => hosts().map(Encryption::Cluster),
+            (None, false) => Ok(Encryption::None),
+        }
+    }
+
     /// The acceptor of connections, and the certificate that is to be renewed.
     ///
     /// # Errors
@@ -51,16 +82,16 @@ impl Encryption {
     pub(super) async fn begin(
         self,
         client: &Client,
-    ) -> Outcome<(Option<TlsAcceptor>, Option<Renewing>)> {
+    ) -> Outcome<(Option<TlsAcceptor>, Option<Renewal>)> {
         Ok(match self {
             Encryption::None => (None, None),
             Encryption::Files(acceptor) => (Some(acceptor), None),
             Encryption::Cluster(hosts) => {
                 let first = issue(client, &hosts).await?;
-                let shown = Arc::new(Shown(RwLock::new(first)));
+                let current = Arc::new(CurrentCertificate(RwLock::new(first)));
                 let config = builder().with_no_client_auth();
-                let config = config.with_cert_resolver(Arc::<Shown>::clone(&shown));
-                (Some(acceptor(config)), Some(Renewing { hosts, shown }))
+                let config = config.with_cert_resolver(Arc::<CurrentCertificate>::clone(&current));
+                (Some(acceptor(config)), Some(Renewal { hosts, current }))
             }
         })
     }
@@ -68,9 +99,9 @@ impl Encryption {
 
 /// The certificate that callers are shown.
 #[derive(Debug)]
-struct Shown(RwLock<Arc<CertifiedKey>>);
+struct CurrentCertificate(RwLock<Arc<CertifiedKey>>);
 
-impl Shown {
+impl CurrentCertificate {
     fn current(&self) -> Arc<CertifiedKey> {
         let current = self.0.read().expect("no holder of the lock panics");
         Arc::clone(&current)
@@ -81,7 +112,7 @@ impl Shown {
     }
 }
 
-impl ResolvesServerCert for Shown {
+impl ResolvesServerCert for CurrentCertificate {
     fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(self.current())
     }
@@ -97,29 +128,41 @@ pub(super) fn hosts(
     listen: &str,
     option: &str,
 ) -> Outcome<Hosts> {
-    let refused = |error: areo_trust::host::HostError| Failure::usage(error.to_string());
     let below = domains.iter().map(|domain| format!("*.{domain}"));
     let given = names.iter().chain(domains).cloned().chain(below);
-    let parsed = given.map(|name| name.parse::<Host>().map_err(refused));
-    let mut hosts = parsed.collect::<Outcome<Vec<Host>>>()?;
-    let host = listen.rsplit_once(':').map_or(listen, |(host, _)| host);
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    match host.parse::<IpAddr>() {
-        Ok(address) if address.is_unspecified() => {}
-        Ok(address) => {
-            hosts.push(Host::Address(address));
-            if address.is_loopback() {
-                hosts.push(Host::Name("localhost".to_owned()));
-            }
+    let mut hosts = given.map(|it| host(&it)).collect::<Outcome<Vec<Host>>>()?;
+    match listening(listen)? {
+        Host::Address(address) if address.is_unspecified() => {}
+        Host::Address(address) if address.is_loopback() => {
+            let localhost = Host::Name("localhost".to_owned());
+            hosts.extend([Host::Address(address), localhost]);
         }
-        Err(_) => hosts.push(host.parse().map_err(refused)?),
+        other => hosts.push(other),
     }
     if hosts.is_empty() {
         return Err(Failure::usage(format!(
             "{listen} is every address of this machine: say by which names it is reached, as in {option} gate.example,10.0.0.1"
         )));
     }
-    Hosts::new(hosts).map_err(refused)
+    Hosts::new(hosts).map_err(|error| Failure::usage(error.to_string()))
+}
+
+/// A name or an address that an operator gave.
+///
+/// # Errors
+/// It is neither.
+pub(super) fn host(text: &str) -> Outcome<Host> {
+    let parsed = text.parse::<Host>();
+    parsed.map_err(|error| Failure::usage(error.to_string()))
+}
+
+/// The host of an address to listen on.
+///
+/// # Errors
+/// It is neither a name nor an address.
+pub(super) fn listening(listen: &str) -> Outcome<Host> {
+    let text = listen.rsplit_once(':').map_or(listen, |(host, _)| host);
+    host(text.trim_start_matches('[').trim_end_matches(']'))
 }
 
 async fn issue(client: &Client, hosts: &Hosts) -> Outcome<Arc<CertifiedKey>> {
@@ -138,18 +181,21 @@ async fn issue(client: &Client, hosts: &Hosts) -> Outcome<Arc<CertifiedKey>> {
 }
 
 /// Renews the certificate for as long as it is polled; without one it only waits.
-pub(super) async fn renew(renewing: Option<Renewing>, client: &Client) {
-    match renewing {
+pub(super) async fn renew(renewal: Option<Renewal>, client: &Client) {
+    match renewal {
         None => std::future::pending().await,
-        Some(Renewing { hosts, shown }) => {
-            keep(&shown, (PERIOD, PAUSE), || issue(client, &hosts)).await;
+        Some(Renewal { hosts, current }) => {
+            keep(&current, (PERIOD, PAUSE), || issue(client, &hosts)).await;
         }
     }
 }
 
 /// Shows another certificate after each period. The one in use stays until the next one is there.
-async fn keep<F>(shown: &Shown, (period, pause): (Duration, Duration), issue: impl Fn() -> F)
-where
+async fn keep<F>(
+    current: &CurrentCertificate,
+    (period, pause): (Duration, Duration),
+    issue: impl Fn() -> F,
+) where
     F: Future<Output = Outcome<Arc<CertifiedKey>>>,
 {
     let mut wait = period;
@@ -157,7 +203,7 @@ where
         sleep(wait).await;
         wait = match issue().await {
             Ok(next) => {
-                shown.replace(next);
+                current.replace(next);
                 period
             }
             Err(failure) => {
@@ -259,7 +305,7 @@ mod tests {
             .enable_time()
             .build();
         let all: Vec<_> = (0..3).map(|_| certified()).collect();
-        let shown = Shown(RwLock::new(Arc::clone(&all[0])));
+        let shown = CurrentCertificate(RwLock::new(Arc::clone(&all[0])));
         let (asked, seen) = (AtomicUsize::new(0), RwLock::new(Vec::new()));
         let issue = || {
             let number = asked.fetch_add(1, Ordering::Relaxed);
