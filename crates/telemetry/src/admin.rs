@@ -161,6 +161,15 @@ impl Sample<'_> {
             rest = after;
         }
     }
+
+    /// The other server that a sample of `areo_server_peers` is about, and true if it is connected. `None` of another metric, and of a
+    /// state that the connection is not in: an idle one is in none.
+    pub fn peer(&self) -> Option<(String, bool)> {
+        if self.name != "areo_server_peers" || self.value == "0" {
+            return None;
+        }
+        Some((self.label("server")?, self.label("state")? == "connected"))
+    }
 }
 
 /// The text up to the closing quote, and what follows that.
