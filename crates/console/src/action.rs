@@ -1,12 +1,12 @@
 //! A change that a form asks for.
 
-use crate::Console;
 use crate::door::Visit;
-use crate::forms::{compare, forged, route_to};
+use crate::forms::{compare, forged};
 use crate::html;
+use crate::routes::Routes;
 use crate::trouble::Trouble;
-use axum::Router;
 use axum::extract::RawForm;
+use axum::extract::rejection::RawFormRejection;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::post;
 use maud::Markup;
@@ -20,11 +20,11 @@ pub(crate) trait Action: DeserializeOwned + Send + 'static {
     const PATH: &'static str;
 
     /// Makes the change, by the session's client.
-    fn act(self, visit: &Visit) -> impl Future<Output = Result<Done, Trouble>> + Send;
+    fn act(self, visit: &Visit) -> impl Future<Output = Result<NextPage, Trouble>> + Send;
 }
 
 /// The page after a change.
-pub(crate) enum Done {
+pub(crate) enum NextPage {
     /// Another page, by its path and query.
     See(String),
     /// A page that is shown once, as one with a secret: its title, and its body.
@@ -45,23 +45,30 @@ pub(crate) fn check(visit: &Visit, token: Option<&str>) -> Result<(), Trouble> {
 }
 
 /// The route of a change.
-pub(crate) fn route<A: Action>() -> Router<Console> {
-    route_to(A::PATH, post(carry_out::<A>))
+pub(crate) fn routes<A: Action>() -> Routes {
+    Routes::default().form(A::PATH, post(carry_out::<A>))
 }
 
-async fn carry_out<A: Action>(visit: Visit, RawForm(bytes): RawForm) -> Response {
+async fn carry_out<A: Action>(visit: Visit, form: Result<RawForm, RawFormRejection>) -> Response {
     let frame = visit.frame(A::PATH);
-    match done::<A>(&visit, &bytes).await {
-        Ok(Done::See(path)) => Redirect::to(&path).into_response(),
-        Ok(Done::Once(title, body)) => html::document(title, Some(&frame), &body).into_response(),
+    match next::<A>(&visit, form).await {
+        Ok(NextPage::See(path)) => Redirect::to(&path).into_response(),
+        Ok(NextPage::Once(title, body)) => {
+            html::document(title, Some(&frame), &body).into_response()
+        }
         Err(trouble) => trouble.page(Some(&frame)),
     }
 }
 
-async fn done<A: Action>(visit: &Visit, bytes: &[u8]) -> Result<Done, Trouble> {
-    let proof: Proof = serde_html_form::from_bytes(bytes).map_err(|_| forged())?;
+async fn next<A: Action>(
+    visit: &Visit,
+    form: Result<RawForm, RawFormRejection>,
+) -> Result<NextPage, Trouble> {
+    let RawForm(bytes) =
+        form.map_err(|error| Trouble::new(error.status(), format!("the form: {error}")))?;
+    let proof: Proof = serde_html_form::from_bytes(&bytes).map_err(|_| forged())?;
     check(visit, proof.token.as_deref())?;
-    let action: A = serde_html_form::from_bytes(bytes)
+    let action: A = serde_html_form::from_bytes(&bytes)
         .map_err(|error| Trouble::usage(format!("the form is not complete: {error}")))?;
     action.act(visit).await
 }

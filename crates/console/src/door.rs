@@ -1,25 +1,20 @@
-//! The door: one-time URLs, access keys, and the sessions that they open.
-//!
-//! A session is 16 random bytes in a cookie that scripts cannot read and other sites do not send. It ends by age, without use, by *sign out*, and with
-//! the process.
+//! The door: one-time URLs and access keys, which open sessions.
 
-use crate::forms::equal;
+use crate::forms::{compare, equal, forged};
 use crate::html::Frame;
+use crate::routes::Routes;
+use crate::session::{Session, Sessions, random};
 use crate::trouble::Trouble;
-use crate::{Console, forms, html, locked};
-use areo_client::journal::JournalObjects;
+use crate::{Console, html, locked};
 use areo_client::trust::AccessKey;
 use areo_client::{Access, Client, ConnectOptions};
 use axum::extract::{FromRequest, FromRequestParts, RawForm, RawQuery, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
-use axum::{Router, http};
 use maud::html;
 use serde::Deserialize;
-use std::collections::HashMap;
-use std::fmt::Write;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -31,62 +26,21 @@ pub(crate) const LOGIN: &str = "/login";
 pub const ONCE_LIFE: Duration = Duration::from_mins(10);
 /// The longest time for the form of a stranger to arrive.
 const FORM_PATIENCE: Duration = Duration::from_secs(10);
-/// Sessions at a time. Each has a client: the one that was not used for longest makes room.
-const SESSIONS: usize = 64;
 
 /// All sessions, and the one-time URL that was printed last.
 pub(crate) struct Door {
-    life: Duration,
     once: Mutex<Option<(String, Instant)>>,
-    sessions: Mutex<HashMap<String, Arc<Session>>>,
+    sessions: Sessions,
     /// A one-time URL has been used.
     pub(crate) opened: Notify,
 }
 
-/// One browser that is let in.
-pub(crate) struct Session {
-    /// Asks the servers, by the key of the session.
-    pub(crate) client: Client,
-    /// The id of its key; none of a session of the console's own client.
-    pub(crate) key: Option<String>,
-    /// The key itself, which admin ports ask for.
-    pub(crate) access_key: Option<AccessKey>,
-    /// The journal of the autopilot as it was last read: only what has changed is read again.
-    pub(crate) journal: tokio::sync::Mutex<Option<JournalObjects>>,
-    /// The token that each form of this session carries: a page of another site does not know it.
-    pub(crate) form_token: String,
-    begun: Instant,
-    used: Mutex<Instant>,
-}
-
-impl Session {
-    fn is_over(&self, life: Duration) -> bool {
-        let idle = locked(&self.used).elapsed();
-        has_ended(self.begun.elapsed(), idle, life)
-    }
-}
-
-/// True for a session of this age that was not used for so long.
-fn has_ended(age: Duration, idle: Duration, life: Duration) -> bool {
-    age >= life || idle >= life / 4
-}
-
-/// 16 random bytes as hexadecimal digits.
-fn random() -> String {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).expect("the operating system has random bytes");
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("a text takes all letters");
-        text
-    })
-}
-
 impl Door {
-    pub(crate) fn new(life: Duration) -> Door {
+    /// A door whose sessions end at this age.
+    pub(crate) fn new(longest: Duration) -> Door {
         Door {
-            life,
             once: Mutex::default(),
-            sessions: Mutex::default(),
+            sessions: Sessions::new(longest),
             opened: Notify::new(),
         }
     }
@@ -98,55 +52,18 @@ impl Door {
         token
     }
 
-    /// Takes a one-time token, which counts no more then.
-    fn take_once(&self, given: &str) -> bool {
+    /// Takes a one-time token, which counts no more then. A request that asks for the head of the page alone opens nothing: programs that show
+    /// a link send one before a person follows it.
+    fn take_once(&self, method: &Method, given: &str) -> bool {
         let mut once = locked(&self.once);
         let counts =
             |(token, made): &(String, Instant)| equal(token, given) && made.elapsed() < ONCE_LIFE;
-        let is_taken = once.as_ref().is_some_and(counts);
+        let is_taken = *method == Method::GET && once.as_ref().is_some_and(counts);
         if is_taken {
             *once = None;
             self.opened.notify_one();
         }
         is_taken
-    }
-
-    /// Opens a session; the value of its cookie.
-    fn open(&self, client: Client, key: Option<AccessKey>) -> String {
-        let (id, now) = (random(), Instant::now());
-        let session = Session {
-            client,
-            key: key.as_ref().map(|key| key.id.to_string()),
-            access_key: key,
-            journal: tokio::sync::Mutex::default(),
-            form_token: random(),
-            begun: now,
-            used: Mutex::new(now),
-        };
-        let mut sessions = locked(&self.sessions);
-        sessions.retain(|_, session| !session.is_over(self.life));
-        if sessions.len() >= SESSIONS {
-            let oldest = sessions.iter().min_by_key(|(_, it)| *locked(&it.used));
-            let oldest = oldest.map(|(id, _)| id.clone());
-            oldest.and_then(|id| sessions.remove(&id));
-        }
-        sessions.insert(id.clone(), Arc::new(session));
-        id
-    }
-
-    fn find(&self, id: &str) -> Option<Arc<Session>> {
-        let mut sessions = locked(&self.sessions);
-        let session = sessions.get(id)?;
-        if session.is_over(self.life) {
-            sessions.remove(id);
-            return None;
-        }
-        *locked(&session.used) = Instant::now();
-        Some(Arc::clone(session))
-    }
-
-    fn close(&self, id: &str) {
-        locked(&self.sessions).remove(id);
     }
 }
 
@@ -171,11 +88,6 @@ impl Visit {
             key: self.session.key.as_deref(),
         }
     }
-
-    /// True while the session goes on.
-    pub(crate) fn goes_on(&self) -> bool {
-        !self.session.is_over(self.console.0.door.life)
-    }
 }
 
 impl FromRequestParts<Console> for Visit {
@@ -183,7 +95,7 @@ impl FromRequestParts<Console> for Visit {
 
     async fn from_request_parts(parts: &mut Parts, console: &Console) -> Result<Visit, Response> {
         let id = cookie(&parts.headers, &console.cookie_name());
-        if let Some(session) = id.and_then(|id| console.0.door.find(&id)) {
+        if let Some(session) = id.and_then(|id| console.0.door.sessions.find(&id)) {
             let console = console.clone();
             return Ok(Visit { console, session });
         }
@@ -193,7 +105,7 @@ impl FromRequestParts<Console> for Visit {
         if path.strip_suffix(".json").is_some() {
             return Err(trouble.json());
         }
-        if parts.method != http::Method::GET || path.ends_with("/live") {
+        if parts.method != Method::GET || path.ends_with("/live") {
             return Err(trouble.into_response());
         }
         let next = html::query(&[(
@@ -240,7 +152,7 @@ impl Console {
 
     /// Lets a browser in, and sends it on.
     fn let_in(&self, client: Client, key: Option<AccessKey>, next: Option<&str>) -> Response {
-        let id = self.0.door.open(client, key);
+        let id = self.0.door.sessions.open(client, key);
         let cookie = self.set_cookie(&id, self.0.options.session_life);
         let next = next.filter(|next| is_here(next)).unwrap_or("/");
         let page = html! {
@@ -256,42 +168,47 @@ impl Console {
     }
 }
 
+/// The query of the door: a one-time token, and the page to show then.
 #[derive(Default, Deserialize)]
-struct Knock {
+struct LoginQuery {
     once: Option<String>,
     next: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Key {
+struct LoginForm {
     key: String,
     next: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Leaving {
+struct LogoutForm {
     token: String,
 }
 
-pub(crate) fn router() -> Router<Console> {
-    Router::new()
-        .route(LOGIN, get(knock).post(sign_in))
-        .merge(forms::route_to("/logout", post(sign_out)))
+pub(crate) fn routes() -> Routes {
+    Routes::default()
+        .page(LOGIN, get(open).post(sign_in))
+        .form("/logout", post(sign_out))
 }
 
-async fn knock(State(console): State<Console>, RawQuery(query): RawQuery) -> Response {
-    let knock = serde_html_form::from_str::<Knock>(query.as_deref().unwrap_or_default());
-    let Knock { once, next } = knock.unwrap_or_default();
+async fn open(
+    State(console): State<Console>,
+    method: Method,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let query = serde_html_form::from_str::<LoginQuery>(query.as_deref().unwrap_or_default());
+    let LoginQuery { once, next } = query.unwrap_or_default();
     let next = next.as_deref();
     match once {
-        Some(once) if console.0.door.take_once(&once) => {
+        Some(once) if console.0.door.take_once(&method, &once) => {
             console.let_in(console.0.client.clone(), None, next)
         }
-        Some(_) => {
+        Some(_) if method == Method::GET => {
             let sentence = "this URL was used already, or is older than 10 minutes: the console prints another one where it runs";
             form(StatusCode::UNAUTHORIZED, Some(sentence), next)
         }
-        None => form(StatusCode::OK, None, next),
+        _ => form(StatusCode::OK, None, next),
     }
 }
 
@@ -315,7 +232,7 @@ async fn sign_in(State(console): State<Console>, request: Request) -> Response {
     // A stranger has no session, and must not hold a connection for longer.
     let reading = timeout(FORM_PATIENCE, RawForm::from_request(request, &console));
     let given = match reading.await {
-        Ok(Ok(RawForm(bytes))) => serde_html_form::from_bytes::<Key>(&bytes).ok(),
+        Ok(Ok(RawForm(bytes))) => serde_html_form::from_bytes::<LoginForm>(&bytes).ok(),
         _ => None,
     };
     let Some(given) = given else {
@@ -345,12 +262,13 @@ async fn sign_out(
     headers: HeaderMap,
     RawForm(bytes): RawForm,
 ) -> Response {
-    let leaving = serde_html_form::from_bytes::<Leaving>(&bytes);
-    if !leaving.is_ok_and(|it| equal(&it.token, &visit.session.form_token)) {
-        return forms::forged().into_response();
+    let form = serde_html_form::from_bytes::<LogoutForm>(&bytes);
+    let token = form.ok().map(|it| it.token);
+    if compare(&visit.session.form_token, token.as_deref()).is_err() {
+        return forged().page(Some(&visit.frame("/logout")));
     }
     if let Some(id) = cookie(&headers, &console.cookie_name()) {
-        console.0.door.close(&id);
+        console.0.door.sessions.close(&id);
     }
     let cookie = console.set_cookie("", Duration::ZERO);
     ([(header::SET_COOKIE, cookie)], Redirect::to(LOGIN)).into_response()
@@ -379,20 +297,21 @@ mod tests {
     }
 
     #[test]
-    fn a_session_ends_by_age_and_without_use() {
-        let life = Duration::from_hours(8);
-        assert!(!has_ended(life / 2, life / 8, life));
-        assert!(has_ended(life, Duration::ZERO, life), "it is used");
-        assert!(has_ended(life / 4, life / 4, life), "it is not used");
-    }
-
-    #[test]
     fn a_one_time_token_counts_once_and_only_the_last_one() {
         let door = Door::new(Duration::from_hours(1));
         let first = door.once();
         let second = door.once();
-        assert!(!door.take_once(&first), "another one was made");
-        assert!(!door.take_once("") && door.take_once(&second));
-        assert!(!door.take_once(&second));
+        let get = |token: &str| door.take_once(&Method::GET, token);
+        assert!(!get(&first), "another one was made");
+        assert!(!get("") && get(&second));
+        assert!(!get(&second));
+    }
+
+    #[test]
+    fn a_request_for_the_head_of_a_page_uses_no_token_up() {
+        let door = Door::new(Duration::from_hours(1));
+        let token = door.once();
+        assert!(!door.take_once(&Method::HEAD, &token));
+        assert!(door.take_once(&Method::GET, &token));
     }
 }

@@ -1,12 +1,7 @@
-//! The forms that pages send: their paths, and the proof that a page of the session made them.
+//! The proof that a page of the session made a form.
 
-use crate::Console;
 use crate::trouble::Trouble;
-use axum::Router;
 use axum::http::StatusCode;
-use axum::routing::MethodRouter;
-use std::collections::BTreeSet;
-use std::sync::Mutex;
 use subtle::ConstantTimeEq;
 
 /// True if the texts are equal, in a time that does not tell where they differ.
@@ -29,24 +24,6 @@ pub(crate) fn compare(of_session: &str, given: Option<&str>) -> Result<(), Troub
     if is_ours { Ok(()) } else { Err(forged()) }
 }
 
-/// The paths of all changes that have a route.
-static PATHS: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
-
-/// The paths that have a route so far.
-pub(crate) fn paths() -> Vec<&'static str> {
-    let paths = PATHS.lock().expect("no holder of the lock panics");
-    paths.iter().copied().collect()
-}
-
-/// The route of a change whose form has another format. Every change has its route from here, so that the tests of misuse know it.
-pub(crate) fn route_to(path: &'static str, by: MethodRouter<Console>) -> Router<Console> {
-    PATHS
-        .lock()
-        .expect("no holder of the lock panics")
-        .insert(path);
-    Router::new().route(path, by)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,14 +33,6 @@ mod tests {
         assert_eq!(compare("a1", Some("a1")), Ok(()));
         for given in [None, Some(""), Some("a"), Some("a2"), Some("a1a1")] {
             assert_eq!(compare("a1", given), Err(forged()), "{given:?}");
-        }
-    }
-
-    #[test]
-    fn every_change_has_a_path_of_its_own() {
-        let paths = crate::action_paths();
-        for path in ["/logout", "/objects/upload", "/keys/revoke"] {
-            assert!(paths.contains(&path), "{path}: {paths:?}");
         }
     }
 }

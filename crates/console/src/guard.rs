@@ -1,6 +1,7 @@
 //! The guard in front of all pages: which hosts a request may name, where a change may come from, and the headers of every answer.
 
 use crate::Console;
+use crate::body::{SILENCE, in_time};
 use crate::trouble::Trouble;
 use axum::Router;
 use axum::extract::{Request, State};
@@ -37,7 +38,7 @@ async fn judge(State(console): State<Console>, request: Request, next: Next) -> 
     let refused = refusal(names, request.method(), request.headers());
     let mut response = match refused {
         Some(trouble) => trouble.into_response(),
-        None => next.run(request).await,
+        None => next.run(request.map(|body| in_time(body, SILENCE))).await,
     };
     let headers = response.headers_mut();
     for (name, value) in HEADERS {

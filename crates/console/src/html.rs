@@ -1,6 +1,7 @@
 //! The frame of every page, and the parts that pages are made of.
 
 use crate::job::{JobState, JobView};
+use areo_client::units::show_count;
 use axum::response::Html;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -119,8 +120,26 @@ pub(crate) fn bar(label: &str, done: u64, total: u64) -> Markup {
     html! { progress value=(done) max=(total.max(1)) aria-label=(label) {} " " (done) " of " (total) }
 }
 
+/// The changes of the key of a session: all that go on, and the latest that ended.
+pub(crate) fn jobs(jobs: &[JobView]) -> Markup {
+    const ENDED: usize = 4;
+    let is_running = |it: &JobView| it.progress.state == JobState::Running;
+    let listed = jobs.iter().enumerate();
+    let listed = listed.filter(|(place, it)| *place < ENDED || is_running(it));
+    let listed: Vec<&JobView> = listed.map(|(_, it)| it).collect();
+    html! {
+        @if !listed.is_empty() {
+            h2 { "Changes by this key" }
+            @for it in listed { (job(it)) }
+        }
+    }
+}
+
+/// Parts of one change that are listed.
+const PARTS: usize = 50;
+
 /// The state of a change that takes longer than a request.
-pub(crate) fn job(job: &JobView) -> Markup {
+fn job(job: &JobView) -> Markup {
     let (colour, word) = match job.progress.state {
         JobState::Running => ("warning", "running"),
         JobState::Done => ("good", "done"),
@@ -133,12 +152,19 @@ pub(crate) fn job(job: &JobView) -> Markup {
             p { (progress.sentence) }
             @if progress.state == JobState::Running && progress.total > 0 { p { (bar(&progress.sentence, progress.done, progress.total)) } }
             @if !progress.parts.is_empty() {
-                ul.parts { @for (name, done, total) in &progress.parts { li { (name) ": " (bar(name, *done, *total)) } } }
+                ul.parts { @for it in progress.parts.iter().take(PARTS) { li { span { (it.name) } (bar(&it.name, it.done, it.total)) } } }
+                (left_out(progress.parts.len(), PARTS, "part"))
             }
             @if !progress.found.is_empty() { ul.lines { @for sentence in &progress.found { li { (sentence) } } } }
             p.twin { code { "areo " (job.command) } }
         }
     }
+}
+
+/// The sentence that counts the entries of a list that has no place for all.
+pub(crate) fn left_out(all: usize, listed: usize, noun: &str) -> Markup {
+    let more = all.saturating_sub(listed) as u64;
+    html! { @if more > 0 { p { "and " (show_count(more, &format!("other {noun}"))) } } }
 }
 
 /// A picture in SVG of this size, with the sentence that says what it shows.

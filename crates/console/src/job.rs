@@ -24,10 +24,18 @@ pub(crate) struct Progress {
     pub(crate) sentence: String,
     pub(crate) done: u64,
     pub(crate) total: u64,
-    /// Parts of the step, as objects of each server: name, done, total.
-    pub(crate) parts: Vec<(String, u64, u64)>,
+    /// Parts of the step, as the objects of each server.
+    pub(crate) parts: Vec<Part>,
     /// Findings of the change, a sentence each.
     pub(crate) found: Vec<String>,
+}
+
+/// A part of a step, such as a server that gets objects.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Part {
+    pub(crate) name: String,
+    pub(crate) done: u64,
+    pub(crate) total: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -80,7 +88,7 @@ impl Job {
     }
 
     /// Sets the parts of the step under way.
-    pub(crate) fn parts(&self, parts: Vec<(String, u64, u64)>) {
+    pub(crate) fn parts(&self, parts: Vec<Part>) {
         locked(&self.progress).parts = parts;
     }
 

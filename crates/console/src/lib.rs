@@ -1,6 +1,6 @@
 //! The console of a cluster: pages in a browser that show it and change it.
 //!
-//! A console is a client like any other. A person opens it by a URL that counts once, or by an access key; each browser then has a session (`door`)
+//! A console is a client like any other. A person opens it by a URL that counts once, or by an access key; each browser then has a session (`session`)
 //! with a client of its own, and the servers judge every request by the grants of that session's key. The console itself refuses nothing that the
 //! grants allow, and has no way to the servers that the command line has not: each page names the command that does what it does, and has a twin as
 //! JSON at the same path with `.json`.
@@ -9,6 +9,8 @@
 //! drawn by the server and work without JavaScript. With it, the live part of a page is replaced whenever it has changed.
 
 mod action;
+mod body;
+mod command;
 mod door;
 mod forms;
 mod guard;
@@ -17,13 +19,16 @@ mod job;
 mod jobs;
 mod page;
 mod pages;
+mod routes;
 mod serve;
+mod session;
 mod trouble;
 
 use areo_client::{Client, ConnectOptions};
 use areo_telemetry::SpanRecord;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
+use routes::Routes;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -53,10 +58,10 @@ const FORM_BYTES: usize = 64 << 10;
 
 /// The console of one cluster. Clones share it.
 #[derive(Clone)]
-pub struct Console(Arc<Known>);
+pub struct Console(Arc<Shared>);
 
 /// The parts that all requests share.
-struct Known {
+struct Shared {
     client: Client,
     options: ConsoleOptions,
     door: door::Door,
@@ -66,7 +71,7 @@ struct Known {
 impl Console {
     /// A console whose one-time URLs open sessions of this client.
     pub fn new(client: Client, options: ConsoleOptions) -> Console {
-        Console(Arc::new(Known {
+        Console(Arc::new(Shared {
             door: door::Door::new(options.session_life),
             jobs: jobs::Jobs::default(),
             client,
@@ -86,7 +91,8 @@ impl Console {
 
     /// All pages and changes.
     pub fn router(&self) -> Router {
-        let router = routes().layer(DefaultBodyLimit::max(FORM_BYTES));
+        let router = routes().router().fallback(pages::missing);
+        let router = router.layer(DefaultBodyLimit::max(FORM_BYTES));
         guard::protect(router, self).with_state(self.clone())
     }
 }
@@ -95,12 +101,26 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().expect("no holder of the lock panics")
 }
 
-fn routes() -> Router<Console> {
-    pages::router().merge(door::router())
+fn routes() -> Routes {
+    pages::routes().merge(door::routes())
 }
 
 /// The paths of all changes, to which forms are sent.
 pub fn action_paths() -> Vec<&'static str> {
-    drop(routes());
-    forms::paths()
+    routes().forms()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_change_has_a_path_of_its_own() {
+        let paths = super::action_paths();
+        for path in ["/logout", "/objects/upload", "/keys/revoke"] {
+            assert!(paths.contains(&path), "{path}: {paths:?}");
+        }
+        let different: BTreeSet<&str> = paths.iter().copied().collect();
+        assert_eq!(different.len(), paths.len());
+    }
 }

@@ -1,21 +1,23 @@
 //! A page: a view of the cluster, drawn for people, and the same view as JSON.
 
-use crate::Console;
+use crate::command::Command;
 use crate::door::Visit;
 use crate::html;
+use crate::routes::Routes;
 use crate::trouble::{Trouble, json};
-use axum::Router;
 use axum::extract::RawQuery;
 use axum::http::StatusCode;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use futures_util::StreamExt;
 use futures_util::stream::unfold;
 use maud::{Markup, html};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::convert::Infallible;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The time between two looks for a live page.
@@ -33,8 +35,8 @@ pub(crate) trait Page: DeserializeOwned + Send + Sync + 'static {
     /// Asks the servers for the view.
     fn look(&self, visit: &Visit) -> impl Future<Output = Result<Self::View, Trouble>> + Send;
 
-    /// The commands that show or do what the page does, without the program's name before them.
-    fn commands(&self, view: &Self::View) -> Vec<String>;
+    /// The commands that show what the page shows, and do what its forms do.
+    fn commands(&self, view: &Self::View) -> Vec<Command>;
 
     /// The part that shows the view: it is replaced when the view changes, so that it has no forms that people fill in.
     fn draw(&self, view: &Self::View) -> Markup;
@@ -46,11 +48,11 @@ pub(crate) trait Page: DeserializeOwned + Send + Sync + 'static {
 }
 
 /// The routes of a page.
-pub(crate) fn route<P: Page>() -> Router<Console> {
-    Router::new()
-        .route(P::PATH, get(shown::<P>))
-        .route(&format!("{}.json", P::PATH), get(as_json::<P>))
-        .route(&format!("{}/live", P::PATH), get(live::<P>))
+pub(crate) fn routes<P: Page>() -> Routes {
+    Routes::default()
+        .page(P::PATH, get(shown::<P>))
+        .page(&format!("{}.json", P::PATH), get(as_json::<P>))
+        .page(&format!("{}/live", P::PATH), get(live::<P>))
 }
 
 fn parse<P: Page>(query: Option<&str>) -> Result<P, Trouble> {
@@ -93,14 +95,16 @@ async fn as_json<P: Page>(visit: Visit, RawQuery(query): RawQuery) -> Response {
 /// Events with the live part, each time it has changed, for as long as the session goes on.
 async fn live<P: Page>(visit: Visit, RawQuery(query): RawQuery) -> Result<Response, Trouble> {
     let page: P = parse(query.as_deref())?;
+    let place = visit.session.stream().ok_or_else(|| {
+        let sentence = "this session has too many live pages: close one";
+        Trouble::new(StatusCode::TOO_MANY_REQUESTS, sentence)
+    })?;
+    let session = Arc::clone(&visit.session);
     let looks = unfold(
         (page, visit, None::<String>),
         |(page, visit, before)| async move {
             loop {
                 tokio::time::sleep(LIVE).await;
-                if !visit.goes_on() {
-                    return None;
-                }
                 let drawn = match page.look(&visit).await {
                     Ok(view) => page.draw(&view),
                     Err(trouble) => html! { p.trouble role="alert" { (trouble.sentence) } },
@@ -113,6 +117,10 @@ async fn live<P: Page>(visit: Visit, RawQuery(query): RawQuery) -> Result<Respon
             }
         },
     );
+    let looks = looks.take_until(async move {
+        session.ended().await;
+        drop(place);
+    });
     Ok(Sse::new(looks)
         .keep_alive(KeepAlive::default())
         .into_response())

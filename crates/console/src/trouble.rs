@@ -73,6 +73,7 @@ impl Trouble {
             h1 { (title) }
             p.trouble role="alert" { (self.sentence) }
             p { (what_next) }
+            @if frame.is_none() { p { a href="/login" { "Sign in" } } }
         };
         (self.status, html::document(title, frame, &body)).into_response()
     }

@@ -152,8 +152,31 @@ fn a_key_without_the_grant_sees_no_traces_and_changes_nothing() {
     assert_eq!(refused.status, 403, "{}", refused.text());
     assert!(refused.text().contains("'trace'"), "{}", refused.text());
     browser.page("/health");
+    // The state of servers is shown for the grant `status` alone.
+    let blind = cluster.key("blind", &["read,list:*"]);
+    let refused = console.browser_of(&key_in(&blind)).get("/health.json");
+    assert_eq!(refused.status, 403, "{}", refused.text());
+    assert!(refused.text().contains("'status'"), "{}", refused.text());
     let refused = browser.post("/health/pause", &[("pause", "on")]);
     assert!([403, 404].contains(&refused.status), "{}", refused.text());
     let watcher = cluster.key("watcher", &["status", "trace"]);
     console.browser_of(&key_in(&watcher)).page("/traces");
+}
+
+/// A cluster that does not answer is not one without domains.
+#[test]
+fn an_outage_is_said_on_every_page_with_domains() {
+    let mut cluster = Cluster::start(&["--servers", "3", "--dap", "abd"]);
+    let mut console = Console::start(cluster.file(), &["--timeout", "2s"]);
+    let mut browser = console.browser();
+    assert!(browser.page("/placement").contains("value=\"default\""));
+    for server in ["s1", "s2", "s3"] {
+        cluster.kill(server);
+    }
+    for path in ["/placement", "/objects", "/placement.json"] {
+        let answer = browser.get(path);
+        assert_eq!(answer.status, 503, "{path}: {}", answer.text());
+    }
+    let page = browser.page("/health");
+    assert!(page.contains("operations fail"), "{page}");
 }

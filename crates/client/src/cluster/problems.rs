@@ -5,13 +5,16 @@ use super::{
     show_domain, show_lack_of_room,
 };
 use crate::units::show_count;
+use serde::Serialize;
 
 /// A sentence about a problem of the cluster.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
-    /// True if operations fail now.
+    /// True if operations fail now; serialised as `outage`.
+    #[serde(rename = "outage")]
     pub is_outage: bool,
-    /// The sentence, for people.
+    /// The sentence, for people; serialised as `problem`.
+    #[serde(rename = "problem")]
     pub text: String,
 }
 

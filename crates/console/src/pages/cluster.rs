@@ -4,49 +4,64 @@ mod forget;
 mod metrics;
 mod replace;
 
+use super::domains::{DomainPage, Start};
+use super::problems;
+use crate::action;
+use crate::command::Command;
 use crate::door::Visit;
-use crate::html::{badge, query, table};
+use crate::html::{badge, jobs, query, table};
 use crate::job::JobView;
 use crate::page::{self, Page};
+use crate::routes::Routes;
 use crate::trouble::Trouble;
-use crate::{Console, action, html};
 use areo_client::journal::now_ms;
-use areo_client::units::{show_count, show_size};
-use areo_client::{ClusterStatus, ClusterSummary, DomainHealth, DomainInfo, ServerHealth};
-use axum::Router;
+use areo_client::units::{show_count, show_size, show_time};
+use areo_client::{ClusterStatus, ClusterSummary, DomainHealth, DomainInfo, Problem, ServerHealth};
 use axum::http::StatusCode;
 use maud::{Markup, html};
 use metrics::Numbers;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-pub(super) fn router() -> Router<Console> {
-    Router::new()
-        .merge(page::route::<Cluster>())
-        .merge(page::route::<replace::Replacement>())
-        .merge(action::route::<replace::Replace>())
-        .merge(page::route::<forget::Forgetting>())
-        .merge(action::route::<forget::Forget>())
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .merge(page::routes::<Cluster>())
+        .merge(page::routes::<replace::Replacement>())
+        .merge(action::routes::<replace::Replace>())
+        .merge(page::routes::<forget::ForgetPage>())
+        .merge(action::routes::<forget::Forget>())
 }
 
 #[derive(Deserialize)]
-struct Cluster {}
+#[serde(transparent)]
+struct Cluster(Start);
 
-/// Everything that `areo status --json` prints, with the problems, the numbers of admin ports, and the changes of the session.
+/// Everything that `areo status --json` prints, a page of the domains, with the problems, the numbers of admin ports, and the changes by this key.
 #[derive(Serialize)]
 struct View {
     cluster: ClusterSummary,
-    problems: Vec<ProblemView>,
+    problems: Vec<Problem>,
     servers: Vec<ServerView>,
-    domains: Vec<DomainView>,
+    #[serde(flatten)]
+    page: DomainPage<DomainView>,
     jobs: Vec<JobView>,
 }
 
-/// A sentence about a part that does not work, or is about to fail.
-#[derive(Serialize)]
-struct ProblemView {
-    outage: bool,
-    sentence: String,
+impl View {
+    fn of(start: &Start, status: ClusterStatus, numbers: Vec<Numbers>, jobs: Vec<JobView>) -> View {
+        let domain = |it| DomainView::of(&status, it);
+        let page = start.page(Cluster::PATH, status.all_domains(), domain);
+        let (cluster, problems) = (status.summary(), status.problems());
+        let servers = status.servers.into_iter().zip(numbers);
+        let server = |(health, numbers)| ServerView { health, numbers };
+        View {
+            cluster,
+            problems,
+            servers: servers.map(server).collect(),
+            page,
+            jobs,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -104,57 +119,27 @@ impl Page for Cluster {
     async fn look(&self, visit: &Visit) -> Result<View, Trouble> {
         let status = status(visit).await?;
         let numbers = metrics::look(&status.servers).await;
-        let domains = status.all_domains().into_iter();
-        let problem = |it: areo_client::Problem| ProblemView {
-            outage: it.is_outage,
-            sentence: it.text,
-        };
-        let server = |(health, numbers)| ServerView { health, numbers };
-        Ok(View {
-            cluster: status.summary(),
-            problems: status.problems().into_iter().map(problem).collect(),
-            domains: domains.map(|it| DomainView::of(&status, it)).collect(),
-            servers: status
-                .servers
-                .into_iter()
-                .zip(numbers)
-                .map(server)
-                .collect(),
-            jobs: visit.jobs(),
-        })
+        Ok(View::of(&self.0, status, numbers, visit.jobs()))
     }
 
-    fn commands(&self, _view: &View) -> Vec<String> {
-        vec!["status".into()]
+    fn commands(&self, _view: &View) -> Vec<Command> {
+        vec![Command::new("status")]
     }
 
     fn draw(&self, view: &View) -> Markup {
         html! {
-            (problems(view))
+            (trouble(view))
             p { (view.cluster.serving) " of " (show_count(view.cluster.servers as u64, "server")) " serve." }
             (jobs(&view.jobs))
             (servers(&view.servers))
-            (domains(&view.domains))
+            (domains(&view.page.domains))
+            (self.0.links(Cluster::PATH, &view.page))
         }
     }
 }
 
-/// The changes of the session: all that go on, and some that ended.
-pub(super) fn jobs(jobs: &[JobView]) -> Markup {
-    const ENDED: usize = 4;
-    let is_running = |it: &JobView| it.progress.state == crate::job::JobState::Running;
-    let shown = jobs.iter().enumerate();
-    let shown = shown.filter(|(place, it)| *place < ENDED || is_running(it));
-    let shown: Vec<&JobView> = shown.map(|(_, it)| it).collect();
-    html! {
-        @if !shown.is_empty() {
-            h2 { "Changes of this session" }
-            @for it in shown { (html::job(it)) }
-        }
-    }
-}
-
-fn problems(view: &View) -> Markup {
+/// The problems, and servers that do not answer.
+fn trouble(view: &View) -> Markup {
     let silent = view
         .servers
         .iter()
@@ -164,13 +149,7 @@ fn problems(view: &View) -> Markup {
         @if !view.problems.is_empty() || !silent.is_empty() {
             h2 { "Problems" }
         }
-        @for problem in &view.problems {
-            @if problem.outage {
-                p.trouble role="alert" { b { "Outage: " } (problem.sentence) }
-            } @else {
-                p.notice { b { "At risk: " } (problem.sentence) }
-            }
-        }
+        (problems::draw(&view.problems))
         @for it in silent {
             p.notice {
                 b { (it.health.server.name) " does not answer" }
@@ -193,6 +172,7 @@ fn servers(servers: &[ServerView]) -> Markup {
         "stored",
         "sync p99",
         "refusals",
+        "certificate until",
         "version",
         "do",
     ];
@@ -232,6 +212,10 @@ fn server(view: &ServerView) -> Vec<Markup> {
             } else {
                 all.join(", ")
             }
+        })),
+        known(numbers.certificate.map(|it| match it {
+            0 => "none".into(),
+            seconds => show_time(seconds.saturating_mul(1000)),
         })),
         html! { (it.server.version) },
         html! {
@@ -288,3 +272,6 @@ fn domains(domains: &[DomainView]) -> Markup {
     ];
     table("Domains", &columns, &rows)
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,39 +4,45 @@ mod actions;
 mod autopilot;
 mod redundancy;
 
+use super::cluster::status;
+use super::domains::{DomainPage, Start};
+use super::problems;
+use crate::action;
+use crate::command::Command;
 use crate::door::Visit;
-use crate::html::{badge, job};
+use crate::html::jobs;
 use crate::job::JobView;
 use crate::page::{self, Page};
+use crate::routes::Routes;
 use crate::trouble::Trouble;
-use crate::{Console, action};
 use areo_client::{ClusterStatus, Problem};
-use axum::Router;
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 
 use actions::{Approve, Decline, Look, Pause, Repair, Retry};
 
-pub(super) fn router() -> Router<Console> {
-    page::route::<Health>()
-        .merge(action::route::<Approve>())
-        .merge(action::route::<Decline>())
-        .merge(action::route::<Retry>())
-        .merge(action::route::<Pause>())
-        .merge(action::route::<Look>())
-        .merge(action::route::<Repair>())
+pub(super) fn routes() -> Routes {
+    page::routes::<Health>()
+        .merge(action::routes::<Approve>())
+        .merge(action::routes::<Decline>())
+        .merge(action::routes::<Retry>())
+        .merge(action::routes::<Pause>())
+        .merge(action::routes::<Look>())
+        .merge(action::routes::<Repair>())
 }
 
-#[derive(Deserialize)]
-struct Health {}
+#[derive(Default, Deserialize)]
+#[serde(transparent)]
+struct Health(Start);
 
-/// The health of the cluster, and what is done about it.
+/// The health of the cluster, with a page of its domains, and the changes that mend it.
 #[derive(Serialize)]
 struct View {
-    problems: Vec<ProblemView>,
+    problems: Vec<Problem>,
     /// The state of an upgrade; none: all servers are of one version, and it is final.
     upgrade: Option<String>,
-    domains: Vec<redundancy::DomainView>,
+    #[serde(flatten)]
+    page: DomainPage<redundancy::DomainView>,
     autopilot: autopilot::View,
     jobs: Vec<JobView>,
     /// For the buttons beside the intents.
@@ -44,18 +50,16 @@ struct View {
     form_token: String,
 }
 
-#[derive(Serialize)]
-struct ProblemView {
-    /// True if operations fail now.
-    outage: bool,
-    problem: String,
-}
-
-impl From<Problem> for ProblemView {
-    fn from(problem: Problem) -> ProblemView {
-        ProblemView {
-            outage: problem.is_outage,
-            problem: problem.text,
+impl View {
+    fn of(start: &Start, status: &ClusterStatus, autopilot: autopilot::View) -> View {
+        let domain = |it| redundancy::DomainView::of(status, &it);
+        View {
+            problems: status.problems(),
+            upgrade: status.show_upgrade(),
+            page: start.page(Health::PATH, status.all_domains(), domain),
+            autopilot,
+            jobs: Vec::new(),
+            form_token: String::new(),
         }
     }
 }
@@ -66,65 +70,47 @@ impl Page for Health {
     type View = View;
 
     async fn look(&self, visit: &Visit) -> Result<View, Trouble> {
-        let status = visit.client().status().await;
-        if let Err(error) = &status.domains {
-            return Err(error.clone().into());
-        }
+        let status = status(visit).await?;
         Ok(View {
-            problems: status
-                .problems()
-                .into_iter()
-                .map(ProblemView::from)
-                .collect(),
-            upgrade: status.show_upgrade(),
-            domains: domains(&status),
-            autopilot: autopilot::look(visit).await,
             jobs: visit.jobs(),
             form_token: visit.session.form_token.clone(),
+            ..View::of(&self.0, &status, autopilot::look(visit).await)
         })
     }
 
-    fn commands(&self, _view: &View) -> Vec<String> {
-        [
+    fn commands(&self, _view: &View) -> Vec<Command> {
+        let verbs = [
             "status",
             "repair status",
+            "repair ls --domain DOMAIN",
+            "repair retry --domain DOMAIN [KEY]",
             "autopilot status",
             "autopilot journal",
-        ]
-        .map(String::from)
-        .into()
+        ];
+        verbs.map(Command::new).into()
     }
 
     fn draw(&self, view: &View) -> Markup {
         html! {
             h2 { "Problems" }
             @if view.problems.is_empty() { p.done { "No problem: every domain has a quorum, and survives a crash." } }
-            @for it in &view.problems {
-                p class=(if it.outage { "trouble" } else { "notice" }) {
-                    (if it.outage { badge("bad", "operations fail") } else { badge("warning", "at risk") }) " " (it.problem)
-                }
-            }
+            (problems::draw(&view.problems))
             @if !view.problems.is_empty() {
-                p { "A server that is only stopped repairs itself once it runs. One that is lost is replaced on the page " a href="/reconfigure" { "Reconfigure" } ", or by the autopilot below." }
+                p { "A server that is only stopped repairs itself once it runs. One that is lost is replaced on the page " a href="/cluster" { "Cluster" } ", or by the autopilot below." }
             }
             @if let Some(upgrade) = &view.upgrade { h2 { "Upgrade" } p.notice { (upgrade) } }
+            (jobs(&view.jobs))
             h2 #redundancy { "Redundancy" }
-            (redundancy::draw(&view.domains))
-            @for it in &view.jobs { (job(it)) }
+            (redundancy::draw(&view.page.domains))
+            (self.0.links(Health::PATH, &view.page))
             h2 #autopilot { "Autopilot" }
             (autopilot::draw(&view.autopilot, &view.form_token))
         }
     }
 
     fn forms(&self, visit: &Visit, view: &View) -> Markup {
-        redundancy::forms(&visit.session.form_token, &view.domains)
+        redundancy::forms(&visit.session.form_token, &view.page.domains)
     }
-}
-
-fn domains(status: &ClusterStatus) -> Vec<redundancy::DomainView> {
-    let all = status.all_domains().into_iter();
-    all.map(|it| redundancy::DomainView::of(status, &it))
-        .collect()
 }
 
 #[cfg(test)]

@@ -5,15 +5,15 @@ mod create;
 mod key;
 mod secret;
 
-use crate::action::Action;
+use crate::action::{self, Action, NextPage};
+use crate::command::Command;
 use crate::door::Visit;
 use crate::html::{badge, query, table, token};
 use crate::page::{self, Page};
+use crate::routes::Routes;
 use crate::trouble::Trouble;
-use crate::{Console, action};
 use areo_client::trust::{AuditInfo, Grant, Grants, KeyInfo};
 use areo_client::units::show_time;
-use axum::Router;
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, SystemTime};
@@ -23,20 +23,20 @@ const AUDIT: Duration = Duration::from_hours(30 * 24);
 /// The number of them that is shown at most.
 const CHANGES: usize = 50;
 
-pub(super) fn router() -> Router<Console> {
-    Router::new()
-        .merge(page::route::<Keys>())
-        .merge(page::route::<key::KeyPage>())
-        .merge(action::route::<create::Create>())
-        .merge(action::route::<change::ChangeGrants>())
-        .merge(action::route::<change::Rotate>())
-        .merge(action::route::<change::Retire>())
-        .merge(action::route::<change::Revoke>())
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .merge(page::routes::<Keys>())
+        .merge(page::routes::<key::KeyPage>())
+        .merge(action::routes::<create::Create>())
+        .merge(action::routes::<change::ChangeGrants>())
+        .merge(action::routes::<change::Rotate>())
+        .merge(action::routes::<change::Retire>())
+        .merge(action::routes::<change::Revoke>())
 }
 
 /// The page that shows a key after a change.
-fn after(id: &str) -> crate::action::Done {
-    crate::action::Done::See(key_path(id))
+fn after(id: &str) -> NextPage {
+    NextPage::See(key_path(id))
 }
 
 /// The address of the page of a key.
@@ -78,8 +78,13 @@ impl Page for Keys {
         })
     }
 
-    fn commands(&self, _view: &View) -> Vec<String> {
-        vec!["key ls".into(), "audit ls --since 30d".into()]
+    fn commands(&self, _view: &View) -> Vec<Command> {
+        let verbs = [
+            "key ls",
+            "audit ls --since 30d",
+            "key create NAME --grant GRANT",
+        ];
+        verbs.map(Command::new).into()
     }
 
     fn draw(&self, view: &View) -> Markup {

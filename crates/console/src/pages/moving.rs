@@ -14,7 +14,7 @@ pub(super) async fn find(client: &Client, name: &str) -> Result<Domain, Error> {
 }
 
 /// A change of one domain that is under way.
-pub(super) struct Moving {
+pub(super) struct MoveProgress {
     job: Arc<Job>,
     domain: String,
     /// Objects that the plan counted.
@@ -22,9 +22,9 @@ pub(super) struct Moving {
     moved: Mutex<Transferred>,
 }
 
-impl Moving {
-    pub(super) fn new(job: &Arc<Job>, domain: &str, planned: u64) -> Arc<Moving> {
-        Arc::new(Moving {
+impl MoveProgress {
+    pub(super) fn new(job: &Arc<Job>, domain: &str, planned: u64) -> Arc<MoveProgress> {
+        Arc::new(MoveProgress {
             job: Arc::clone(job),
             domain: domain.to_owned(),
             planned,
@@ -33,9 +33,9 @@ impl Moving {
     }
 
     /// A function that shows each step.
-    pub(super) fn follow(self: &Arc<Moving>) -> impl Fn(Progress) + Send + 'static {
-        let moving = Arc::clone(self);
-        move |progress| moving.step(progress)
+    pub(super) fn follow(self: &Arc<MoveProgress>) -> impl Fn(Progress) + Send + 'static {
+        let moved = Arc::clone(self);
+        move |progress| moved.step(progress)
     }
 
     /// The moved objects and bytes so far.
@@ -88,31 +88,4 @@ pub(super) fn called(c: &ConfigurationInfo) -> String {
 pub(super) fn members(c: &ConfigurationInfo) -> String {
     let names: Vec<&str> = c.members.iter().map(|it| it.name.as_str()).collect();
     names.join(", ")
-}
-
-/// A word of a command as a shell takes it.
-pub(super) fn quoted(word: &str) -> String {
-    let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_./:=,@+".contains(it);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_shell_reads_a_word_as_it_was() {
-        for (word, read) in [
-            ("a/b-1.txt", "a/b-1.txt"),
-            ("", "''"),
-            ("a b", "'a b'"),
-            ("$(x)", "'$(x)'"),
-            ("it's", "'it'\\''s'"),
-        ] {
-            assert_eq!(quoted(word), read);
-        }
-    }
 }

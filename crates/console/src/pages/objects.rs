@@ -5,29 +5,29 @@ mod download;
 mod object;
 mod upload;
 
+use super::domains::{DomainList, DomainPage, Start};
+use crate::action;
+use crate::command::Command;
 use crate::door::Visit;
 use crate::html::{query, table, token};
 use crate::page::{self, Page};
-use crate::pages::moving::quoted;
+use crate::routes::Routes;
 use crate::trouble::Trouble;
-use crate::{Console, action};
 use areo_client::units::{show_size, show_time};
 use areo_client::{DomainInfo, Entry, ListOptions};
-use axum::Router;
-use axum::http::StatusCode;
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 
 /// Rows of one page.
 const ROWS: usize = 100;
 
-pub(super) fn router() -> Router<Console> {
-    Router::new()
-        .merge(page::route::<Objects>())
-        .merge(page::route::<object::ObjectPage>())
-        .merge(download::router())
-        .merge(upload::router())
-        .merge(action::route::<delete::Delete>())
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .merge(page::routes::<Objects>())
+        .merge(page::routes::<object::ObjectPage>())
+        .merge(download::routes())
+        .merge(upload::routes())
+        .merge(action::routes::<delete::Delete>())
 }
 
 /// The address of the objects of a domain whose keys begin so.
@@ -49,6 +49,7 @@ struct Objects {
     domain: Option<String>,
     #[serde(default)]
     prefix: String,
+    /// The last key, or the last domain, of the page before.
     #[serde(default)]
     after: String,
     /// Keys up to it are one row, as a folder is; with an empty one each key is a row.
@@ -63,17 +64,17 @@ fn slash() -> String {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum View {
-    Domains(DomainList),
+    Domains(Domains),
     Listing(Listing),
 }
 
 /// The domains that `areo domain ls --json` prints, a page of them.
 #[derive(Serialize)]
-struct DomainList {
-    domains: Vec<DomainInfo>,
+struct Domains {
+    #[serde(flatten)]
+    page: DomainPage<DomainInfo>,
     /// The reason why the key of the session sees none.
     refused: Option<String>,
-    next: Option<String>,
 }
 
 /// A page of the lines that `areo ls --json` prints.
@@ -83,7 +84,23 @@ struct Listing {
     prefix: String,
     delimiter: String,
     rows: Vec<Row>,
+    /// The address of the next page as JSON.
     next: Option<String>,
+    /// The last key, if others follow.
+    #[serde(skip)]
+    last: Option<String>,
+}
+
+impl Listing {
+    /// The query of the page after this key, with this delimiter.
+    fn query(&self, delimiter: &str, after: &str) -> String {
+        query(&[
+            ("domain", &self.domain),
+            ("prefix", &self.prefix),
+            ("delimiter", delimiter),
+            ("after", after),
+        ])
+    }
 }
 
 #[derive(Serialize)]
@@ -114,27 +131,25 @@ impl Page for Objects {
         }
     }
 
-    fn commands(&self, view: &View) -> Vec<String> {
+    fn commands(&self, view: &View) -> Vec<Command> {
         let View::Listing(listing) = view else {
-            return vec!["domain ls".into()];
+            return vec![Command::new("domain ls")];
         };
-        let options = [
-            ("--delimiter ", &self.delimiter),
-            ("--after ", &self.after),
-            ("", &self.prefix),
-        ];
-        let given = options.iter().filter(|(_, value)| !value.is_empty());
-        let words = given.map(|(option, value)| format!("{option}{}", quoted(value)));
-        let all: Vec<String> = [format!("ls --domain {} --long", quoted(&listing.domain))]
-            .into_iter()
-            .chain(words)
-            .collect();
-        vec![all.join(" ")]
+        let of_domain = |verb: &str| Command::new(verb).option("--domain", &listing.domain);
+        let list = of_domain("ls --long");
+        let list = list.given("--delimiter", &self.delimiter);
+        let list = list.given("--after", &self.after);
+        let list = match self.prefix.as_str() {
+            "" => list,
+            prefix => list.argument(prefix),
+        };
+        let put = of_domain("put").argument("KEY").argument("FILE");
+        vec![list, put]
     }
 
     fn draw(&self, view: &View) -> Markup {
         match view {
-            View::Domains(domains) => self.draw_domains(domains),
+            View::Domains(domains) => draw_domains(&self.start(), domains),
             View::Listing(listing) => draw_listing(listing),
         }
     }
@@ -161,23 +176,15 @@ impl Page for Objects {
 }
 
 impl Objects {
-    async fn domains(&self, visit: &Visit) -> Result<DomainList, Trouble> {
-        let all = visit.client().domains().await.map_err(Trouble::from);
-        let (all, refused) = match all {
-            Ok(all) => (all, None),
-            // A key that sees no domains may still have one of its own, whose name its owner knows.
-            Err(trouble) if trouble.status == StatusCode::FORBIDDEN => {
-                (Vec::new(), Some(trouble.sentence))
-            }
-            Err(trouble) => return Err(trouble),
-        };
-        let mut rest = all.into_iter().filter(|it| it.name > self.after);
-        let domains: Vec<DomainInfo> = rest.by_ref().take(ROWS).collect();
-        let has_more = rest.next().is_some();
-        let last = domains.last().filter(|_| has_more);
-        Ok(DomainList {
-            next: last.map(|it| it.name.clone()),
-            domains,
+    fn start(&self) -> Start {
+        let after = self.after.clone();
+        Start { after }
+    }
+
+    async fn domains(&self, visit: &Visit) -> Result<Domains, Trouble> {
+        let DomainList { domains, refused } = DomainList::ask(visit).await?;
+        Ok(Domains {
+            page: self.start().page(Objects::PATH, domains, |it| it),
             refused,
         })
     }
@@ -196,45 +203,39 @@ impl Objects {
         let prefixes = prefixes.map(|prefix| Row::Prefix { prefix });
         let mut rows: Vec<Row> = objects.chain(prefixes).collect();
         rows.sort_by(|one, other| one.key().cmp(other.key()));
-        Ok(Listing {
+        let mut listing = Listing {
             domain: domain.name().to_owned(),
             prefix: self.prefix.clone(),
             delimiter: self.delimiter.clone(),
             rows,
-            next: page.next,
-        })
-    }
-
-    fn draw_domains(&self, view: &DomainList) -> Markup {
-        let row = |it: &DomainInfo| {
-            let shape = &it.configuration.shape;
-            vec![
-                html! { a href=(objects_path(&it.name, "")) { (it.name) } },
-                html! { (shape.dap().word()) },
-                html! { "[" (shape.n()) ", " (shape.k()) "]" },
-            ]
+            next: None,
+            last: page.next,
         };
-        let rows: Vec<_> = view.domains.iter().map(row).collect();
-        let after = view.next.as_deref().map(|it| query(&[("after", it)]));
-        html! {
-            @if let Some(refused) = &view.refused {
-                p.notice { "The key of this session sees no list of domains: " (refused) ". Name the domain below." }
-            } @else {
-                (table("Domains", &["domain", "kind", "[n, k]"], &rows))
-            }
-            p { (first(&self.after)) (next(after.as_deref())) }
+        let next = |last: &String| listing.query(&listing.delimiter, last);
+        let next = listing.last.as_ref().map(next);
+        listing.next = next.map(|query| format!("{}.json{query}", Objects::PATH));
+        Ok(listing)
+    }
+}
+
+fn draw_domains(start: &Start, view: &Domains) -> Markup {
+    let row = |it: &DomainInfo| {
+        let shape = &it.configuration.shape;
+        vec![
+            html! { a href=(objects_path(&it.name, "")) { (it.name) } },
+            html! { (shape.dap().word()) },
+            html! { "[" (shape.n()) ", " (shape.k()) "]" },
+        ]
+    };
+    let rows: Vec<_> = view.page.domains.iter().map(row).collect();
+    html! {
+        @if let Some(refused) = &view.refused {
+            p.notice { "The key of this session sees no list of domains: " (refused) ". Name the domain below." }
+        } @else {
+            (table("Domains", &["domain", "kind", "[n, k]"], &rows))
+            (start.links(Objects::PATH, &view.page))
         }
     }
-}
-
-/// A link to the first page of the domains, where a page is not that.
-fn first(after: &str) -> Markup {
-    html! { @if !after.is_empty() { a href=(Objects::PATH) { "First page" } " " } }
-}
-
-/// A link to the next page, where there is one.
-fn next(query: Option<&str>) -> Markup {
-    html! { @if let Some(query) = query { a rel="next" href={ (Objects::PATH) (query) } { "Next page" } } }
 }
 
 fn draw_listing(view: &Listing) -> Markup {
@@ -245,22 +246,14 @@ fn draw_listing(view: &Listing) -> Markup {
         ..
     } = view;
     let rows: Vec<_> = view.rows.iter().map(|it| row(view, it)).collect();
-    let fields = |delimiter: &str, after: &str| {
-        query(&[
-            ("domain", domain),
-            ("prefix", prefix),
-            ("delimiter", delimiter),
-            ("after", after),
-        ])
-    };
-    let next_query = view.next.as_deref().map(|after| fields(delimiter, after));
+    let next = view.last.as_deref().map(|it| view.query(delimiter, it));
     html! {
         (folders(domain, prefix))
         (table("Objects", &["key", "size", "written", "version"], &rows))
-        p { (next(next_query.as_deref())) }
+        @if let Some(next) = next { p { a rel="next" href={ (Objects::PATH) (next) } { "Next page" } } }
         p {
             @if delimiter.is_empty() { a href=(objects_path(domain, prefix)) { "Show folders" } }
-            @else { a href={ (Objects::PATH) (fields("", "")) } { "Show all keys below, without folders" } }
+            @else { a href={ (Objects::PATH) (view.query("", "")) } { "Show all keys below, without folders" } }
         }
     }
 }

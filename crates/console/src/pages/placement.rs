@@ -1,6 +1,8 @@
 //! The page *Placement*: which server holds which element of an object, and which of them are a quorum.
 
-use super::moving::{self, quoted};
+use super::domains::{DomainList, field};
+use super::moving;
+use crate::command::Command;
 use crate::door::Visit;
 use crate::html::{badge, picture, query, table};
 use crate::page::Page;
@@ -23,11 +25,11 @@ pub(super) struct View {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     domains: Vec<DomainInfo>,
     #[serde(flatten)]
-    object: Option<Shown>,
+    object: Option<PlacedObject>,
 }
 
 #[derive(Serialize)]
-struct Shown {
+struct PlacedObject {
     domain: String,
     key: String,
     #[serde(flatten)]
@@ -36,8 +38,8 @@ struct Shown {
     quorum_members: Vec<String>,
 }
 
-impl Shown {
-    fn of(domain: &str, key: &str, info: ObjectInfo) -> Shown {
+impl PlacedObject {
+    fn of(domain: &str, key: &str, info: ObjectInfo) -> PlacedObject {
         let quorum = info.shape.quorum();
         let holders = info.placement.iter().filter(|it| holds(it));
         let mut members: Vec<String> = holders.map(|it| it.name.clone()).collect();
@@ -45,7 +47,7 @@ impl Shown {
             true => members.truncate(quorum),
             false => members.clear(),
         }
-        Shown {
+        PlacedObject {
             domain: domain.to_owned(),
             key: key.to_owned(),
             info,
@@ -75,27 +77,25 @@ impl Page for PlacementPage {
         let client = visit.client();
         let (Some(name), Some(key)) = (&self.domain, &self.key) else {
             return Ok(View {
-                // A key without the grant to list them types the name.
-                domains: client.domains().await.unwrap_or_default(),
+                domains: DomainList::ask(visit).await?.domains,
                 object: None,
             });
         };
         let info = moving::find(client, name).await?.inspect(key).await?;
         Ok(View {
             domains: Vec::new(),
-            object: Some(Shown::of(name, key, info)),
+            object: Some(PlacedObject::of(name, key, info)),
         })
     }
 
-    fn commands(&self, view: &View) -> Vec<String> {
-        match &view.object {
-            Some(it) => vec![format!(
-                "stat {} --domain {}",
-                quoted(&it.key),
-                quoted(&it.domain)
-            )],
-            None => vec!["stat KEY --domain NAME".into()],
-        }
+    fn commands(&self, view: &View) -> Vec<Command> {
+        vec![match &view.object {
+            Some(it) => {
+                let stat = Command::new("stat").option("--domain", &it.domain);
+                stat.argument(&it.key)
+            }
+            None => Command::new("stat --domain DOMAIN KEY"),
+        }]
     }
 
     fn draw(&self, view: &View) -> Markup {
@@ -109,14 +109,11 @@ impl Page for PlacementPage {
 
     fn forms(&self, _visit: &Visit, view: &View) -> Markup {
         let domain = self.domain.as_deref().unwrap_or("default");
+        let names: Vec<&str> = view.domains.iter().map(|it| it.name.as_str()).collect();
         html! {
             h2 { "Another object" }
             form method="get" action=(Self::PATH) {
-                label {
-                    "Domain"
-                    input name="domain" required value=(domain) list="domains" autocomplete="off";
-                }
-                datalist id="domains" { @for it in &view.domains { option value=(it.name) {} } }
+                (field("domains", domain, &names))
                 label { "Key" input name="key" required value=[self.key.as_deref()] autocomplete="off"; }
                 button { "Show its placement" }
             }
@@ -130,7 +127,7 @@ impl Page for PlacementPage {
     }
 }
 
-fn shown(object: &Shown) -> Markup {
+fn shown(object: &PlacedObject) -> Markup {
     let info = &object.info;
     let (n, k, quorum) = (info.shape.n(), info.shape.k(), info.shape.quorum());
     let holders = object.holders();
@@ -169,7 +166,7 @@ const COLUMNS: [&str; 5] = [
     "a quorum that has the version",
 ];
 
-fn row(object: &Shown, place: &Placement) -> Vec<Markup> {
+fn row(object: &PlacedObject, place: &Placement) -> Vec<Markup> {
     let text = place
         .holds
         .map_or("not asked".to_owned(), |it| it.to_string());
@@ -204,7 +201,7 @@ fn mark(place: &Placement) -> &'static str {
 }
 
 /// The servers around the object. A thick line leads to those of a quorum that has the version.
-fn ring(object: &Shown) -> Markup {
+fn ring(object: &PlacedObject) -> Markup {
     // The centre is at (230, 200).
     let places = &object.info.placement;
     let at = |place: usize| {
@@ -245,7 +242,7 @@ mod tests {
     use super::*;
     use areo_client::{Dap, ElementRole, Metadata, ServerId, Shape, Version};
 
-    fn object(holds: [Holds; 5]) -> Shown {
+    fn object(holds: [Holds; 5]) -> PlacedObject {
         let place = |(number, holds): (u8, Holds)| Placement {
             name: format!("<s{number}>"),
             server: ServerId(u128::from(number) + 1),
@@ -265,7 +262,7 @@ mod tests {
             shape: Shape::new(Dap::Ec { k: 3 }, 5).unwrap(),
             placement: (0..).zip(holds).map(place).collect(),
         };
-        Shown::of("photos", "<b>cat</b>", info)
+        PlacedObject::of("photos", "<b>cat</b>", info)
     }
 
     #[test]

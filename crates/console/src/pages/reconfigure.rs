@@ -5,44 +5,50 @@ mod picture;
 mod plan;
 mod wish;
 
-use super::cluster::{jobs, status};
-use super::moving::{self, called, quoted};
+use super::cluster::status;
+use super::domains::{DomainPage, Start};
+use super::moving::{self, called};
+use crate::action;
+use crate::command::Command;
 use crate::door::Visit;
-use crate::html::{badge, query, table, token};
+use crate::html::{badge, jobs, query, table, token};
 use crate::job::JobView;
 use crate::page::{self, Page};
+use crate::routes::Routes;
 use crate::trouble::Trouble;
-use crate::{Console, action};
 use areo_client::{ConfigurationGraph, ConfigurationInfo, DomainInfo, ReconfigKind, ServerHealth};
-use axum::Router;
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 
-pub(super) fn router() -> Router<Console> {
-    Router::new()
-        .merge(page::route::<Reconfigure>())
-        .merge(page::route::<plan::PlanPage>())
-        .merge(action::route::<plan::Start>())
-        .merge(action::route::<plan::Resume>())
-        .merge(action::route::<create::Create>())
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .merge(page::routes::<Reconfigure>())
+        .merge(page::routes::<plan::PlanPage>())
+        .merge(action::routes::<plan::Start>())
+        .merge(action::routes::<plan::Resume>())
+        .merge(action::routes::<create::Create>())
 }
 
 #[derive(Deserialize)]
 struct Reconfigure {
     domain: Option<String>,
+    /// The last domain of the page before; empty: the first page.
+    #[serde(default)]
+    after: String,
 }
 
-/// The domains, and of the chosen one everything that `areo domain show --json` prints.
+/// A page of the domains, and of the chosen one everything that `areo domain show --json` prints.
 #[derive(Serialize)]
 struct View {
-    domains: Vec<DomainInfo>,
-    chosen: Option<Chosen>,
+    #[serde(flatten)]
+    page: DomainPage<DomainInfo>,
+    chosen: Option<DomainDetails>,
     servers: Vec<ServerHealth>,
     jobs: Vec<JobView>,
 }
 
 #[derive(Serialize)]
-struct Chosen {
+struct DomainDetails {
     #[serde(flatten)]
     info: DomainInfo,
     graph: Option<ConfigurationGraph>,
@@ -50,8 +56,8 @@ struct Chosen {
     unread: Option<String>,
 }
 
-impl Chosen {
-    async fn find(visit: &Visit, name: &str) -> Result<Chosen, Trouble> {
+impl DomainDetails {
+    async fn find(visit: &Visit, name: &str) -> Result<DomainDetails, Trouble> {
         let domain = moving::find(visit.client(), name).await?;
         let (graph, unread) = match domain.graph().await {
             Ok(graph) => (Some(graph), None),
@@ -68,7 +74,7 @@ impl Chosen {
             configuration: domain.configuration(),
             pending: graph.as_ref().map(pending),
         };
-        Ok(Chosen {
+        Ok(DomainDetails {
             info,
             graph,
             unread,
@@ -94,24 +100,29 @@ impl Page for Reconfigure {
     async fn look(&self, visit: &Visit) -> Result<View, Trouble> {
         let status = status(visit).await?;
         let chosen = match self.domain.as_deref().filter(|it| !it.is_empty()) {
-            Some(name) => Some(Chosen::find(visit, name).await?),
+            Some(name) => Some(DomainDetails::find(visit, name).await?),
             None => None,
         };
         Ok(View {
-            domains: status.all_domains(),
+            page: self
+                .start()
+                .page(Reconfigure::PATH, status.all_domains(), |it| it),
             chosen,
             servers: status.servers,
             jobs: visit.jobs(),
         })
     }
 
-    fn commands(&self, view: &View) -> Vec<String> {
+    fn commands(&self, view: &View) -> Vec<Command> {
         let Some(chosen) = &view.chosen else {
-            return vec!["domain ls".into()];
+            let create = "domain create NAME --dap KIND --k K --servers A,B,C";
+            return ["domain ls", create].map(Command::new).into();
         };
-        let name = quoted(&chosen.info.name);
         let all = ["domain show", "reconfig status", "reconfig plan"];
-        all.iter().map(|it| format!("{it} {name}")).collect()
+        let resume = chosen.is_pending().then_some("reconfig start --resume");
+        let all = all.into_iter().chain(resume);
+        all.map(|it| Command::new(it).argument(&chosen.info.name))
+            .collect()
     }
 
     fn draw(&self, view: &View) -> Markup {
@@ -121,7 +132,8 @@ impl Page for Reconfigure {
                 Some(chosen) => (configurations(chosen)),
                 None => {
                     p { "Servers, kind and code of a domain can be changed while clients read and write. Choose the domain:" }
-                    (domains(&view.domains))
+                    (domains(&view.page.domains))
+                    (self.start().links(Reconfigure::PATH, &view.page))
                 }
             }
         }
@@ -136,6 +148,13 @@ impl Page for Reconfigure {
             },
             None => create::form(visit, &view.servers),
         }
+    }
+}
+
+impl Reconfigure {
+    fn start(&self) -> Start {
+        let after = self.after.clone();
+        Start { after }
     }
 }
 
@@ -157,7 +176,7 @@ fn domains(domains: &[DomainInfo]) -> Markup {
     table("Domains", &columns, &rows)
 }
 
-fn configurations(chosen: &Chosen) -> Markup {
+fn configurations(chosen: &DomainDetails) -> Markup {
     let c = &chosen.info.configuration;
     let crashes = c.shape.f();
     html! {
@@ -207,7 +226,7 @@ fn boxes(servers: &[ServerHealth], is_ticked: &dyn Fn(&ServerHealth) -> bool) ->
 }
 
 /// The form for a change, which leads to its plan.
-fn change(chosen: &Chosen, servers: &[ServerHealth]) -> Markup {
+fn change(chosen: &DomainDetails, servers: &[ServerHealth]) -> Markup {
     let last = chosen.last();
     let is_member = |it: &ServerHealth| last.members.iter().any(|m| m.id == it.server.id);
     let changes_all = last.reconfig == ReconfigKind::Ares;
@@ -245,3 +264,6 @@ fn change(chosen: &Chosen, servers: &[ServerHealth]) -> Markup {
         p { "Nothing is changed before you have seen the plan. A field that you leave empty stays as it is; a domain that becomes erasure-coded gets k = servers − 2, so that it survives one crash." }
     }
 }
+
+#[cfg(test)]
+mod tests;

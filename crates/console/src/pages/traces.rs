@@ -3,6 +3,7 @@
 mod collect;
 mod waterfall;
 
+use crate::command::Command;
 use crate::door::Visit;
 use crate::html::{query, table};
 use crate::page::Page;
@@ -55,13 +56,13 @@ pub(super) struct View {
     /// Operations that are remembered, for the filter.
     operations: BTreeSet<String>,
     /// The trace that is shown.
-    shown: Option<Shown>,
+    shown: Option<TraceDetails>,
     /// Servers that did not answer, with the reasons.
     left_out: Vec<String>,
 }
 
 #[derive(Serialize)]
-struct Shown {
+struct TraceDetails {
     #[serde(flatten)]
     trace: ListedTrace,
     /// The sentences that say where its time went.
@@ -73,10 +74,10 @@ struct Shown {
     assembled: Trace,
 }
 
-impl From<Trace> for Shown {
-    fn from(trace: Trace) -> Shown {
+impl From<Trace> for TraceDetails {
+    fn from(trace: Trace) -> TraceDetails {
         let records = trace.walk().into_iter().map(|(_, span)| span.clone());
-        Shown {
+        TraceDetails {
             trace: ListedTrace::from(&trace),
             explanation: explanation::explain(&trace),
             records: records.collect(),
@@ -124,32 +125,32 @@ impl Page for Traces {
             )));
         }
         let operations = all.iter().map(|it| it.name().to_owned()).collect();
-        let mut wanted = all;
+        let mut chosen = all;
         if !self.operation.is_empty() {
-            wanted.retain(|it| it.name() == self.operation);
+            chosen.retain(|it| it.name() == self.operation);
         }
         let traces = match self.which {
-            Which::Last => last(wanted, LAST),
-            Which::Slow => slowest(wanted, SLOWEST),
+            Which::Last => last(chosen, LAST),
+            Which::Slow => slowest(chosen, SLOWEST),
         };
         Ok(View {
             traces: traces.iter().map(ListedTrace::from).collect(),
             operations,
-            shown: shown.map(Shown::from),
+            shown: shown.map(TraceDetails::from),
             left_out: collected.left_out,
         })
     }
 
-    fn commands(&self, view: &View) -> Vec<String> {
-        let list = match self.which {
-            Which::Last => format!("trace last --count {LAST} --list"),
-            Which::Slow => format!("trace slow --count {SLOWEST} --list"),
+    fn commands(&self, view: &View) -> Vec<Command> {
+        let which = self.which.word();
+        let count = match self.which {
+            Which::Last => LAST,
+            Which::Slow => SLOWEST,
         };
-        let one = view
-            .shown
-            .iter()
-            .map(|it| format!("trace {}", it.trace.trace));
-        [list].into_iter().chain(one).collect()
+        let list = Command::new("trace --list").option("--count", &count.to_string());
+        let one = view.shown.iter();
+        let one = one.map(|it| Command::new("trace").argument(&it.trace.trace.to_string()));
+        [list.argument(which)].into_iter().chain(one).collect()
     }
 
     fn draw(&self, view: &View) -> Markup {
@@ -204,11 +205,11 @@ impl Traces {
             Which::Last => "The last operations",
             Which::Slow => "The slowest operations",
         };
-        html! { h2 { (caption) } (table(caption, &["operation", "duration", "spans"], &rows)) }
+        table(caption, &["operation", "duration", "spans"], &rows)
     }
 }
 
-fn draw_shown(shown: &Shown) -> Markup {
+fn draw_shown(shown: &TraceDetails) -> Markup {
     html! {
         h2 #trace { (shown.trace.operation) ", " (duration(shown.trace.duration_ns)) }
         p { "Trace " code { (shown.trace.trace) } }

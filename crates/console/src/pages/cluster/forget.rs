@@ -1,11 +1,11 @@
 //! The page that takes a server that is in no domain off the list.
 
 use super::{replace, status};
-use crate::action::{Action, Done};
+use crate::action::{Action, NextPage};
+use crate::command::Command;
 use crate::door::Visit;
 use crate::html::{query, token};
 use crate::page::Page;
-use crate::pages::moving::quoted;
 use crate::trouble::Trouble;
 use areo_client::ServerHealth;
 use maud::{Markup, html};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 /// The page that asks once more.
 #[derive(Deserialize)]
-pub(super) struct Forgetting {
+pub(super) struct ForgetPage {
     server: String,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct View {
 pub(super) fn address(health: &ServerHealth) -> String {
     format!(
         "{}{}",
-        Forgetting::PATH,
+        ForgetPage::PATH,
         query(&[("server", &health.server.name)])
     )
 }
@@ -46,7 +46,7 @@ impl View {
     }
 }
 
-impl Page for Forgetting {
+impl Page for ForgetPage {
     const PATH: &'static str = "/cluster/forget";
     const TITLE: &'static str = "Forget a server";
     type View = View;
@@ -60,8 +60,8 @@ impl Page for Forgetting {
         Ok(View { health })
     }
 
-    fn commands(&self, _view: &View) -> Vec<String> {
-        vec![format!("server forget {}", quoted(&self.server))]
+    fn commands(&self, _view: &View) -> Vec<Command> {
+        vec![Command::new("server forget").argument(&self.server)]
     }
 
     fn draw(&self, view: &View) -> Markup {
@@ -103,11 +103,11 @@ impl Page for Forgetting {
 impl Action for Forget {
     const PATH: &'static str = "/cluster/forget/confirmed";
 
-    async fn act(self, visit: &Visit) -> Result<Done, Trouble> {
+    async fn act(self, visit: &Visit) -> Result<NextPage, Trouble> {
         if self.sure.is_none() {
             return Err(Trouble::usage("tick that the server is stopped for good"));
         }
         visit.client().forget_server(&self.server).await?;
-        Ok(Done::See("/cluster".into()))
+        Ok(NextPage::See("/cluster".into()))
     }
 }

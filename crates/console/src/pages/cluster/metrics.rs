@@ -1,7 +1,7 @@
 //! The numbers that servers show at their admin ports: which other servers they reach, how fast their disks are, what they refuse.
 
 use areo_client::ServerHealth;
-use areo_telemetry::admin::{self, Sample};
+use areo_telemetry::admin;
 use futures_util::future::join_all;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -21,15 +21,19 @@ pub(super) struct Numbers {
     pub(super) sync_p99_seconds: Option<f64>,
     /// Requests that it refused since its start, by reason.
     pub(super) refusals: Option<BTreeMap<String, u64>>,
+    /// The last second of its certificate, since 1970; 0: it has none.
+    #[serde(rename = "certificate_expiry_seconds")]
+    pub(super) certificate: Option<u64>,
 }
 
 /// The numbers of one server about itself, and about its connections.
 #[derive(Debug, Default, PartialEq)]
-struct Own {
+struct ServerNumbers {
     /// Other servers, and true for those that are connected. An idle one is not shown.
     peers: BTreeMap<String, bool>,
     sync_p99_seconds: Option<f64>,
     refusals: BTreeMap<String, u64>,
+    certificate: Option<u64>,
 }
 
 /// Asks the admin ports of the servers that showed their status to the key of the session: both need the grant `status`, and the console itself may ask
@@ -45,7 +49,7 @@ pub(super) async fn look(servers: &[ServerHealth]) -> Vec<Numbers> {
 }
 
 /// The numbers about each of these servers.
-fn joined(names: &[&str], shown: &[Option<Own>]) -> Vec<Numbers> {
+fn joined(names: &[&str], shown: &[Option<ServerNumbers>]) -> Vec<Numbers> {
     let about = |(place, name): (usize, &&str)| {
         let others = shown.iter().enumerate().filter(|(it, _)| *it != place);
         let views = others.filter_map(|(_, it)| it.as_ref()?.peers.get(*name));
@@ -57,18 +61,22 @@ fn joined(names: &[&str], shown: &[Option<Own>]) -> Vec<Numbers> {
             watched_by: is_watched.then_some(views.len() as u64),
             sync_p99_seconds: own.and_then(|it| it.sync_p99_seconds),
             refusals: own.map(|it| it.refusals.clone()),
+            certificate: own.and_then(|it| it.certificate),
         }
     };
     names.iter().enumerate().map(about).collect()
 }
 
-fn read(metrics: &str) -> Own {
-    let mut own = Own::default();
+fn read(metrics: &str) -> ServerNumbers {
+    let mut own = ServerNumbers::default();
     // Upper bounds in seconds, and how many commits took no longer.
     let mut buckets: Vec<(f64, f64)> = Vec::new();
     for sample in admin::samples(metrics) {
         match sample.name {
-            "areo_server_peers" if sample.value != "0" => own.peers.extend(peer(&sample)),
+            "areo_server_peers" => own.peers.extend(sample.peer()),
+            "areo_server_certificate_expiry_timestamp_seconds" => {
+                own.certificate = sample.value.parse().ok();
+            }
             "areo_server_refusals_total" if sample.value != "0" => {
                 let reason = sample.label("reason").unwrap_or_default();
                 *own.refusals.entry(reason).or_default() += sample.value.parse().unwrap_or(0);
@@ -82,14 +90,6 @@ fn read(metrics: &str) -> Own {
     }
     own.sync_p99_seconds = p99(&buckets);
     own
-}
-
-/// Another server, and true if it is connected.
-fn peer(sample: &Sample) -> Option<(String, bool)> {
-    Some((
-        sample.label("server")?,
-        sample.label("state")? == "connected",
-    ))
 }
 
 /// The bound of the first bucket that has 99 of 100.
@@ -117,13 +117,15 @@ areo_store_sync_seconds_bucket{le=\"0.001\"} 98
 areo_store_sync_seconds_bucket{le=\"0.005\"} 99
 areo_store_sync_seconds_bucket{le=\"+Inf\"} 100
 areo_store_sync_seconds_count 100
+areo_server_certificate_expiry_timestamp_seconds 1800000000
 ";
         let own = read(text);
         let peers = BTreeMap::from([("s1".into(), true), ("s3".into(), false)]);
-        let expected = Own {
+        let expected = ServerNumbers {
             peers,
             sync_p99_seconds: Some(0.005),
             refusals: BTreeMap::from([("busy".into(), 3)]),
+            certificate: Some(1_800_000_000),
         };
         assert_eq!(own, expected);
         let numbers = joined(&["s1", "s2", "s3"], &[None, Some(own), None]);
@@ -138,6 +140,6 @@ areo_store_sync_seconds_count 100
         );
         assert_eq!(numbers[1].sync_p99_seconds, Some(0.005));
         assert_eq!(numbers[0].refusals, None);
-        assert_eq!(read("no metrics"), Own::default());
+        assert_eq!(read("no metrics"), ServerNumbers::default());
     }
 }

@@ -1,12 +1,13 @@
 //! The page that takes a server out of all domains: another one takes its place, or domains go on with one less.
 
 use super::status;
-use crate::action::{Action, Done};
+use crate::action::{Action, NextPage};
+use crate::command::Command;
 use crate::door::Visit;
-use crate::html::{badge, query, table, token};
-use crate::job::Job;
+use crate::html::{badge, left_out, query, table, token};
+use crate::job::{Job, Part};
 use crate::page::Page;
-use crate::pages::moving::{Moving, called, members, quoted};
+use crate::pages::moving::{MoveProgress, called, members};
 use crate::trouble::Trouble;
 use areo_client::units::show_count;
 use areo_client::{
@@ -47,13 +48,13 @@ impl Choice {
         }
     }
 
-    fn command(&self) -> String {
-        let server = quoted(&self.server);
-        match self.successor() {
-            Successor::Server(with) => format!("server replace {server} --with {}", quoted(&with)),
-            Successor::FreeOrNone => format!("server drain {server}"),
-            Successor::Free | Successor::Preferred(_) => format!("server replace {server}"),
-        }
+    fn command(&self) -> Command {
+        let command = match self.successor() {
+            Successor::Server(with) => Command::new("server replace").option("--with", &with),
+            Successor::FreeOrNone => Command::new("server drain"),
+            Successor::Free | Successor::Preferred(_) => Command::new("server replace"),
+        };
+        command.argument(&self.server)
     }
 }
 
@@ -155,7 +156,7 @@ impl Page for Replacement {
         })
     }
 
-    fn commands(&self, _view: &View) -> Vec<String> {
+    fn commands(&self, _view: &View) -> Vec<Command> {
         vec![self.0.command()]
     }
 
@@ -182,7 +183,8 @@ impl Page for Replacement {
             } @else if view.domains.is_empty() {
                 p.done { "No domain names " (server) ": there is nothing to replace. Once it is stopped, the page Cluster can forget it." }
             } @else {
-                (table("What will change", &COLUMNS, &view.domains.iter().map(row).collect::<Vec<_>>()))
+                (table("What will change", &COLUMNS, &view.domains.iter().take(ROWS).map(row).collect::<Vec<_>>()))
+                (left_out(view.domains.len(), ROWS, "domain"))
             }
         }
     }
@@ -221,6 +223,9 @@ impl Page for Replacement {
     }
 }
 
+/// Domains that are named: a server may be in ten thousand.
+const ROWS: usize = 100;
+
 const COLUMNS: [&str; 6] = [
     "domain",
     "now",
@@ -257,7 +262,7 @@ fn row(step: &Step) -> Vec<Markup> {
 impl Action for Replace {
     const PATH: &'static str = "/cluster/replace/start";
 
-    async fn act(self, visit: &Visit) -> Result<Done, Trouble> {
+    async fn act(self, visit: &Visit) -> Result<NextPage, Trouble> {
         let (choice, client) = (self.0, visit.client());
         let successor = choice.successor();
         let begun = client.begin_departure(&choice.server, &successor, |_| true);
@@ -272,27 +277,29 @@ impl Action for Replace {
         let title = format!("Replace {}", choice.server);
         let command = choice.command();
         visit
-            .begin_unless_refused(title, command, |job| async move {
+            .begin_unless_refused(title, &command, |job| async move {
                 leave(&job, &choice.server, &departures).await
             })
             .await?;
-        Ok(Done::See("/cluster".into()))
+        Ok(NextPage::See("/cluster".into()))
     }
 }
 
 /// Takes the server out of one domain after the other. One that fails does not keep the others from it.
 async fn leave(job: &Arc<Job>, server: &str, departures: &[Departure]) -> Result<String, Trouble> {
-    let mut parts: Vec<(String, u64, u64)> = departures
-        .iter()
-        .map(|it| (it.domain().name().to_owned(), 0, 1))
-        .collect();
+    let part = |departure: &Departure| Part {
+        name: departure.domain().name().to_owned(),
+        done: 0,
+        total: 1,
+    };
+    let mut parts: Vec<Part> = departures.iter().map(part).collect();
     job.parts(parts.clone());
     let mut failed: Vec<Trouble> = Vec::new();
     let mut waiting = Vec::new();
     for (departure, part) in departures.iter().zip(0..) {
         match change(job, departure).await {
             Ok(sentence) => {
-                parts[part].1 = 1;
+                parts[part].done = 1;
                 waiting.extend(sentence);
             }
             Err(trouble) => failed.push(trouble),
@@ -328,8 +335,8 @@ async fn change(job: &Arc<Job>, departure: &Departure) -> Result<Option<String>,
         // What there is to move is only shown.
         planned = domain.plan(change).await.map_or(0, |plan| plan.objects);
     }
-    let moving = Moving::new(job, name, planned);
-    let c = departure.run(moving.follow()).await?;
+    let moved = MoveProgress::new(job, name, planned);
+    let c = departure.run(moved.follow()).await?;
     let (shown, named) = (Arc::clone(job), name.to_owned());
     let looked = move |objects| {
         let objects = show_count(objects, "object");

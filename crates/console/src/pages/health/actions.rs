@@ -1,13 +1,15 @@
 //! The changes of the page *Health*: decisions about intents, the pause of the autopilot, and repairs.
 
 use super::redundancy;
-use crate::action::{Action, Done};
+use crate::action::{Action, NextPage};
+use crate::command::Command;
 use crate::door::Visit;
 use crate::job::Job;
+use crate::pages::moving::find;
 use crate::trouble::Trouble;
 use areo_client::journal::JournalObjects;
 use areo_client::units::show_count;
-use areo_client::{Domain, ROOT_DOMAIN, Redundancy};
+use areo_client::{Domain, Redundancy};
 use axum::http::StatusCode;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -15,8 +17,8 @@ use std::sync::Arc;
 /// Objects that a job names.
 const NAMED: usize = 100;
 
-fn back(part: &str) -> Done {
-    Done::See(format!("/health#{part}"))
+fn back(part: &str) -> NextPage {
+    NextPage::See(format!("/health#{part}"))
 }
 
 /// The journal, to be written.
@@ -36,7 +38,7 @@ pub(super) struct Approve {
 impl Action for Approve {
     const PATH: &'static str = "/health/approve";
 
-    async fn act(self, visit: &Visit) -> Result<Done, Trouble> {
+    async fn act(self, visit: &Visit) -> Result<NextPage, Trouble> {
         journal(visit).await?.approve(self.number).await?;
         Ok(back("autopilot"))
     }
@@ -51,7 +53,7 @@ pub(super) struct Decline {
 impl Action for Decline {
     const PATH: &'static str = "/health/decline";
 
-    async fn act(self, visit: &Visit) -> Result<Done, Trouble> {
+    async fn act(self, visit: &Visit) -> Result<NextPage, Trouble> {
         journal(visit).await?.decline(self.number).await?;
         Ok(back("autopilot"))
     }
@@ -66,7 +68,7 @@ pub(super) struct Retry {
 impl Action for Retry {
     const PATH: &'static str = "/health/retry";
 
-    async fn act(self, visit: &Visit) -> Result<Done, Trouble> {
+    async fn act(self, visit: &Visit) -> Result<NextPage, Trouble> {
         journal(visit).await?.retry(self.number).await?;
         Ok(back("autopilot"))
     }
@@ -88,7 +90,7 @@ enum Switch {
 impl Action for Pause {
     const PATH: &'static str = "/health/pause";
 
-    async fn act(self, visit: &Visit) -> Result<Done, Trouble> {
+    async fn act(self, visit: &Visit) -> Result<NextPage, Trouble> {
         let is_paused = self.pause == Switch::On;
         journal(visit).await?.pause(is_paused).await?;
         Ok(back("autopilot"))
@@ -104,11 +106,11 @@ pub(super) struct Look {
 impl Action for Look {
     const PATH: &'static str = "/health/look";
 
-    async fn act(self, visit: &Visit) -> Result<Done, Trouble> {
-        let domain = find(visit, &self.domain).await?;
+    async fn act(self, visit: &Visit) -> Result<NextPage, Trouble> {
+        let domain = find(visit.client(), &self.domain).await?;
         let title = format!("Objects of '{}' below redundancy", self.domain);
-        let command = format!("repair ls --domain {}", self.domain);
-        visit.begin(title, command, |job| async move {
+        let command = list(&self.domain);
+        visit.begin(title, &command, |job| async move {
             let looked = domain.redundancy(progress(&job)).await?;
             Ok(report(&job, &domain, &looked).unwrap_or_else(|refusal| refusal))
         })?;
@@ -128,17 +130,15 @@ pub(super) struct Repair {
 impl Action for Repair {
     const PATH: &'static str = "/health/repair";
 
-    async fn act(self, visit: &Visit) -> Result<Done, Trouble> {
+    async fn act(self, visit: &Visit) -> Result<NextPage, Trouble> {
         let Repair { domain: name, key } = self;
-        let domain = find(visit, &name).await?;
+        let domain = find(visit.client(), &name).await?;
         let title = format!("Repair of '{name}'");
-        let argument = if key.is_empty() {
-            String::new()
-        } else {
-            format!(" '{key}'")
-        };
-        let command = format!("repair retry{argument} --domain {name}");
-        visit.begin(title, command, |job| async move {
+        let mut command = Command::new("repair retry").option("--domain", &name);
+        if !key.is_empty() {
+            command = command.argument(&key);
+        }
+        visit.begin(title, &command, |job| async move {
             let repaired = match key.as_str() {
                 "" => domain.repair(progress(&job)).await?,
                 key => domain.repair_object(key).await?,
@@ -150,11 +150,9 @@ impl Action for Repair {
     }
 }
 
-async fn find(visit: &Visit, name: &str) -> Result<Domain, Trouble> {
-    Ok(match name {
-        ROOT_DOMAIN => visit.client().root_domain().await,
-        name => visit.client().domain(name).await?,
-    })
+/// The command that names objects below redundancy.
+fn list(domain: &str) -> Command {
+    Command::new("repair ls").option("--domain", domain)
 }
 
 fn progress(job: &Arc<Job>) -> impl Fn(u64) + Send + 'static {
@@ -168,10 +166,8 @@ fn report(job: &Job, domain: &Domain, looked: &Redundancy) -> Result<String, Str
     let mut lines: Vec<String> = named.collect();
     let more = looked.below().saturating_sub(lines.len() as u64);
     if more > 0 && !lines.is_empty() {
-        let (more, name) = (show_count(more, "other object"), domain.name());
-        lines.push(format!(
-            "and {more}: `areo repair ls --domain {name}` names up to 1000"
-        ));
+        let (more, command) = (show_count(more, "other object"), list(domain.name()));
+        lines.push(format!("and {more}: `areo {command}` names up to 1000"));
     }
     job.found(lines);
     let servers = domain.configuration().members.len();

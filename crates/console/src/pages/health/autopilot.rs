@@ -1,7 +1,8 @@
 //! The autopilot: whether it is paused, the open intents with what may be done about them, and the journal.
 
+use crate::command::Command;
 use crate::door::Visit;
-use crate::html::{badge, table, token};
+use crate::html::{badge, left_out, table, token};
 use crate::trouble::Trouble;
 use areo_client::journal::{JournalError, JournalObjects};
 use areo_client::units::show_time;
@@ -13,6 +14,8 @@ use serde::Serialize;
 
 /// Intents that are shown of the journal, the last ones.
 const LAST: usize = 100;
+/// Lines that explain one intent: there may be one for each domain.
+const LINES: usize = 40;
 
 /// All that `areo autopilot status --json` and `areo autopilot journal --json` print.
 #[derive(Serialize)]
@@ -102,6 +105,7 @@ pub(super) fn draw(view: &View, form_token: &str) -> Markup {
 }
 
 fn switch(view: &View, form_token: &str) -> Markup {
+    let command = Command::new("autopilot pause").switch("--off", view.paused);
     let (value, word) = if view.paused {
         ("off", "Go on")
     } else {
@@ -114,6 +118,7 @@ fn switch(view: &View, form_token: &str) -> Markup {
             (token(form_token))
             input type="hidden" name="pause" value=(value);
             button.quiet { (word) }
+            code { "areo " (command) }
         }
     }
 }
@@ -129,12 +134,14 @@ fn colour(state: &State) -> &'static str {
 
 fn section(it: &IntentView, form_token: &str) -> Markup {
     let intent = &it.intent;
-    let button = |action: &str, word: &str| {
+    let number = intent.number.to_string();
+    let button = |verb: &str, word: &str| {
         html! {
-            form method="post" action=(action) {
+            form method="post" action={ "/health/" (verb) } {
                 (token(form_token))
-                input type="hidden" name="number" value=(intent.number);
-                button { (word) " " (intent.number) }
+                input type="hidden" name="number" value=(number);
+                button { (word) " " (number) }
+                code { "areo " (Command::new(&format!("autopilot {verb}")).argument(&number)) }
             }
         }
     };
@@ -143,12 +150,13 @@ fn section(it: &IntentView, form_token: &str) -> Markup {
     html! {
         section.job aria-label=(format!("Intent {}", intent.number)) {
             h3 { "Intent " (intent.number) " about " (intent.subject) " " (badge(colour(&intent.state), intent.state.word())) }
-            ul.lines { @for line in &it.explanation { li { (line.trim()) } } }
+            ul.lines { @for line in it.explanation.iter().take(LINES) { li { (line.trim()) } } }
+            (left_out(it.explanation.len(), LINES, "line"))
             @if intent.change.is_some() { p { "By hand: " code { (intent.remedy) } } }
-            @if may_be_approved { (button("/health/approve", "Approve intent")) }
-            @if !intent.state.is_begun() { (button("/health/decline", "Decline intent")) }
-            @if may_be_retried { (button("/health/retry", "Try again intent")) }
-            p.twin { code { "areo autopilot explain " (intent.subject) } }
+            @if may_be_approved { (button("approve", "Approve intent")) }
+            @if !intent.state.is_begun() { (button("decline", "Decline intent")) }
+            @if may_be_retried { (button("retry", "Try again intent")) }
+            p.twin { code { "areo " (Command::new("autopilot explain").argument(&intent.subject)) } }
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The redundancy of domains, and the objects that are not at all of their servers.
 
 use crate::html::{badge, table, token};
-use areo_client::{BelowRedundancy, ClusterStatus, DomainHealth, DomainInfo, show_domain};
+use crate::pages::domains::field;
+use areo_client::{BelowRedundancy, ClusterStatus, DomainHealth, DomainInfo};
 use maud::{Markup, html};
 use serde::Serialize;
 
@@ -56,27 +57,22 @@ pub(super) fn draw(domains: &[DomainView]) -> Markup {
 }
 
 pub(super) fn forms(form_token: &str, domains: &[DomainView]) -> Markup {
+    let names: Vec<&str> = domains.iter().map(|it| it.name.as_str()).collect();
+    let field = |id| field(id, "default", &names);
     html! {
         h2 { "Look at all objects, or repair them now" }
         form method="post" action="/health/look" {
             (token(form_token))
-            (choice("look", domains))
+            (field("look-domains"))
             button { "List objects below redundancy" }
         }
         form method="post" action="/health/repair" {
             (token(form_token))
-            (choice("repair", domains))
+            (field("repair-domains"))
             label for="key" { "One object alone" }
             input id="key" name="key" autocomplete="off" placeholder="all objects";
             button { "Repair now" }
         }
-    }
-}
-
-fn choice(id: &str, domains: &[DomainView]) -> Markup {
-    html! {
-        label for=(id) { "Domain" }
-        select id=(id) name="domain" { @for it in domains { option value=(it.name) { (show_domain(&it.name)) } } }
     }
 }
 

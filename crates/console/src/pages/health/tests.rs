@@ -1,4 +1,5 @@
 use super::*;
+use crate::pages::tests::status;
 use areo_steward::intent::Intent;
 use areo_steward::journal::Journal;
 
@@ -20,21 +21,14 @@ fn view(edit: impl FnOnce(&mut Intent)) -> View {
         ..autopilot::View::of(None, journal)
     };
     View {
-        problems: vec![ProblemView {
-            outage: true,
-            problem: "'d' has no quorum".into(),
-        }],
-        upgrade: None,
-        domains: Vec::new(),
-        autopilot,
-        jobs: Vec::new(),
         form_token: "proof".into(),
+        ..View::of(&Start::default(), &status(1, 2), autopilot)
     }
 }
 
 #[test]
 fn an_open_intent_is_explained_and_can_be_approved() {
-    let drawn = Health {}.draw(&view(|_| {})).into_string();
+    let drawn = Health::default().draw(&view(|_| {})).into_string();
     for part in [
         "3 of 3 other servers have not reached s2 for 900 s (rule dead)",
         "waits for: approval",
@@ -63,13 +57,13 @@ fn an_open_intent_is_explained_and_can_be_approved() {
 #[test]
 fn advice_and_finished_intents_have_nothing_to_approve() {
     let advice = view(|it| it.change = None);
-    let drawn = Health {}.draw(&advice).into_string();
+    let drawn = Health::default().draw(&advice).into_string();
     assert!(!drawn.contains("/health/approve"), "{drawn}");
     let done = view(|it| {
         let proof = "s4 has all objects of d".into();
         it.state = areo_steward::intent::State::Done { proof };
     });
-    let drawn = Health {}.draw(&done).into_string();
+    let drawn = Health::default().draw(&done).into_string();
     assert!(drawn.contains("Nothing is open"), "{drawn}");
     assert!(!drawn.contains("/health/approve"), "{drawn}");
 }
@@ -84,8 +78,24 @@ fn what_failed_can_be_tried_again() {
             next_ms: None,
         };
     });
-    let drawn = Health {}.draw(&failed).into_string();
+    let drawn = Health::default().draw(&failed).into_string();
     assert!(drawn.contains("action=\"/health/retry\""), "{drawn}");
     assert!(drawn.contains("try 3 failed at 'd': no quorum"), "{drawn}");
     assert!(!drawn.contains("/health/approve"), "it was begun: {drawn}");
+}
+
+#[test]
+fn ten_thousand_domains_are_shown_a_page_at_a_time() {
+    let none = || autopilot::View::of(None, Journal::default());
+    for serving in [5, 2] {
+        let page = Health::default();
+        let view = View::of(&page.0, &status(10_000, serving), none());
+        let drawn = page.draw(&view).into_string();
+        let forms = redundancy::forms("proof", &view.page.domains).into_string();
+        let bytes = drawn.len() + forms.len();
+        assert!(bytes <= 100_000, "{bytes} bytes");
+        assert!(drawn.contains("/health?after=d00098"), "{drawn}");
+        let json = serde_json::to_value(view).unwrap();
+        assert_eq!(json["next"], "/health.json?after=d00098");
+    }
 }

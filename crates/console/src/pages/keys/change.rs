@@ -1,7 +1,7 @@
 //! The changes of a key that exists.
 
 use super::{after, parse_grants, secret};
-use crate::action::{Action, Done};
+use crate::action::{Action, NextPage};
 use crate::door::Visit;
 use crate::trouble::Trouble;
 use serde::Deserialize;
@@ -24,7 +24,7 @@ pub(super) struct ChangeGrants {
 impl Action for ChangeGrants {
     const PATH: &'static str = "/keys/grants";
 
-    async fn act(self, visit: &Visit) -> Result<Done, Trouble> {
+    async fn act(self, visit: &Visit) -> Result<NextPage, Trouble> {
         let grants = parse_grants(&self.grants)?;
         let trust = visit.client().trust();
         trust.change_grants(&self.id, &grants).await?;
@@ -40,9 +40,12 @@ pub(super) struct Rotate {
 impl Action for Rotate {
     const PATH: &'static str = "/keys/rotate";
 
-    async fn act(self, visit: &Visit) -> Result<Done, Trouble> {
+    async fn act(self, visit: &Visit) -> Result<NextPage, Trouble> {
         let key = visit.client().trust().rotate_key(&self.id).await?;
-        Ok(Done::Once("Second secret", secret::shown(&self.id, &key)))
+        Ok(NextPage::Once(
+            "Second secret",
+            secret::shown(&self.id, &key),
+        ))
     }
 }
 
@@ -55,7 +58,7 @@ pub(super) struct Retire {
 impl Action for Retire {
     const PATH: &'static str = "/keys/retire";
 
-    async fn act(self, visit: &Visit) -> Result<Done, Trouble> {
+    async fn act(self, visit: &Visit) -> Result<NextPage, Trouble> {
         let label = "All programs have the newer secret";
         confirmed(self.confirm.as_deref(), label)?;
         visit.client().trust().retire_key(&self.id).await?;
@@ -72,7 +75,7 @@ pub(super) struct Revoke {
 impl Action for Revoke {
     const PATH: &'static str = "/keys/revoke";
 
-    async fn act(self, visit: &Visit) -> Result<Done, Trouble> {
+    async fn act(self, visit: &Visit) -> Result<NextPage, Trouble> {
         confirmed(self.confirm.as_deref(), "Revoke it")?;
         visit.client().trust().revoke_key(&self.id).await?;
         Ok(after(&self.id))

@@ -1,7 +1,7 @@
 //! A new key, of which the secret is shown once.
 
 use super::{parse_grants, secret};
-use crate::action::{Action, Done};
+use crate::action::{Action, NextPage};
 use crate::door::Visit;
 use crate::trouble::Trouble;
 use serde::Deserialize;
@@ -15,10 +15,10 @@ pub(super) struct Create {
 impl Action for Create {
     const PATH: &'static str = "/keys/create";
 
-    async fn act(self, visit: &Visit) -> Result<Done, Trouble> {
+    async fn act(self, visit: &Visit) -> Result<NextPage, Trouble> {
         let grants = parse_grants(&self.grants)?;
         let trust = visit.client().trust();
         let key = trust.create_key(&self.name, &grants).await?;
-        Ok(Done::Once("New key", secret::shown(&self.name, &key)))
+        Ok(NextPage::Once("New key", secret::shown(&self.name, &key)))
     }
 }

@@ -2,10 +2,10 @@
 
 use super::{about_grants, change, grants_field};
 use crate::action::Action;
+use crate::command::Command;
 use crate::door::Visit;
 use crate::html::{badge, token};
 use crate::page::Page;
-use crate::pages::moving::quoted;
 use crate::trouble::Trouble;
 use areo_client::trust::{ANONYMOUS_NAME, KeyInfo};
 use areo_client::units::show_time;
@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 #[derive(Deserialize)]
 pub(super) struct KeyPage {
-    id: String,
+    pub(super) id: String,
 }
 
 impl Page for KeyPage {
@@ -29,14 +29,19 @@ impl Page for KeyPage {
         key.ok_or_else(|| Trouble::not_found(format!("there is no key with the id '{}'", self.id)))
     }
 
-    fn commands(&self, key: &KeyInfo) -> Vec<String> {
-        let name = quoted(&key.name);
-        match key.state {
-            "revoked" => vec!["key ls".into()],
-            _ => ["grant", "rotate", "retire", "revoke"]
-                .map(|verb| format!("key {verb} {name}"))
-                .into(),
-        }
+    fn commands(&self, key: &KeyInfo) -> Vec<Command> {
+        let change = |verb: &str| Command::new(verb).argument(&key.id);
+        let grant = key.grants.iter();
+        let grant = grant.fold(change("key grant"), |all, it| all.option("--grant", it));
+        let secret = match key.state {
+            "revoked" => return vec![Command::new("key ls")],
+            "rotating" => change("key retire"),
+            _ => change("key rotate"),
+        };
+        let has_secret = key.name != ANONYMOUS_NAME;
+        let secret = has_secret.then_some(secret);
+        let all = [grant].into_iter().chain(secret);
+        all.chain([change("key revoke")]).collect()
     }
 
     fn draw(&self, key: &KeyInfo) -> Markup {

@@ -45,3 +45,27 @@ fn grants_are_lines() {
         assert!(trouble.sentence.contains(sentence), "{}", trouble.sentence);
     }
 }
+
+#[test]
+fn a_key_names_the_commands_for_its_state() {
+    let page = key::KeyPage {
+        id: "0000000000000007".into(),
+    };
+    let commands = |key: &KeyInfo| {
+        let commands = page.commands(key).into_iter();
+        commands.map(|it| it.to_string()).collect::<Vec<_>>()
+    };
+    let mut key = key("backup");
+    assert_eq!(
+        commands(&key),
+        [
+            "key grant --grant read:default 0000000000000007",
+            "key rotate 0000000000000007",
+            "key revoke 0000000000000007"
+        ]
+    );
+    key.state = "rotating";
+    assert_eq!(commands(&key)[1], "key retire 0000000000000007");
+    key.state = "revoked";
+    assert_eq!(commands(&key), ["key ls"]);
+}

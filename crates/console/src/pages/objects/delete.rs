@@ -1,7 +1,7 @@
 //! The deletion of the version of an object that a person has seen.
 
 use super::objects_path;
-use crate::action::{Action, Done};
+use crate::action::{Action, NextPage};
 use crate::door::Visit;
 use crate::trouble::Trouble;
 use areo_client::Version;
@@ -18,7 +18,7 @@ pub(super) struct Delete {
 impl Action for Delete {
     const PATH: &'static str = "/objects/delete";
 
-    async fn act(self, visit: &Visit) -> Result<Done, Trouble> {
+    async fn act(self, visit: &Visit) -> Result<NextPage, Trouble> {
         if self.confirm.as_deref() != Some("yes") {
             return Err(Trouble::usage(
                 "the box 'Delete it' is not ticked: nothing was deleted",
@@ -32,6 +32,6 @@ impl Action for Delete {
             domain.delete_if(&self.key, version).await?;
         }
         let folder = self.key.rfind('/').map_or("", |at| &self.key[..=at]);
-        Ok(Done::See(objects_path(&self.domain, folder)))
+        Ok(NextPage::See(objects_path(&self.domain, folder)))
     }
 }

@@ -2,9 +2,9 @@
 
 use super::{delete, download, folders, named_fields, object_path};
 use crate::action::Action;
+use crate::command::Command;
 use crate::door::Visit;
 use crate::page::Page;
-use crate::pages::moving::quoted;
 use crate::trouble::Trouble;
 use areo_client::ObjectInfo;
 use areo_client::units::{show_size, show_time};
@@ -40,11 +40,11 @@ impl Page for ObjectPage {
         })
     }
 
-    fn commands(&self, view: &View) -> Vec<String> {
-        let (domain, key) = (quoted(&view.domain), quoted(&view.key));
-        ["stat --rule", "get", "rm"]
-            .map(|verb| format!("{verb} --domain {domain} {key}"))
-            .into()
+    fn commands(&self, view: &View) -> Vec<Command> {
+        let of_domain = |verb: &str| Command::new(verb).option("--domain", &view.domain);
+        let delete = of_domain("rm").option("--if-version", &view.info.version.to_string());
+        let all = [of_domain("stat --rule"), of_domain("get"), delete];
+        all.map(|it| it.argument(&view.key)).into()
     }
 
     fn draw(&self, view: &View) -> Markup {

@@ -12,6 +12,7 @@ fn listing(prefix: &str, rows: Vec<Row>) -> Listing {
         delimiter: "/".into(),
         rows,
         next: None,
+        last: None,
     }
 }
 
@@ -30,8 +31,13 @@ fn a_key_is_text_and_no_part_of_the_page() {
 fn a_listing_names_its_command() {
     let asked = objects("domain=default&prefix=it%27s&after=b+c");
     let view = View::Listing(listing("it's", Vec::new()));
-    let command = r"ls --domain default --long --delimiter / --after 'b c' 'it'\''s'";
-    assert_eq!(asked.commands(&view), [command]);
+    let commands: Vec<String> = asked
+        .commands(&view)
+        .iter()
+        .map(Command::to_string)
+        .collect();
+    let list = r"ls --long --domain default --delimiter / --after 'b c' 'it'\''s'";
+    assert_eq!(commands, [list, "put --domain default KEY FILE"]);
 }
 
 #[test]
@@ -58,4 +64,21 @@ fn a_download_has_a_name_that_is_no_path_and_no_header() {
         let line = line(key);
         assert!(line.contains(&format!("filename=\"{plain}\"")), "{line}");
     }
+}
+
+#[test]
+fn ten_thousand_domains_are_shown_a_page_at_a_time() {
+    let start = objects("after=d00098").start();
+    let all = crate::pages::tests::domains(10_000);
+    let view = Domains {
+        page: start.page(Objects::PATH, all, |it| it),
+        refused: None,
+    };
+    let drawn = draw_domains(&start, &view).into_string();
+    assert!(drawn.len() <= 100_000, "{} bytes", drawn.len());
+    for part in ["d00099", "/objects?after=d00198", "First page"] {
+        assert!(drawn.contains(part), "{part}: {drawn}");
+    }
+    let json = serde_json::to_value(view).unwrap();
+    assert_eq!(json["next"], "/objects.json?after=d00198");
 }

@@ -3,14 +3,14 @@
 use super::{object, object_path};
 use crate::door::Visit;
 use crate::page::Page;
+use crate::routes::Routes;
 use crate::trouble::Trouble;
-use crate::{Console, action, forms, html};
+use crate::{action, forms, html};
 use areo_client::{PutOptions, StreamError, limits};
-use axum::Router;
-use axum::extract::multipart::{Field, MultipartError};
+use axum::extract::multipart::{Field, MultipartError, MultipartRejection};
 use axum::extract::{DefaultBodyLimit, Multipart};
 use axum::http::StatusCode;
-use axum::response::Redirect;
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::post;
 use futures_util::TryStreamExt;
 use maud::{Markup, html};
@@ -22,9 +22,9 @@ const PATH: &str = "/objects/upload";
 /// Bytes of a field that is no file, at most.
 const FIELD_BYTES: usize = 4096;
 
-pub(super) fn router() -> Router<Console> {
+pub(super) fn routes() -> Routes {
     let form = post(upload).layer(DefaultBodyLimit::disable());
-    forms::route_to(PATH, form)
+    Routes::default().form(PATH, form)
 }
 
 pub(super) fn form(form_token: &str, domain: &str, prefix: &str) -> Markup {
@@ -73,14 +73,23 @@ impl Parts {
 #[allow(clippy::needless_pass_by_value)] // For `map_err`.
 fn broken(error: MultipartError) -> Trouble {
     let sentence = format!("the file did not come as a whole, and nothing was written: {error}");
-    Trouble::new(error.status(), sentence)
+    match error.status() {
+        // The browser stopped, or went away.
+        StatusCode::INTERNAL_SERVER_ERROR => Trouble::usage(sentence),
+        status => Trouble::new(status, sentence),
+    }
 }
 
-async fn upload(visit: Visit, form: Multipart) -> Result<Redirect, Trouble> {
+async fn upload(visit: Visit, form: Result<Multipart, MultipartRejection>) -> Response {
+    let Ok(form) = form else {
+        return forms::forged().page(Some(&visit.frame(PATH)));
+    };
     // A task of its own: it tidies up, too, after a browser that goes away in the middle, when its request is dropped.
-    let writing = tokio::spawn(write(visit, Parts(form)));
-    let written = writing.await.expect("an upload does not panic")?;
-    Ok(Redirect::to(&written))
+    let writing = tokio::spawn(write(visit.clone(), Parts(form)));
+    match writing.await.expect("an upload does not panic") {
+        Ok(written) => Redirect::to(&written).into_response(),
+        Err(trouble) => trouble.page(Some(&visit.frame(PATH))),
+    }
 }
 
 /// Writes the object; the path of its page.

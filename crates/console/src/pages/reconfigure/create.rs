@@ -1,7 +1,7 @@
 //! The form that creates a domain.
 
 use super::{Reconfigure, boxes, wish};
-use crate::action::{Action, Done};
+use crate::action::{Action, NextPage};
 use crate::door::Visit;
 use crate::html::{query, token};
 use crate::page::Page;
@@ -38,14 +38,16 @@ pub(super) fn form(visit: &Visit, servers: &[ServerHealth]) -> Markup {
 impl Action for Create {
     const PATH: &'static str = "/reconfigure/create";
 
-    async fn act(self, visit: &Visit) -> Result<Done, Trouble> {
+    async fn act(self, visit: &Visit) -> Result<NextPage, Trouble> {
         if self.server.is_empty() {
             return Err(Trouble::usage(
                 "no server is ticked: tick those that the domain is to have",
             ));
         }
         let kind = wish::kind(&self.kind)?.unwrap_or(DapKind::Ec);
-        let k = self.k.unwrap_or(kind.default_k(self.server.len()));
+        // A number of fragments that is left in the form means nothing for copies.
+        let k = self.k.filter(|_| kind.is_coded());
+        let k = k.unwrap_or(kind.default_k(self.server.len()));
         let options = DomainOptions {
             dap: kind.with(k),
             servers: self.server,
@@ -53,6 +55,6 @@ impl Action for Create {
         };
         visit.client().create_domain(&self.name, options).await?;
         let query = query(&[("domain", &self.name)]);
-        Ok(Done::See(format!("{}{query}", Reconfigure::PATH)))
+        Ok(NextPage::See(format!("{}{query}", Reconfigure::PATH)))
     }
 }

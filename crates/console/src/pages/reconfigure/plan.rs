@@ -2,12 +2,13 @@
 
 use super::wish::Wish;
 use super::{Reconfigure, picture};
-use crate::action::{Action, Done};
+use crate::action::{Action, NextPage};
+use crate::command::Command;
 use crate::door::Visit;
 use crate::html::{badge, query, table, token};
-use crate::job::Job;
+use crate::job::{Job, Part};
 use crate::page::Page;
-use crate::pages::moving::{self, Moving, called, members, quoted, show_moved};
+use crate::pages::moving::{self, MoveProgress, called, members, show_moved};
 use crate::trouble::Trouble;
 use areo_client::units::{show_count, show_size};
 use areo_client::{
@@ -76,7 +77,7 @@ impl Page for PlanPage {
         })
     }
 
-    fn commands(&self, view: &View) -> Vec<String> {
+    fn commands(&self, view: &View) -> Vec<Command> {
         ["plan", "start"].map(|it| view.wish.command(it)).to_vec()
     }
 
@@ -188,38 +189,38 @@ fn costs(plan: &Plan) -> Markup {
 impl Action for Start {
     const PATH: &'static str = "/reconfigure/start";
 
-    async fn act(self, visit: &Visit) -> Result<Done, Trouble> {
+    async fn act(self, visit: &Visit) -> Result<NextPage, Trouble> {
         let wish = self.0;
         let change = wish.change()?;
         let domain = moving::find(visit.client(), &wish.domain).await?;
         let plan = domain.plan(&change).await?;
-        let arriving = Arriving::at(visit.client().clone(), &plan).await;
+        let newcomers = Newcomers::at(visit.client().clone(), &plan).await;
         let title = format!("Reconfigure {}", wish.domain);
         let work = |job: Arc<Job>| async move {
             let changed = reconfigure(&job, &domain, &change, plan.objects);
             let ended = tokio::select! {
                 ended = changed => ended,
-                () = arriving.follow(&job) => unreachable!("it shows the servers for as long as the change takes"),
+                () = newcomers.follow(&job) => unreachable!("it shows the servers for as long as the change takes"),
             };
-            job.parts(arriving.bars().await);
+            job.parts(newcomers.bars().await);
             ended
         };
         visit
-            .begin_unless_refused(title, wish.command("start"), work)
+            .begin_unless_refused(title, &wish.command("start"), work)
             .await?;
-        Ok(Done::See(wish.back()))
+        Ok(NextPage::See(wish.back()))
     }
 }
 
 /// The servers that come by a change, and the objects that they had before it.
-struct Arriving {
+struct Newcomers {
     client: Client,
     planned: u64,
     before: BTreeMap<String, u64>,
 }
 
-impl Arriving {
-    async fn at(client: Client, plan: &Plan) -> Arriving {
+impl Newcomers {
+    async fn at(client: Client, plan: &Plan) -> Newcomers {
         let coming = plan.added();
         let status = client.status().await;
         let servers = status.servers.iter();
@@ -228,7 +229,7 @@ impl Arriving {
             let objects = it.status.answered()?.objects;
             Some((it.server.name.clone(), objects))
         });
-        Arriving {
+        Newcomers {
             before: objects.collect(),
             planned: plan.objects,
             client,
@@ -236,7 +237,7 @@ impl Arriving {
     }
 
     /// The objects that each of them has got since then, out of the planned ones.
-    async fn bars(&self) -> Vec<(String, u64, u64)> {
+    async fn bars(&self) -> Vec<Part> {
         if self.before.is_empty() || self.planned == 0 {
             return Vec::new();
         }
@@ -246,7 +247,11 @@ impl Arriving {
             let objects = server.status.answered()?.objects;
             // Objects of other domains come on top of the planned ones.
             let got = objects.saturating_sub(*before).min(self.planned);
-            Some((name.clone(), got, self.planned))
+            Some(Part {
+                name: name.clone(),
+                done: got,
+                total: self.planned,
+            })
         };
         self.before.iter().filter_map(bar).collect()
     }
@@ -266,12 +271,12 @@ async fn reconfigure(
     change: &Change,
     planned: u64,
 ) -> Result<String, Trouble> {
-    let moving = Moving::new(job, domain.name(), planned);
-    let ended = domain.reconfigure(change, moving.follow()).await;
+    let progress = MoveProgress::new(job, domain.name(), planned);
+    let ended = domain.reconfigure(change, progress.follow()).await;
     let name = domain.name();
     Ok(match ended.map_err(left_pending)? {
         ReconfigOutcome::Installed(c) => {
-            let moved = show_moved(moving.moved());
+            let moved = show_moved(progress.moved());
             format!("{name} is {} now; {moved} moved", called(&c))
         }
         ReconfigOutcome::Unchanged(c) => {
@@ -303,14 +308,15 @@ fn left_pending(error: ReconfigError) -> Trouble {
 impl Action for Resume {
     const PATH: &'static str = "/reconfigure/resume";
 
-    async fn act(self, visit: &Visit) -> Result<Done, Trouble> {
+    async fn act(self, visit: &Visit) -> Result<NextPage, Trouble> {
         let domain = moving::find(visit.client(), &self.domain).await?;
         let title = format!("Resume the change of {}", self.domain);
-        let command = format!("reconfig start {} --resume", quoted(&self.domain));
+        let command = Command::new("reconfig start --resume").argument(&self.domain);
         visit
-            .begin_unless_refused(title, command, |job| async move {
-                let moving = Moving::new(&job, domain.name(), 0);
-                let resumed = domain.resume(moving.follow()).await.map_err(left_pending)?;
+            .begin_unless_refused(title, &command, |job| async move {
+                let progress = MoveProgress::new(&job, domain.name(), 0);
+                let resumed = domain.resume(progress.follow()).await;
+                let resumed = resumed.map_err(left_pending)?;
                 let name = domain.name();
                 Ok(match resumed {
                     Some(c) => format!("{name} is {} now", called(&c)),
@@ -319,6 +325,6 @@ impl Action for Resume {
             })
             .await?;
         let query = query(&[("domain", &self.domain)]);
-        Ok(Done::See(format!("{}{query}", Reconfigure::PATH)))
+        Ok(NextPage::See(format!("{}{query}", Reconfigure::PATH)))
     }
 }

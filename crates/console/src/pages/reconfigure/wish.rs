@@ -1,7 +1,7 @@
 //! The change of a domain that a form asks for.
 
+use crate::command::Command;
 use crate::html::query;
-use crate::pages::moving::quoted;
 use crate::trouble::Trouble;
 use areo_client::{Change, ConfigurationInfo, Dap, DapKind};
 use maud::{Markup, html};
@@ -93,14 +93,12 @@ impl Wish {
         let decider = Some(self.consensus.trim()).filter(|it| !it.is_empty());
         let decider = decider.map(|it| it.parse().map_err(Trouble::usage));
         let kind = kind(&self.kind)?;
-        // A number of fragments that is left in the form means nothing for copies.
-        let copies = kind.is_some_and(|it| !it.is_coded());
         Ok(Change {
             servers: self.server.clone(),
             add: self.add.clone(),
             remove: self.remove.clone(),
             dap: kind,
-            k: self.k.filter(|_| !copies),
+            k: self.fragments(),
             delta: self.delta,
             decided_by: decider.transpose()?,
             allow_f0: self.allow_f0.is_some(),
@@ -109,24 +107,26 @@ impl Wish {
         })
     }
 
+    /// The fragments that make a value. A number that is left in the form means nothing for copies.
+    fn fragments(&self) -> Option<u8> {
+        let kind = kind(&self.kind).ok().flatten();
+        self.k.filter(|_| kind.is_none_or(DapKind::is_coded))
+    }
+
     /// The command that does it: `verb` is `plan` or `start`.
-    pub(super) fn command(&self, verb: &str) -> String {
+    pub(super) fn command(&self, verb: &str) -> Command {
         let number = |it: Option<u16>| it.map_or(String::new(), |it| it.to_string());
-        let flags = [
-            ("--servers", self.server.join(",")),
-            ("--add", self.add.join(",")),
-            ("--remove", self.remove.join(",")),
-            ("--dap", self.kind.clone()),
-            ("--k", number(self.k.map(u16::from))),
-            ("--delta", number(self.delta)),
-            ("--consensus", self.consensus.clone()),
-        ];
-        let given = flags.iter().filter(|(_, value)| !value.is_empty());
-        let mut words = vec!["reconfig".into(), verb.into(), quoted(&self.domain)];
-        words.extend(given.flat_map(|(flag, value)| [(*flag).to_owned(), quoted(value)]));
-        words.extend(self.allow_f0.is_some().then(|| "--allow-f0".into()));
-        words.extend(self.force.is_some().then(|| "--force".into()));
-        words.join(" ")
+        Command::new(&format!("reconfig {verb}"))
+            .given("--servers", &self.server.join(","))
+            .given("--add", &self.add.join(","))
+            .given("--remove", &self.remove.join(","))
+            .given("--dap", &self.kind)
+            .given("--k", &number(self.fragments().map(u16::from)))
+            .given("--delta", &number(self.delta))
+            .given("--consensus", self.consensus.trim())
+            .switch("--allow-f0", self.allow_f0.is_some())
+            .switch("--force", self.force.is_some())
+            .argument(&self.domain)
     }
 
     /// Hidden fields that say it again.
@@ -192,8 +192,8 @@ mod tests {
             ..Change::default()
         };
         assert_eq!(change, expected);
-        let command = "reconfig start 'a b' --add s4 --remove s2 --dap ec --k 2 --allow-f0";
-        assert_eq!(wish.command("start"), command);
+        let command = "reconfig start --add s4 --remove s2 --dap ec --k 2 --allow-f0 'a b'";
+        assert_eq!(wish.command("start").to_string(), command);
         let hidden = wish.hidden().into_string();
         for part in [
             "name=\"add\" value=\"s4\"",
@@ -208,6 +208,8 @@ mod tests {
             ..wish
         };
         assert_eq!(copies.change().unwrap().k, None);
+        let command = "reconfig plan --add s4 --remove s2 --dap abd --allow-f0 'a b'";
+        assert_eq!(copies.command("plan").to_string(), command);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Spans of several processes, and the servers without an answer.
-pub(super) struct Collected {
+pub(super) struct SpanCollection {
     pub(super) records: Vec<SpanRecord>,
     pub(super) left_out: Vec<String>,
 }
@@ -24,7 +24,7 @@ pub(super) struct Collected {
 ///
 /// # Errors
 /// The servers are not known, or the key has no grant to see traces.
-pub(super) async fn collect(visit: &Visit, paths: &[String]) -> Result<Collected, Trouble> {
+pub(super) async fn collect(visit: &Visit, paths: &[String]) -> Result<SpanCollection, Trouble> {
     let servers = visit.client().servers().await?;
     let asked = servers.iter().map(|server| ask(visit, server, paths));
     let answers = join_all(asked).await;
@@ -57,7 +57,7 @@ pub(super) async fn collect(visit: &Visit, paths: &[String]) -> Result<Collected
     if visit.session.access_key.is_none() || answered > 0 {
         records.extend((visit.console.0.options.remembered)());
     }
-    Ok(Collected { records, left_out })
+    Ok(SpanCollection { records, left_out })
 }
 
 async fn ask(

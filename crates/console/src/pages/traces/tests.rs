@@ -35,7 +35,7 @@ fn view() -> View {
     View {
         traces: vec![ListedTrace::from(&trace)],
         operations: BTreeSet::from(["areo.write".to_owned()]),
-        shown: Some(Shown::from(trace)),
+        shown: Some(TraceDetails::from(trace)),
         left_out: vec!["s3 (127.0.0.1:1) is left out: timed out".into()],
     }
 }
@@ -80,11 +80,12 @@ fn the_view_has_the_spans_that_the_command_prints() {
     assert_eq!(json["shown"]["records"][5]["name"], "store.sync");
     assert_eq!(json["shown"]["trace"], json["traces"][0]["trace"]);
     let commands = page("").commands(&view());
+    let commands: Vec<String> = commands.iter().map(Command::to_string).collect();
     let id = "000000000000000000000000000000a1";
     assert_eq!(
         commands,
         [
-            "trace last --count 30 --list".to_owned(),
+            "trace --list --count 30 last".to_owned(),
             format!("trace {id}")
         ]
     );
