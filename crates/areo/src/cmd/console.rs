@@ -192,7 +192,7 @@ mod tests {
         for (given, word) in [
             ("gate:7470", "without a port"),
             ("https://gate", "no name of a host"),
-            ("*.gate", "several names"),
+            ("*.gate.example", "several names"),
         ] {
             let refused = names(&texts(&[given]), "127.0.0.1:7470").unwrap_err();
             assert!(refused.message.contains(word), "{}", refused.message);
