@@ -19,6 +19,7 @@
 //! |---|---|
 //! | [`signal`] | the registry of signals, and how each is smoothed; [`signal::History`] makes records of samples |
 //! | [`records`] | the state of servers and domains that rules judge |
+//! | [`prediction`] | the probability that a server is lost, by a model whose weights are data |
 //! | [`rules`] | thresholds and sentences as data, built in and overridden by a file |
 //! | [`rule`] | the evaluator: records, journal and time give intents |
 //! | [`guard`] | reasons not to carry an intent out, judged again when it is about to be |
@@ -42,6 +43,7 @@ pub mod guard;
 pub mod instance;
 pub mod intent;
 pub mod journal;
+pub mod prediction;
 pub mod records;
 pub mod request;
 pub mod rule;

@@ -44,6 +44,8 @@ pub struct ServerRecord {
     pub io_errors: u64,
     /// Elements that were found corrupted in the last day.
     pub corrupted: u64,
+    /// Starts of its process in the last day.
+    pub restarts: u64,
     /// The report of its disk on itself; `None`: there is none.
     pub smart: Option<Smart>,
     /// Bytes that its store takes.

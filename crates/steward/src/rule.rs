@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use triggers::{Trigger, Wanted};
 
 pub use spare::spare_crashes;
-pub use triggers::{bad_servers, dead_servers};
+pub use triggers::{bad_servers, dead_servers, is_at_risk};
 
 /// The remedy of a reason as long as nothing can be changed.
 struct Proposal {

@@ -82,6 +82,7 @@ pub struct Rules {
     pub link: Link,
     pub stall: Stall,
     pub disk: Disk,
+    pub prediction: Prediction,
     pub filling: Filling,
     pub redundancy: Redundancy,
     pub class: Class,
@@ -146,6 +147,15 @@ section!(
     /// Thresholds of the rule *unbalanced*.
     Unbalanced { ratio: f64, gibibytes: u64 }
 );
+
+/// The use of the model of [`crate::prediction`] by the rule *disk at risk*.
+#[derive(Serialize, Deserialize, Clone, PartialEq, Debug)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "rules.toml describes each of them")]
+pub struct Prediction {
+    pub on: bool,
+    pub probability: f64,
+}
 
 /// Thresholds of the guards, and of what holds for all rules.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Debug)]
@@ -246,6 +256,9 @@ impl Rules {
         if !self.slow.least_ms.is_finite() || self.slow.least_ms <= 0.0 {
             return refused("`slow.least_ms` is a number above 0");
         }
+        if !(self.prediction.probability > 0.0 && self.prediction.probability <= 1.0) {
+            return refused("`prediction.probability` is above 0 and at most 1");
+        }
         if !self.guards.suspicion.is_finite() || self.guards.suspicion <= 0.0 {
             return refused("`guards.suspicion` is a number above 0");
         }
@@ -336,6 +349,10 @@ mod tests {
             ("[slow]\nleast_ms = 0.0\n", "slow.least_ms"),
             ("[disk]\nio_errors = 0\n", "disk.io_errors"),
             ("[class]\nempty = \"hdd\"\n", "empty"),
+            (
+                "[prediction]\nprobability = nan\n",
+                "prediction.probability",
+            ),
             ("[dead\n", "dead"),
         ] {
             let refused = Rules::overridden(file).unwrap_err();

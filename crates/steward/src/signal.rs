@@ -77,6 +77,13 @@ pub const ROT: Signal = Signal {
     source: "elements that the server found damaged",
     smoothing: Smoothing::Day,
 };
+/// The probability that the server is lost, by the model of `prediction.toml`.
+pub const PREDICTION: Signal = Signal {
+    name: "prediction",
+    unit: "probability of a loss in 14 days",
+    source: "the signals of the server of the last day",
+    smoothing: Smoothing::Day,
+};
 /// The report of the disk on itself.
 pub const DISK_HEALTH: Signal = Signal {
     name: "disk-health",
@@ -142,13 +149,14 @@ pub const BALANCE: Signal = Signal {
 };
 
 /// Every signal of the registry.
-pub const SIGNALS: [Signal; 15] = [
+pub const SIGNALS: [Signal; 16] = [
     REACHABLE,
     SLOW,
     SLOW_SYNC,
     SYNC_RUNNING,
     IO_ERRORS,
     ROT,
+    PREDICTION,
     DISK_HEALTH,
     ROOM,
     FULL,

@@ -311,6 +311,29 @@ fn disk_an_error_moves_a_server_out_and_the_rest_is_advice() {
     }
 }
 
+/// A prediction alone never moves a server out, at no level.
+#[test]
+fn disk_a_predicted_loss_is_advice_and_off_by_default() {
+    let mut records = cluster();
+    let server = records.edit("s2");
+    (server.corrupted, server.restarts, server.slow_sync_windows) = (2, 8, 5);
+    assert_none(&records);
+    let on = "[prediction]\non = true\nprobability = 0.1\n";
+    let mut rules = Rules::overridden(on).unwrap();
+    let found =
+        |rules: &Rules, records: &Records| evaluate(rules, records, &Journal::default(), NOW_MS);
+    let intents = found(&rules, &records);
+    assert_eq!(intents.len(), 1, "{intents:?}");
+    assert_eq!(
+        (intents[0].rule(), &intents[0].change),
+        (RuleName::Disk, &None)
+    );
+    assert_eq!(intents[0].reasons[0].evidence[0].signal, "prediction");
+    assert_eq!(found(&rules, &cluster()), Vec::new());
+    rules.prediction.probability = 1.0;
+    assert_eq!(found(&rules, &records), Vec::new());
+}
+
 #[test]
 fn filling_names_the_bytes_that_are_to_go() {
     let mut records = cluster();

@@ -3,8 +3,9 @@
 mod domains;
 
 use crate::intent::{Evidence, Reason};
-use crate::records::{Records, ServerRecord, Smart, View};
-use crate::rules::{RuleName, Rules};
+use crate::prediction::{Features, Model};
+use crate::records::{Records, ServerRecord, View};
+use crate::rules::{Disk, RuleName, Rules};
 use crate::signal::{self, Signal};
 use std::collections::BTreeSet;
 
@@ -109,6 +110,35 @@ fn evidence(signal: Signal, observer: &str, value: f64, threshold: f64) -> Evide
     }
 }
 
+/// The signs of a disk that fails, or is about to: each that passes its threshold.
+fn signs(rule: &Disk, server: &ServerRecord) -> Vec<Evidence> {
+    let (name, smart) = (&server.name, server.smart.unwrap_or_default());
+    let (rises, wear) = (smart.rises, smart.wear_percent);
+    let count = |signal, value: u64, threshold: u64| {
+        let is_sign = value >= threshold;
+        is_sign.then(|| evidence(signal, name, value as f64, threshold as f64))
+    };
+    let health = evidence(
+        signal::DISK_HEALTH,
+        name,
+        rises.into(),
+        rule.smart_rises.into(),
+    );
+    let is_rising = rises >= rule.smart_rises || smart.is_critical;
+    let all = [
+        count(signal::IO_ERRORS, server.io_errors, rule.io_errors),
+        count(signal::ROT, server.corrupted, rule.corrupted),
+        is_rising.then_some(health),
+        count(signal::DISK_HEALTH, wear.into(), rule.wear_percent.into()),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// True if a disk shows a sign that passes its threshold.
+pub fn is_at_risk(rules: &Rules, server: &ServerRecord) -> bool {
+    !signs(&rules.disk, server).is_empty()
+}
+
 impl Trigger {
     fn new(rule: RuleName, subject: &str, sentence: String, evidence: Vec<Evidence>) -> Trigger {
         Trigger {
@@ -186,44 +216,11 @@ impl Look<'_> {
         })
     }
 
-    /// An error of the disk moves a server out. All else that a disk shows is advice.
+    /// An error of the disk moves a server out. All else that a disk shows, and a prediction, is advice.
     fn disk(&self, server: &ServerRecord) -> Option<Trigger> {
         let (name, rule) = (&server.name, &self.rules.disk);
-        let smart = server.smart.unwrap_or_default();
-        let is_new = |it: &Smart| it.rises >= rule.smart_rises || it.is_critical;
-        let mut seen = Vec::new();
-        if server.io_errors >= rule.io_errors {
-            seen.push(evidence(
-                signal::IO_ERRORS,
-                name,
-                server.io_errors as f64,
-                rule.io_errors as f64,
-            ));
-        }
-        if server.corrupted >= rule.corrupted {
-            seen.push(evidence(
-                signal::ROT,
-                name,
-                server.corrupted as f64,
-                rule.corrupted as f64,
-            ));
-        }
-        if is_new(&smart) {
-            seen.push(evidence(
-                signal::DISK_HEALTH,
-                name,
-                smart.rises.into(),
-                rule.smart_rises.into(),
-            ));
-        }
-        if smart.wear_percent >= rule.wear_percent {
-            seen.push(evidence(
-                signal::DISK_HEALTH,
-                name,
-                smart.wear_percent.into(),
-                rule.wear_percent.into(),
-            ));
-        }
+        let mut seen = signs(rule, server);
+        seen.extend(self.predicted(server));
         if seen.is_empty() || !self.is_member(name) {
             return None;
         }
@@ -237,6 +234,19 @@ impl Look<'_> {
             true => trigger,
             false => trigger.advice(format!("areo server drain {name}")),
         })
+    }
+
+    /// The model expects that the server is lost.
+    fn predicted(&self, server: &ServerRecord) -> Option<Evidence> {
+        let rule = &self.rules.prediction;
+        if !rule.on {
+            return None;
+        }
+        let probability = Model::built_in().probability(&Features::from(server));
+        // Two digits: a third one would be more than it knows.
+        let shown = (probability * 100.0).round() / 100.0;
+        let limit = rule.probability;
+        (probability >= limit).then(|| evidence(signal::PREDICTION, &server.name, shown, limit))
     }
 
     /// Peers to which it is slow, without links that are bad at both ends.

@@ -51,6 +51,8 @@ pub struct ServerSample {
     pub io_errors: Option<u64>,
     /// Elements that it found corrupted.
     pub corrupted: Option<u64>,
+    /// The number of its present start.
+    pub incarnation: Option<u64>,
     /// The report of its disk on itself.
     pub smart: Option<Smart>,
     /// Bytes that its store takes; `None`: it did not say.
@@ -110,6 +112,7 @@ struct ServerHistory {
     sync_running_ms: u64,
     io_errors: Recent,
     corrupted: Recent,
+    incarnation: Recent,
     used: Recent,
     used_bytes: u64,
     stored_bytes: u64,
@@ -240,6 +243,7 @@ impl ServerHistory {
         for (recent, counter) in [
             (&mut self.io_errors, sample.io_errors),
             (&mut self.corrupted, sample.corrupted),
+            (&mut self.incarnation, sample.incarnation),
         ] {
             if let Some(counter) = counter {
                 recent.add(counter as f64, now_ms, DAY_MS);
@@ -277,6 +281,7 @@ impl ServerHistory {
             sync_running_ms: sample.sync_running_ms,
             io_errors: count(self.io_errors.rise()),
             corrupted: count(self.corrupted.rise()),
+            restarts: count(self.incarnation.rise()),
             smart: sample.smart,
             stored_bytes: self.stored_bytes,
             is_full: sample.is_full,
