@@ -70,6 +70,7 @@ fn servers(servers: &[ServerHealth], views: &BTreeMap<ServerId, ServerView>) -> 
             name: server.name.clone(),
             serves: answered.is_some_and(|it| it.serving),
             leaving: server.leaving,
+            incarnation: Some(health.incarnation()),
             stored_bytes: answered.map(|it| it.stored_bytes),
             is_full: health.is_full(),
             ..seen_by_itself(view)
@@ -181,6 +182,7 @@ mod tests {
         let expected = ServerSample {
             name: "s1".into(),
             serves: true,
+            incarnation: Some(0),
             corrupted: Some(3),
             syncs: Some(Syncs {
                 count: 30,
@@ -196,6 +198,7 @@ mod tests {
         assert_eq!(sample.servers[0], expected);
         let silent = ServerSample {
             name: "s2".into(),
+            incarnation: Some(1),
             ..ServerSample::default()
         };
         assert_eq!(sample.servers[1], silent);
