@@ -87,6 +87,15 @@ pub(crate) enum Command {
     /// that do not depend on the machine are asserted: ends with 1 if a count is wrong or an operation failed. `areo-lab paper
     /// list` lists the experiments; `docs/paper-results.md` has results.
     Paper(Paper),
+    /// Judge the autopilot's model of losses, and its thresholds
+    ///
+    /// Servers are drawn with their signals and their end, and both say which are at risk. The model was made of others, drawn by another seed.
+    /// `docs/autopilot.md` says what is assumed.
+    Predict {
+        /// Make the weights anew, and print them as `crates/steward/prediction.toml` has them
+        #[arg(long)]
+        weights: bool,
+    },
     /// Find out what a store of others promises
     #[command(subcommand, arg_required_else_help = true)]
     Probe(Probe),

@@ -7,6 +7,7 @@ mod explore;
 mod measure;
 mod nemesis;
 mod paper;
+mod predict;
 mod probe;
 mod sim;
 
@@ -73,6 +74,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
             Command::Bench(command) => bench::run(&lab, command),
             Command::Nemesis(args) => nemesis::run(&lab, args),
             Command::Paper(args) => paper::run(&lab, args),
+            Command::Predict { weights } => predict::run(&lab, weights),
             Command::Probe(command) => probe::run(&lab, command),
             Command::Completion { .. } => unreachable!("needs no settings, done above"),
         }

@@ -1,6 +1,6 @@
 //! The probability that a server is lost within 14 days: a logistic model of signals of the last day.
 //!
-//! The weights stand in `prediction.toml`. The test `prediction` makes them of drawn histories.
+//! The weights stand in `prediction.toml`. `areo-lab predict --weights` makes them of drawn histories.
 
 use crate::records::ServerRecord;
 use serde::{Deserialize, Serialize};

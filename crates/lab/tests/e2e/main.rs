@@ -8,6 +8,7 @@ mod command;
 mod limits;
 mod nemesis;
 mod paper;
+mod predict;
 mod probe;
 mod product;
 mod reconfig;

@@ -1,11 +1,7 @@
 //! The weights of the model by which the autopilot predicts the loss of a server are made of drawn histories, and model and thresholds judge others.
-//! `AREO_WRITE_WEIGHTS=1` writes the weights anew.
 //!
 //! The lists of packages that were searched have no public set of drive statistics. So the histories are drawn, by figures that are assumed.
 //! Of the servers that are lost some show nothing, some a disk that fails slowly, some a machine in trouble; of the others some show a sign all the same.
-
-#![allow(clippy::unwrap_used, reason = "a test")]
-#![allow(clippy::needless_range_loop, reason = "rows and columns")]
 
 mod draw;
 
@@ -13,6 +9,7 @@ use areo_steward::prediction::{Features, Model, SIGNALS};
 use areo_steward::rule::is_at_risk;
 use areo_steward::rules::Rules;
 use draw::DrawnServer;
+use serde::Serialize;
 use std::fmt::Write as _;
 
 /// Servers that the weights are made of, and as many others that they are judged by.
@@ -26,26 +23,27 @@ const RIDGE: f64 = 1.0;
 const STEPS: usize = 20;
 
 /// The number of servers that were judged so, and what that comes to.
-#[derive(Debug)]
-struct Judgement {
+#[derive(Serialize, Debug)]
+pub struct Judgement {
     /// The judge: `model` or `thresholds`.
-    by: &'static str,
+    pub by: &'static str,
     /// Servers that were judged.
-    servers: usize,
+    pub servers: usize,
     /// Servers among them that were lost.
-    lost: usize,
+    pub lost: usize,
     /// Servers that were said to be at risk.
-    at_risk: usize,
+    pub at_risk: usize,
     /// Servers at risk that were lost.
-    hits: usize,
+    pub hits: usize,
     /// The part of those at risk that was lost.
-    precision: f64,
+    pub precision: f64,
     /// The part of those lost that was at risk.
-    recall: f64,
+    pub recall: f64,
 }
 
 /// The model that the drawn histories give, with weights of three digits.
-fn train() -> Model {
+#[allow(clippy::needless_range_loop, reason = "rows and columns")]
+pub fn train() -> Model {
     let drawn = draw::servers(SERVERS, TRAINING_SEED);
     let mut terms = [0.0; TERMS];
     // Newton's method for the logistic likelihood: the steps are exact enough after a few.
@@ -88,6 +86,7 @@ fn with_bias(features: &Features) -> [f64; TERMS] {
 }
 
 /// The solution of these linear equations, whose matrix is positive definite: no row has to be exchanged.
+#[allow(clippy::needless_range_loop, reason = "rows and columns")]
 fn solved(mut matrix: [[f64; TERMS]; TERMS], mut right: [f64; TERMS]) -> [f64; TERMS] {
     for pivot in 0..TERMS {
         for row in pivot + 1..TERMS {
@@ -108,19 +107,20 @@ fn solved(mut matrix: [[f64; TERMS]; TERMS], mut right: [f64; TERMS]) -> [f64; T
 }
 
 /// The text of `crates/steward/prediction.toml`.
-fn weights(model: &Model) -> String {
+pub fn weights(model: &Model) -> String {
     let mut text = String::from(
-        "# Weights of the model of a server's loss within 14 days. The test `prediction` of this crate makes this file of drawn histories.\n",
+        "# Weights of the model of a server's loss within 14 days. `areo-lab predict --weights` makes this file of drawn histories.\n",
     );
-    writeln!(text, "bias = {:?}\nweights = [", model.bias).unwrap();
+    let written = "a string takes what is written";
+    writeln!(text, "bias = {:?}\nweights = [", model.bias).expect(written);
     for (name, weight) in SIGNALS.iter().zip(model.weights) {
-        writeln!(text, "    {weight:?}, # {name}").unwrap();
+        writeln!(text, "    {weight:?}, # {name}").expect(written);
     }
     text + "]\n"
 }
 
 /// Judgements of servers that the weights were not made of: by this model at the built-in probability, and by the built-in thresholds.
-fn judged(model: &Model) -> [Judgement; 2] {
+pub fn judged(model: &Model) -> [Judgement; 2] {
     let rules = Rules::built_in();
     let drawn = draw::servers(SERVERS, HELD_OUT_SEED);
     let by_model = |it: &DrawnServer| {
@@ -154,52 +154,49 @@ fn judgement(
     }
 }
 
-#[test]
-fn the_weights_of_the_repository_are_those_that_the_histories_give() {
-    let made = train();
-    if std::env::var_os("AREO_WRITE_WEIGHTS").is_some() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/prediction.toml");
-        std::fs::write(path, weights(&made)).unwrap();
-    }
-    assert_eq!(weights(&made), areo_steward::prediction::BUILT_IN);
-    assert_eq!(made, Model::built_in());
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-#[test]
-fn equations_are_solved() {
-    let mut matrix = [[0.0; TERMS]; TERMS];
-    let expected: [f64; TERMS] = std::array::from_fn(|at| at as f64 - 3.0);
-    for row in 0..TERMS {
-        for column in 0..TERMS {
-            matrix[row][column] = if row == column { 5.0 } else { 0.5 };
+    #[test]
+    fn the_weights_of_the_repository_are_those_that_the_histories_give() {
+        let made = train();
+        assert_eq!(weights(&made), areo_steward::prediction::BUILT_IN);
+        assert_eq!(made, Model::built_in());
+    }
+
+    #[test]
+    #[allow(clippy::needless_range_loop, reason = "rows and columns")]
+    fn equations_are_solved() {
+        let mut matrix = [[0.0; TERMS]; TERMS];
+        let expected: [f64; TERMS] = std::array::from_fn(|at| at as f64 - 3.0);
+        for row in 0..TERMS {
+            for column in 0..TERMS {
+                matrix[row][column] = if row == column { 5.0 } else { 0.5 };
+            }
+        }
+        let right = matrix.map(|row| row.iter().zip(&expected).map(|(a, b)| a * b).sum());
+        let found = solved(matrix, right);
+        for at in 0..TERMS {
+            assert!((found[at] - expected[at]).abs() < 1e-9, "{found:?}");
         }
     }
-    let right = matrix.map(|row| row.iter().zip(&expected).map(|(a, b)| a * b).sum());
-    let found = solved(matrix, right);
-    for at in 0..TERMS {
-        assert!((found[at] - expected[at]).abs() < 1e-9, "{found:?}");
-    }
-}
 
-/// The model raises fewer false alarms than the thresholds. Prints both.
-#[test]
-fn held_out_servers_are_judged_by_both() {
-    let [model, thresholds] = judged(&Model::built_in());
-    for it in [&model, &thresholds] {
-        let (by, servers, lost, at_risk, hits) = (it.by, it.servers, it.lost, it.at_risk, it.hits);
-        let (precision, recall) = (it.precision, it.recall);
-        eprintln!("| {by} | {servers} | {lost} | {at_risk} | {hits} | {precision} | {recall} |");
+    /// The model raises fewer false alarms than the thresholds.
+    #[test]
+    fn held_out_servers_are_judged_by_both() {
+        let [model, thresholds] = judged(&Model::built_in());
+        assert_eq!(
+            (model.servers, model.lost),
+            (thresholds.servers, thresholds.lost)
+        );
+        for it in [&model, &thresholds] {
+            assert!(it.hits > 0 && it.hits <= it.at_risk.min(it.lost), "{it:?}");
+            assert!(it.recall < 0.75, "some servers show nothing: {it:?}");
+        }
+        assert!(
+            model.precision > thresholds.precision,
+            "{model:?} {thresholds:?}"
+        );
     }
-    assert_eq!(
-        (model.servers, model.lost),
-        (thresholds.servers, thresholds.lost)
-    );
-    for it in [&model, &thresholds] {
-        assert!(it.hits > 0 && it.hits <= it.at_risk.min(it.lost), "{it:?}");
-        assert!(it.recall < 0.75, "some servers show nothing: {it:?}");
-    }
-    assert!(
-        model.precision > thresholds.precision,
-        "{model:?} {thresholds:?}"
-    );
 }
