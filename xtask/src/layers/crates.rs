@@ -34,6 +34,7 @@ const CRATES: &[Crate] = &[
             "areo-bench",
             "areo-check",
             "areo-sim",
+            "areo-steward",
             "areo-telemetry",
             "areo-client",
             "areo-s3",
